@@ -1,0 +1,237 @@
+// Package api holds the JSON that Corona's HTTP interface speaks: the types that
+// the server writes and that clients, sinks and tools read.
+//
+// Names, units and shapes are promises to users: docs/contract.md has the text,
+// and the golden files of this package hold the bytes. Times are UTC and written
+// in RFC 3339; fields that end in _s are seconds, in _ms milliseconds, in _bytes
+// bytes.
+package api
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+// The types of sink.
+const (
+	SinkSSE     = "sse"     // a cursor sink: the client reads GET /v1/updates
+	SinkWebhook = "webhook" // an acknowledged sink: the node POSTs to URL
+)
+
+// Sink is where a subscription's updates go.
+type Sink struct {
+	Type   string `json:"type"`
+	URL    string `json:"url,omitempty"`    // of a webhook
+	Secret string `json:"secret,omitempty"` // "whsec_" and base64; taken, never returned
+}
+
+// SubscribeRequest is the body of POST /v1/subscriptions, and a line of
+// POST /v1/subscriptions:batch.
+type SubscribeRequest struct {
+	URL  string `json:"url"`
+	Sink Sink   `json:"sink"`
+	Key  string `json:"key,omitempty"` // a batch line's idempotency key
+}
+
+// The states of a subscription.
+const (
+	StateActive    = "active"
+	StateSuspended = "suspended" // the endpoint failed through the whole retry schedule; one probe a day
+	StateDisabled  = "disabled"  // the endpoint answered 410
+)
+
+// Subscription is one subscriber's wish for one channel.
+type Subscription struct {
+	ID               string     `json:"id"`
+	Channel          channel.ID `json:"channel"`
+	URL              string     `json:"url"`
+	Sink             Sink       `json:"sink"`
+	Created          time.Time  `json:"created"`
+	FromVersion      uint64     `json:"from_version"` // the first version it receives
+	State            string     `json:"state"`
+	DeliveredVersion uint64     `json:"delivered_version"` // 0 until something was delivered, and for cursor sinks
+	LastError        string     `json:"last_error,omitempty"`
+	FailingSince     *time.Time `json:"failing_since,omitempty"`
+}
+
+// Subscriptions is a page of subscriptions. Next is empty on the last page.
+type Subscriptions struct {
+	Subscriptions []Subscription `json:"subscriptions"`
+	Next          string         `json:"next,omitempty"`
+}
+
+// BatchResult is a line of the answer of POST /v1/subscriptions:batch: a
+// subscription, or an error and no subscription.
+type BatchResult struct {
+	*Subscription
+	Error *Problem `json:"error,omitempty"`
+}
+
+// Channel is what the node knows of one channel.
+type Channel struct {
+	ID              channel.ID `json:"id"`
+	URL             string     `json:"url"`
+	Subscribers     uint64     `json:"subscribers"`
+	Version         uint64     `json:"version"` // 0 until the first content is committed
+	Kind            string     `json:"kind,omitempty"`
+	SizeBytes       int64      `json:"size_bytes"`        // expected bytes of a poll
+	UpdateIntervalS float64    `json:"update_interval_s"` // estimated
+	Rate            float64    `json:"rate"`              // polls per interval by the whole system
+	Width           int        `json:"width"`             // pollers
+	Owner           string     `json:"owner"`
+	Pollers         []string   `json:"pollers"`
+	LastPoll        *time.Time `json:"last_poll,omitempty"`
+	LastChange      *time.Time `json:"last_change,omitempty"`
+	LastStatus      int        `json:"last_status"` // HTTP status, 0 when there was none
+	LastError       string     `json:"last_error,omitempty"`
+	Failures        int        `json:"failures"` // in a row
+	NextPoll        *time.Time `json:"next_poll,omitempty"`
+	Gone            bool       `json:"gone,omitempty"`     // the origin answered 410
+	FeedURL         string     `json:"feed_url,omitempty"` // the feed that an HTML page names
+}
+
+// Channels is a page of channels. Next is empty on the last page.
+type Channels struct {
+	Channels []Channel `json:"channels"`
+	Next     string    `json:"next,omitempty"`
+}
+
+// Update is one new version of a channel, readable by itself.
+type Update struct {
+	Channel    channel.ID     `json:"channel"`
+	URL        string         `json:"url"`
+	Version    uint64         `json:"version"`
+	Previous   uint64         `json:"previous"` // the version that Diff starts from
+	DetectedAt time.Time      `json:"detected_at"`
+	Kind       string         `json:"kind"`
+	Entries    deltas.Entries `json:"entries"`
+	Diff       string         `json:"diff"`
+	DeltaBytes int            `json:"delta_bytes"`
+	Truncated  bool           `json:"truncated"` // Diff was cut at 64 KiB
+}
+
+// Gap says that the versions From to To of a channel will not be delivered.
+type Gap struct {
+	From uint64 `json:"from"`
+	To   uint64 `json:"to"`
+}
+
+// Updates is the answer of GET /v1/channels/{id}/updates.
+type Updates struct {
+	Updates []Update `json:"updates"`
+	Gap     *Gap     `json:"gap,omitempty"`
+}
+
+// The types of event on the stream GET /v1/updates.
+const (
+	StreamUpdate = "update" // data: an Update
+	StreamGap    = "gap"    // data: a ChannelGap
+	StreamGone   = "gone"   // data: a ChannelGone
+	StreamReset  = "reset"  // the cursor is too old or of another cluster; data: {}
+)
+
+// The types of webhook message.
+const (
+	MessageUpdated = "channel.updated"
+	MessageGap     = "channel.gap"
+	MessageGone    = "channel.gone"
+	MessageTest    = "subscription.test"
+)
+
+// Message is the body of a webhook, as Standard Webhooks has it. Data is an
+// [UpdateData], [ChannelGap], [ChannelGone] or [TestData], as Type says.
+type Message struct {
+	Type      string    `json:"type"`
+	Timestamp time.Time `json:"timestamp"`
+	Data      any       `json:"data"`
+}
+
+// UpdateData is the data of a channel.updated message.
+type UpdateData struct {
+	Subscription string `json:"subscription"`
+	Update
+}
+
+// ChannelGap is the data of a channel.gap message and of a stream's gap event.
+type ChannelGap struct {
+	Subscription string     `json:"subscription,omitempty"`
+	Channel      channel.ID `json:"channel"`
+	From         uint64     `json:"from"`
+	To           uint64     `json:"to"`
+	Reason       string     `json:"reason"`
+}
+
+// ChannelGone is the data of a channel.gone message and of a stream's gone event.
+type ChannelGone struct {
+	Subscription string     `json:"subscription,omitempty"`
+	Channel      channel.ID `json:"channel"`
+	URL          string     `json:"url"`
+	Reason       string     `json:"reason"`
+}
+
+// TestData is the data of a subscription.test message.
+type TestData struct {
+	Subscription string     `json:"subscription"`
+	Channel      channel.ID `json:"channel"`
+	URL          string     `json:"url"`
+}
+
+// Status is the answer of GET /v1/status.
+type Status struct {
+	Node          string    `json:"node"`
+	Version       string    `json:"version"` // of the program
+	Cluster       Cluster   `json:"cluster"`
+	Load          Load      `json:"load"`
+	Detection     Detection `json:"detection"`
+	Channels      uint64    `json:"channels"`
+	Subscriptions uint64    `json:"subscriptions"`
+}
+
+// Cluster is what a node sees of its cluster.
+type Cluster struct {
+	Nodes  []string `json:"nodes"`
+	Ranges []Range  `json:"ranges"`
+}
+
+// Range is a run of buckets, From to To inclusive, that one Raft group replicates.
+type Range struct {
+	ID       uint32         `json:"id"`
+	From     channel.Bucket `json:"from"`
+	To       channel.Bucket `json:"to"`
+	Leader   string         `json:"leader"` // empty while there is none
+	Replicas []string       `json:"replicas"`
+	Term     uint64         `json:"term"`
+	Applied  uint64         `json:"applied"`
+}
+
+// Load is what the cluster asks of the origins.
+type Load struct {
+	PollsPerS               float64 `json:"polls_per_s"` // measured
+	BudgetPollsPerInterval  float64 `json:"budget_polls_per_interval"`
+	PlannedPollsPerInterval float64 `json:"planned_polls_per_interval"`
+}
+
+// Detection is how long a change waits until it is noticed, on average over
+// subscriptions.
+type Detection struct {
+	PlannedS float64 `json:"planned_s"`
+	BoundS   float64 `json:"bound_s"` // no allocation of the same budget does better
+}
+
+// Problem is an RFC 9457 problem document: the body of every error.
+type Problem struct {
+	Type      string `json:"type"`
+	Title     string `json:"title"`
+	Status    int    `json:"status"`
+	Detail    string `json:"detail,omitempty"`
+	Retryable bool   `json:"retryable,omitempty"` // the same request may succeed later
+}
+
+func (p *Problem) Error() string {
+	if p.Detail == "" {
+		return p.Title
+	}
+	return p.Title + ": " + p.Detail
+}
