@@ -1,0 +1,42 @@
+# The commands that people run all the time; CONTRIBUTING.md says when.
+
+GO          ?= go
+VERSION     ?= $(shell git describe --tags --always --dirty 2>/dev/null)
+STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
+FUZZTIME    ?= 10s
+KILLS       ?= 200
+SEED        ?= 1
+
+.PHONY: run build test race lint fuzz bench cover crash proto
+
+run: ## a node on ./corona-data
+	$(GO) run ./cmd/corona serve
+
+build: ## the binary, stamped with its version, in bin/
+	$(GO) build -trimpath -ldflags '-X main.version=$(VERSION)' -o bin/corona ./cmd/corona
+
+test:
+	$(GO) test ./...
+
+race:
+	$(GO) test -race ./...
+
+lint: ## formatting, vet, staticcheck with staticcheck.conf
+	@test -z "$$(gofmt -l .)" || { gofmt -l .; echo 'gofmt would change these files'; exit 1; }
+	$(GO) vet ./...
+	$(GO) run $(STATICCHECK) ./...
+
+fuzz: ## every fuzz target for FUZZTIME each
+	@FUZZTIME=$(FUZZTIME) GO=$(GO) sh .ci/fuzz
+
+bench: ## every micro-benchmark, in benchstat's form
+	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
+
+cover:
+	$(GO) test -coverprofile cover.out ./... && $(GO) tool cover -func cover.out | tail -n 1
+
+crash: ## a real process, killed KILLS times under load; prints its seed
+	$(GO) run ./benchmarks/crash -kills $(KILLS) -seed $(SEED)
+
+proto: ## generated code of the replicated log's commands
+	$(GO) generate ./ownership

@@ -1,0 +1,147 @@
+package corona_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/seed-91e7e7c1/corona"
+
+// A rule says which packages of this module a folder may import, and why no
+// others. "internal" stands for every package below it.
+type rule struct {
+	may []string
+	why string
+}
+
+// rules is docs/architecture.md's table of arrows. The root package, primary's
+// wiring, is "".
+var rules = map[string]rule{
+	"channel":    {nil, "the nouns that all share must not know who uses them"},
+	"honeycomb":  {nil, "the solver is pure: numbers in, numbers out"},
+	"deltas":     {[]string{"channel"}, "the difference engine is pure: documents in, differences out"},
+	"fetcher":    {[]string{"channel", "internal"}, "one polite request knows nothing of schedules or state"},
+	"overlay":    {[]string{"channel"}, "who polls when is pure arithmetic"},
+	"ownership":  {[]string{"channel", "overlay", "internal"}, "replicated state carries documents without reading them"},
+	"engine":     {[]string{"channel", "deltas", "fetcher", "overlay", "internal"}, "a poller reports to an owner through the interface that it declares"},
+	"primary":    {[]string{"channel", "deltas", "overlay", "engine", "ownership", "honeycomb", "internal"}, "the owner's decisions know nothing of delivery or HTTP"},
+	"api":        {[]string{"channel", "deltas"}, "the contract's types must be usable by clients that hold no node"},
+	"notify":     {[]string{"channel", "deltas", "api", "internal"}, "delivery reads committed state through the interface that it declares"},
+	"server":     {[]string{"channel", "deltas", "api", "internal"}, "HTTP sees a node only through the interface that it declares"},
+	"loadgen":    {[]string{"channel", "deltas", "api", "internal"}, "a black box: a load generator that shares the engine's code shares its mistakes"},
+	"internal":   {[]string{"channel", "internal"}, "small things that several need"},
+	"":           {[]string{"channel", "deltas", "fetcher", "overlay", "ownership", "engine", "primary", "notify", "api", "honeycomb", "internal"}, "the facade wires a node; HTTP and the command line wrap it"},
+	"cmd":        {[]string{"*"}, ""},
+	"benchmarks": {[]string{"*"}, ""},
+}
+
+// exclusive names the one folder whose code may import a third-party engine, so
+// that its types leak nowhere. Benchmarks may compare with anything.
+var exclusive = map[string][]string{
+	"github.com/hashicorp/raft":        {"ownership"},
+	"github.com/hashicorp/raft-boltdb": {"ownership"},
+	"go.etcd.io/bbolt":                 {"ownership"},
+	"github.com/cockroachdb/pebble":    {"ownership", "engine"},
+	"github.com/valyala/fasthttp":      {"fetcher", "loadgen"},
+	"github.com/mmcdole/gofeed":        {"deltas"},
+	"github.com/spf13/cobra":           {"cmd"},
+	"github.com/standard-webhooks":     {"notify"},
+	"code.dny.dev/ssrf":                {"internal"},
+}
+
+func TestArrows(t *testing.T) {
+	for file, imports := range sourceImports(t) {
+		folder := topFolder(path.Dir(file))
+		rule, known := rules[folder]
+		if !known {
+			t.Errorf("%s: folder %q has no rule here: say what it may import, and why", file, folder)
+			continue
+		}
+		for _, imported := range imports {
+			checkArrow(t, file, folder, rule, imported)
+			checkExclusive(t, file, folder, imported)
+		}
+	}
+}
+
+func checkArrow(t *testing.T, file, folder string, rule rule, imported string) {
+	inside, ok := strings.CutPrefix(imported, module)
+	if !ok {
+		return
+	}
+	target := topFolder(strings.TrimPrefix(inside, "/"))
+	if target == folder || slices.Contains(rule.may, target) || slices.Contains(rule.may, "*") {
+		return
+	}
+	t.Errorf("%s imports %q, but %q may import only %v: %s", file, imported, folder, rule.may, rule.why)
+}
+
+func checkExclusive(t *testing.T, file, folder, imported string) {
+	if strings.HasSuffix(file, "_test.go") || folder == "benchmarks" {
+		return
+	}
+	for engine, homes := range exclusive {
+		if (imported == engine || strings.HasPrefix(imported, engine+"/")) && !slices.Contains(homes, folder) {
+			t.Errorf("%s imports %q, which lives in %v alone", file, imported, homes)
+		}
+	}
+}
+
+// topFolder returns the first element of a slash-separated folder, "" for the
+// module's root.
+func topFolder(dir string) string {
+	if dir == "." {
+		return ""
+	}
+	first, _, _ := strings.Cut(dir, "/")
+	return first
+}
+
+// sourceImports returns the imports of every Go file of the module, by
+// slash-separated path from its root.
+func sourceImports(t *testing.T) map[string][]string {
+	files := make(map[string][]string)
+	err := fs.WalkDir(os.DirFS("."), ".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && name != "." && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata" || isOtherModule(name)) {
+			return fs.SkipDir
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash(name), nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		for _, spec := range parsed.Imports {
+			imported, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				return err
+			}
+			files[name] = append(files[name], imported)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 10 {
+		t.Fatalf("found only %d Go files: the walk is broken", len(files))
+	}
+	return files
+}
+
+func isOtherModule(dir string) bool {
+	_, err := os.Stat(filepath.Join(filepath.FromSlash(dir), "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,148 @@
+package primary
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// Report judges what a poller saw and commits what follows from it. The answer
+// holds only what is durable: a poller that acts on it can lose nothing by a
+// crash. An error means that nothing is known; the poller reports again after
+// its next poll.
+func (o *Owner) Report(ctx context.Context, report engine.Report) (engine.Answer, error) {
+	stripe := o.stripe(report.Channel)
+	stripe.Lock()
+	defer stripe.Unlock()
+	answer, err := o.report(ctx, report)
+	if errors.Is(err, ownership.ErrStale) {
+		// The commit lost against one whose outcome was not known: judge again.
+		answer, err = o.report(ctx, report)
+	}
+	o.metrics.count(err)
+	return answer, err
+}
+
+// stripe returns the lock of a channel's judgements.
+func (o *Owner) stripe(id channel.ID) *sync.Mutex {
+	return &o.judging[binary.BigEndian.Uint32(id[16:])%judgingStripes]
+}
+
+func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer, error) {
+	ch, err := o.store.Channel(report.Channel)
+	if errors.Is(err, ownership.ErrNotFound) || err == nil && ch.Incarnation != report.Incarnation {
+		return engine.Answer{Ended: true}, nil
+	}
+	if err != nil {
+		return engine.Answer{}, fmt.Errorf("read channel %s: %w", report.Channel, err)
+	}
+	if report.Gone {
+		return o.gone(ctx, ch)
+	}
+	if report.BaseVersion != ch.Version {
+		return engine.Answer{Version: ch.Version, Hash: ch.Hash}, nil
+	}
+	return o.judge(ctx, ch, report)
+}
+
+// gone ends polling for an origin that answered 410: its subscribers are told
+// when the commit is applied.
+func (o *Owner) gone(ctx context.Context, ch ownership.Channel) (engine.Answer, error) {
+	answer := engine.Answer{Version: ch.Version, Hash: ch.Hash, Ended: true}
+	if ch.Gone {
+		return answer, nil
+	}
+	commit := unchanged(ch)
+	commit.Gone = true
+	commit.At = o.config.Now()
+	return answer, o.store.Commit(ctx, commit)
+}
+
+// unchanged is a commit that says of a channel what is so already.
+func unchanged(ch ownership.Channel) ownership.Commit {
+	return ownership.Commit{
+		Channel:     ch.ID,
+		Incarnation: ch.Incarnation,
+		Base:        ch.Version,
+		Version:     ch.Version,
+		Hash:        ch.Hash,
+		Kind:        ch.Kind,
+		Judge:       ch.Judge,
+	}
+}
+
+func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.Report) (engine.Answer, error) {
+	var state deltas.State
+	if err := state.UnmarshalBinary(ch.Judge); err != nil {
+		return engine.Answer{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
+	}
+	seen, err := o.store.Seen(ch.ID)
+	if err != nil {
+		return engine.Answer{}, fmt.Errorf("identities seen on channel %s: %w", ch.ID, err)
+	}
+	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Core: report.Core})
+	o.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
+	commit, err := o.commitOf(ch, report, decision)
+	if err != nil {
+		return engine.Answer{}, err
+	}
+	if commit.Version == ch.Version && string(commit.Judge) == string(ch.Judge) && commit.Hash == ch.Hash {
+		return o.answer(commit, decision), nil
+	}
+	if err := o.store.Commit(ctx, commit); err != nil {
+		return engine.Answer{}, fmt.Errorf("commit version %d of channel %s: %w", commit.Version, ch.ID, err)
+	}
+	return o.answer(commit, decision), nil
+}
+
+func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine.Answer {
+	return engine.Answer{
+		Version: commit.Version,
+		Hash:    commit.Hash,
+		Held:    decision.Verdict == deltas.VerdictHeld,
+	}
+}
+
+// commitOf is what a decision makes durable.
+func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
+	state, err := decision.State.MarshalBinary()
+	if err != nil {
+		return ownership.Commit{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
+	}
+	commit := unchanged(ch)
+	commit.Judge = state
+	commit.Seen = decision.NewSeen
+	commit.At = o.config.Now()
+	switch decision.Verdict {
+	case deltas.VerdictPublish:
+		commit.Version++
+		o.publish(&commit, report)
+	case deltas.VerdictRebase:
+		commit.Hash = report.Core.Hash
+		commit.Kind = uint8(report.Core.Kind)
+	}
+	return commit, nil
+}
+
+// publish fills in a new version. Version 1 is delivered to nobody, so it has no
+// update.
+func (o *Owner) publish(commit *ownership.Commit, report engine.Report) {
+	commit.Hash = report.Core.Hash
+	commit.Kind = uint8(report.Core.Kind)
+	if commit.Version == 1 {
+		return
+	}
+	update := deltas.Compare(report.Base, report.Core)
+	if report.Base != nil {
+		commit.Patch = deltas.MakeDelta(report.Base, report.Core)
+		update.DeltaBytes = len(commit.Patch)
+	}
+	commit.Update = update.Append(nil)
+}
