@@ -8,6 +8,7 @@
 package api
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -132,6 +133,14 @@ const (
 	StreamReset  = "reset"  // the cursor is too old or of another cluster; data: {}
 )
 
+// StreamEvent is one event of the stream GET /v1/updates. ID is the cursor to
+// send as Last-Event-ID to go on after it; empty when the event moves no cursor.
+type StreamEvent struct {
+	Type string          `json:"type"`
+	ID   string          `json:"id,omitempty"`
+	Data json.RawMessage `json:"data"` // as Type says
+}
+
 // The types of webhook message.
 const (
 	MessageUpdated = "channel.updated"
@@ -218,20 +227,4 @@ type Load struct {
 type Detection struct {
 	PlannedS float64 `json:"planned_s"`
 	BoundS   float64 `json:"bound_s"` // no allocation of the same budget does better
-}
-
-// Problem is an RFC 9457 problem document: the body of every error.
-type Problem struct {
-	Type      string `json:"type"`
-	Title     string `json:"title"`
-	Status    int    `json:"status"`
-	Detail    string `json:"detail,omitempty"`
-	Retryable bool   `json:"retryable,omitempty"` // the same request may succeed later
-}
-
-func (p *Problem) Error() string {
-	if p.Detail == "" {
-		return p.Title
-	}
-	return p.Title + ": " + p.Detail
 }

@@ -1,0 +1,45 @@
+package server
+
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// Node is what the API serves: the whole cluster, seen through one node.
+//
+// Errors are an [*api.Problem], which is answered as it is, or anything else,
+// which is logged and answered 500 without its text. Every method returns when
+// its context ends; an error that is the context's is answered 503.
+type Node interface {
+	// Subscribe makes subscriptions. The requests have passed [Rules.Check]. The
+	// outcomes are as many and in the same order; each success is durable.
+	Subscribe(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome
+	// Unsubscribe deletes a subscription. Once more is no error; a subscription
+	// that never existed is a 404.
+	Unsubscribe(ctx context.Context, id string) error
+	Subscription(ctx context.Context, id string) (*api.Subscription, error)
+	Subscriptions(ctx context.Context, query api.SubscriptionQuery) (*api.Subscriptions, error)
+	// TestSink sends a subscription.test message and returns nil once the
+	// endpoint has acknowledged it.
+	TestSink(ctx context.Context, id string) error
+
+	// Channel returns a 404 for a channel that does not exist.
+	Channel(ctx context.Context, id channel.ID) (*api.Channel, error)
+	// Channels returns at most limit channels, in the order of their IDs,
+	// beginning behind after; nil is the beginning.
+	Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error)
+	// Updates returns at most limit updates with versions above after, the
+	// oldest first, and the gap before them if some are no longer kept.
+	Updates(ctx context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error)
+	// Stream opens a stream behind a cursor; an empty cursor is now, or the first
+	// version of the subscriptions that the filter names. A cursor that is none
+	// is a 400.
+	Stream(ctx context.Context, filter api.StreamFilter, cursor string) (api.EventStream, error)
+
+	Status(ctx context.Context) (*api.Status, error)
+	// Ready returns nil when all local ranges have a leader and are caught up,
+	// otherwise what is missing, in words for an operator.
+	Ready(ctx context.Context) error
+}
