@@ -1,0 +1,112 @@
+package overlay
+
+import (
+	"math"
+	"time"
+)
+
+// Slots are the polls of one channel, numbered for ever: poll k is due at
+// (k + h)·interval/rate since the Unix epoch, where h = Phase/2^64, and belongs
+// to the poller whose rank is k mod Width. A poller's own polls are therefore
+// Width·interval/rate apart, which [WidthOf] makes no less than the floor.
+//
+// A rate of 0, no interval, or a rank outside [0, Width) has no slots.
+type Slots struct {
+	Interval time.Duration // τ
+	Rate     Rate
+	Phase    uint64 // of [PhaseOf]
+	Width    int    // pollers; less than 1 counts as 1
+	Rank     int    // this poller's, from 0
+}
+
+// Due returns when slot k, which is not negative, is due, whoever takes it:
+// rounded down to a nanosecond, in UTC.
+func (s Slots) Due(k int64) time.Time {
+	if s.Rate.Polls == 0 || s.Interval <= 0 {
+		return time.Time{}
+	}
+	span := span(s.Rate, s.Interval)
+	scaled := mul64(uint64(max(k, 0)), span).add(s.shift(span))
+	return timeAt(scaled.div(uint64(s.Rate.Polls)))
+}
+
+// Next returns the first slot of this rank that is due strictly after a time,
+// or −1 and the zero time when there is none.
+func (s Slots) Next(after time.Time) (k int64, due time.Time) {
+	width := int64(max(s.Width, 1))
+	if s.Rank < 0 || int64(s.Rank) >= width {
+		return -1, time.Time{}
+	}
+	k = s.first(after)
+	if k < 0 || k > math.MaxInt64-width {
+		return -1, time.Time{}
+	}
+	k += (int64(s.Rank) - k%width + width) % width
+	return k, s.Due(k)
+}
+
+// NextPoll returns when this poller polls next, given when it last began a poll
+// of the channel (zero: never) and how long its egress address has to leave the
+// channel alone after that. Rate, width and rank may have changed since.
+//
+// It is the first slot of this rank after now, but never sooner than last+floor:
+// a slot that comes sooner is taken late, when the floor ends, if by then the
+// channel's next slot, which may be another poller's, is still to come; else it
+// is left out. The zero time means never.
+func (s Slots) NextPoll(now, last time.Time, floor time.Duration) time.Time {
+	end := last.Add(floor)
+	if last.IsZero() || !end.After(now) {
+		_, due := s.Next(now)
+		return due
+	}
+	if s.owesAt(end, last) {
+		return end
+	}
+	_, due := s.Next(end.Add(-1))
+	return due
+}
+
+// Period returns the time between two polls of one poller, Width·interval/rate,
+// rounded down; 0 when the rate is 0.
+func (s Slots) Period() time.Duration {
+	if s.Rate.Polls == 0 || s.Interval <= 0 {
+		return 0
+	}
+	all := mul64(span(s.Rate, s.Interval), uint64(max(s.Width, 1)))
+	period, ok := all.div(uint64(s.Rate.Polls)).uint63()
+	if !ok {
+		return math.MaxInt64
+	}
+	return time.Duration(period)
+}
+
+// owesAt reports whether the channel's latest slot at a time is this poller's
+// and came after the poller's last poll: it has not been taken.
+func (s Slots) owesAt(at, last time.Time) bool {
+	k := s.first(at) - 1
+	return k >= 0 && k%int64(max(s.Width, 1)) == int64(s.Rank) && s.Due(k).After(last)
+}
+
+// first returns the channel's first slot, of whatever rank, that is due strictly
+// after a time, or −1 when it has none that an int64 can number.
+//
+// Due(k) > t ⟺ ⌊(k·span + shift)/polls⌋ ≥ t+1 ⟺ k ≥ ⌈((t+1)·polls − shift)/span⌉.
+func (s Slots) first(after time.Time) int64 {
+	if s.Rate.Polls == 0 || s.Interval <= 0 {
+		return -1
+	}
+	if after.Unix() < 0 {
+		return 0
+	}
+	span := span(s.Rate, s.Interval)
+	target := nanos(after).add(1).mul(uint64(s.Rate.Polls))
+	k, ok := target.subFloor(s.shift(span)).divCeil(span).uint63()
+	if !ok {
+		return -1
+	}
+	return k
+}
+
+// shift returns the phase in the unit of Due's numerator: ⌊h·span⌋. Rounding it
+// down first does not change Due, since ⌊x/n⌋ = ⌊⌊x⌋/n⌋.
+func (s Slots) shift(span uint64) uint64 { return mul64(s.Phase, span).hi }
