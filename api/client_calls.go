@@ -1,0 +1,145 @@
+package api
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// pageLimit is how many subscriptions or channels one page asks for: the most
+// that a node gives. Updates are large, so their pages are short.
+const (
+	pageLimit       = 1000
+	updatePageLimit = 16
+)
+
+// Subscribe makes a subscription and returns when it is durable. With a Key the
+// call may be repeated, for at least 24 h, and makes one subscription.
+func (c *Client) Subscribe(ctx context.Context, request SubscribeRequest) (Subscription, error) {
+	header := http.Header{}
+	if request.Key != "" {
+		header.Set("Idempotency-Key", request.Key)
+	}
+	request.Key = ""
+	var subscription Subscription
+	err := c.call(ctx, http.MethodPost, "/v1/subscriptions", header, request, &subscription)
+	return subscription, err
+}
+
+// Unsubscribe ends a subscription. Ending one again is no error; one that never
+// existed is a [*Problem] of status 404.
+func (c *Client) Unsubscribe(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodDelete, subscriptionPath(id), nil, nil, nil)
+}
+
+// Subscription returns one subscription with the state of its delivery.
+func (c *Client) Subscription(ctx context.Context, id string) (Subscription, error) {
+	var subscription Subscription
+	err := c.call(ctx, http.MethodGet, subscriptionPath(id), nil, nil, &subscription)
+	return subscription, err
+}
+
+// TestSink has the node send a subscription.test message to a webhook.
+func (c *Client) TestSink(ctx context.Context, id string) error {
+	return c.call(ctx, http.MethodPost, subscriptionPath(id)+":test", nil, nil, nil)
+}
+
+func subscriptionPath(id string) string { return "/v1/subscriptions/" + url.PathEscape(id) }
+
+// Subscriptions goes through all subscriptions, or through those of one
+// channel, page by page: what exists throughout comes exactly once. An error is
+// the last thing it yields.
+func (c *Client) Subscriptions(ctx context.Context, of *channel.ID) iter.Seq2[Subscription, error] {
+	query := url.Values{}
+	if of != nil {
+		query.Set("channel", of.String())
+	}
+	return pages(func(after string) ([]Subscription, string, error) {
+		var page Subscriptions
+		err := c.call(ctx, http.MethodGet, pagePath("/v1/subscriptions", query, after), nil, nil, &page)
+		return page.Subscriptions, page.Next, err
+	})
+}
+
+// Channels goes through all channels in the order of their IDs. An error is the
+// last thing it yields.
+func (c *Client) Channels(ctx context.Context) iter.Seq2[Channel, error] {
+	return pages(func(after string) ([]Channel, string, error) {
+		var page Channels
+		err := c.call(ctx, http.MethodGet, pagePath("/v1/channels", url.Values{}, after), nil, nil, &page)
+		return page.Channels, page.Next, err
+	})
+}
+
+func pagePath(path string, query url.Values, after string) string {
+	query.Set("limit", strconv.Itoa(pageLimit))
+	if after != "" {
+		query.Set("after", after)
+	}
+	return path + "?" + query.Encode()
+}
+
+// pages yields the items of one page after another until next is empty.
+func pages[T any](get func(after string) (items []T, next string, err error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for after := ""; ; {
+			items, next, err := get(after)
+			if err != nil {
+				var none T
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			if next == "" {
+				return
+			}
+			after = next
+		}
+	}
+}
+
+// Channel returns what the cluster knows of one channel.
+func (c *Client) Channel(ctx context.Context, id channel.ID) (Channel, error) {
+	var answer Channel
+	err := c.call(ctx, http.MethodGet, "/v1/channels/"+id.String(), nil, nil, &answer)
+	return answer, err
+}
+
+// Updates goes through the updates of a channel that are kept, oldest first,
+// from the version behind after. It yields pages: a page may carry a gap and no
+// update is in two. An error is the last thing it yields.
+func (c *Client) Updates(ctx context.Context, id channel.ID, after uint64) iter.Seq2[Updates, error] {
+	return func(yield func(Updates, error) bool) {
+		for {
+			var page Updates
+			path := "/v1/channels/" + id.String() + "/updates?limit=" + strconv.Itoa(updatePageLimit) +
+				"&after=" + strconv.FormatUint(after, 10)
+			if err := c.call(ctx, http.MethodGet, path, nil, nil, &page); err != nil {
+				yield(Updates{}, err)
+				return
+			}
+			if len(page.Updates) == 0 && page.Gap == nil {
+				return
+			}
+			if !yield(page, nil) || len(page.Updates) < updatePageLimit {
+				return
+			}
+			after = page.Updates[len(page.Updates)-1].Version
+		}
+	}
+}
+
+// Status returns what the node sees of itself and its cluster.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	var status Status
+	err := c.call(ctx, http.MethodGet, "/v1/status", nil, nil, &status)
+	return status, err
+}
