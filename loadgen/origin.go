@@ -1,0 +1,191 @@
+// Package loadgen is Corona's load generator: content servers whose updates are
+// known in advance. It is a black box: it knows the contract, not the node.
+//
+// An [Origin] serves synthetic channels and replays of recorded histories. What a
+// channel shows at any instant follows from the seed by arithmetic, so a million
+// channels take no memory, a poll that ends in 304 takes no allocation, and the
+// truth, what changed when, can be told afterwards to the nanosecond.
+package loadgen
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// DefaultListen is where an origin listens unless told otherwise.
+const DefaultListen = "127.0.0.1:9100"
+
+// Limits of a [Config].
+const (
+	MaxChannels = 100_000_000
+	MaxHosts    = 10_000
+	maxSpeedup  = 1e6
+	minSpeedup  = 1e-3
+)
+
+// Config says what an origin serves.
+type Config struct {
+	// Listen is the address of the first host, within 127.0.0.0/8; port 0 takes a
+	// free one. Empty: DefaultListen. Host number h has the h-th address after it,
+	// and the same port.
+	Listen string
+	// Hosts is the number of hosts, up to MaxHosts; 0 means 1. Channel number n
+	// lives on host n modulo Hosts.
+	Hosts int
+	// Channels is the number of synthetic channels; 0 means none.
+	Channels int
+	// Seed decides what the synthetic channels show and when they change.
+	Seed uint64
+	// Speedup is how many times as fast the schedule and the replays run; 0 means 1.
+	Speedup float64
+	// Traces are recorded histories that the first host replays, from the
+	// origin's start.
+	Traces []TraceConfig
+	// Step is how long each capture of a trace stands, in real time, whatever
+	// times were recorded and whatever Speedup is. 0: as recorded.
+	Step time.Duration
+	// Start is when the schedule's time is 0. Zero: when NewOrigin is done.
+	Start time.Time
+	// Now is the clock; nil means time.Now.
+	Now func() time.Time
+	// Logger takes what goes wrong with connections; nil means slog.Default().
+	Logger *slog.Logger
+}
+
+// TraceConfig names a recorded history and where to show it.
+type TraceConfig struct {
+	File string // as ReadTraceFile reads it
+	Path string // begins with "/", not with "/_"
+}
+
+// validate completes the configuration and returns the first host's address.
+func (c *Config) validate() (netip.AddrPort, error) {
+	if c.Listen == "" {
+		c.Listen = DefaultListen
+	}
+	if c.Hosts == 0 {
+		c.Hosts = 1
+	}
+	if c.Speedup == 0 {
+		c.Speedup = 1
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	switch {
+	case c.Channels < 0 || c.Channels > MaxChannels:
+		return netip.AddrPort{}, fmt.Errorf("%d channels: want 0 to %d", c.Channels, MaxChannels)
+	case c.Hosts < 1 || c.Hosts > MaxHosts:
+		return netip.AddrPort{}, fmt.Errorf("%d hosts: want 1 to %d", c.Hosts, MaxHosts)
+	case math.IsNaN(c.Speedup) || c.Speedup < minSpeedup || c.Speedup > maxSpeedup:
+		return netip.AddrPort{}, fmt.Errorf("speedup %g: want %g to %g", c.Speedup, minSpeedup, maxSpeedup)
+	case c.Step < 0:
+		return netip.AddrPort{}, fmt.Errorf("step %s is negative", c.Step)
+	case c.Channels == 0 && len(c.Traces) == 0:
+		return netip.AddrPort{}, errors.New("nothing to serve: neither channels nor traces")
+	}
+	return parseListen(c.Listen, c.Hosts)
+}
+
+// Origin is a set of content servers on loopback addresses.
+type Origin struct {
+	config  Config
+	content Content
+	clock   clock // of the schedule
+	step    clock // real time, for replays by steps
+	base    netip.AddrPort
+	replays []*replay
+	paths   map[string]*replay
+	buffers sync.Pool // of *[]byte: documents before they are compressed
+	stats   counters
+}
+
+// replay is a trace at its place.
+type replay struct {
+	Replay
+	path string
+	tags []uint64 // per capture
+}
+
+// NewOrigin reads the traces and returns an origin that does not listen yet. Its
+// schedule starts now, unless Config.Start says otherwise.
+func NewOrigin(config Config) (*Origin, error) {
+	base, err := config.validate()
+	if err != nil {
+		return nil, fmt.Errorf("origin: %w", err)
+	}
+	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	o.buffers.New = func() any { return new([]byte) }
+	for _, trace := range config.Traces {
+		if err := o.addTrace(trace); err != nil {
+			return nil, fmt.Errorf("origin: %w", err)
+		}
+	}
+	start := config.Start
+	if start.IsZero() {
+		start = config.Now()
+	}
+	o.clock, o.step = clock{start, config.Speedup}, clock{start, 1}
+	return o, nil
+}
+
+func (o *Origin) addTrace(config TraceConfig) error {
+	_, synthetic := o.parseChannel([]byte(config.Path))
+	switch {
+	case !strings.HasPrefix(config.Path, "/") || strings.HasPrefix(config.Path, "/_") || strings.ContainsAny(config.Path, "?# "):
+		return fmt.Errorf("trace path %q: want one that begins with / but not with /_, without a query", config.Path)
+	case synthetic:
+		return fmt.Errorf("trace path %q is a synthetic channel's", config.Path)
+	case o.paths[config.Path] != nil:
+		return fmt.Errorf("trace path %q is given twice", config.Path)
+	}
+	trace, err := ReadTraceFile(config.File)
+	if err != nil {
+		return err
+	}
+	r := &replay{Replay: Replay{trace, o.config.Step}, path: config.Path}
+	for _, capture := range trace.Captures {
+		r.tags = append(r.tags, xxhash.Sum64(capture.Body))
+	}
+	o.replays, o.paths[config.Path] = append(o.replays, r), r
+	return nil
+}
+
+// Channels returns the number of channels, replays included.
+func (o *Origin) Channels() int { return len(o.replays) + o.config.Channels }
+
+// URL returns the address of channel n, 0 to Channels()-1: replays come first,
+// in the order of Config.Traces.
+func (o *Origin) URL(n int) string { return string(o.appendURL(nil, n)) }
+
+func (o *Origin) appendURL(dst []byte, n int) []byte {
+	dst = append(dst, "http://"...)
+	if n < len(o.replays) {
+		return append(o.base.AppendTo(dst), o.replays[n].path...)
+	}
+	n -= len(o.replays)
+	dst = hostAddress(o.base, n%o.config.Hosts).AppendTo(dst)
+	return o.appendPath(dst, n)
+}
+
+// Stats is what an origin did so far.
+type Stats struct {
+	Requests    uint64 // for channels, whatever the answer
+	Full        uint64 // answered 200
+	NotModified uint64 // answered 304
+	BodyBytes   uint64 // sent in answers with 200, as compressed
+}
+
+// Stats returns what the origin did so far.
+func (o *Origin) Stats() Stats { return o.stats.read() }
