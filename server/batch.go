@@ -1,0 +1,147 @@
+package server
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// batchAhead is how many chunks of a batch wait for the writer or are worked on.
+// With the limits of a chunk it bounds a batch's memory, at some 4 MiB, however
+// many lines pass through it.
+const batchAhead = 3
+
+// batch answers POST /v1/subscriptions:batch: a line for each line, in order,
+// while lines are still coming in.
+func (s *Server) batch(w http.ResponseWriter, r *http.Request) error {
+	if err := checkBatch(r); err != nil {
+		return err
+	}
+	if !take(s.batches) {
+		return api.NewProblem(http.StatusServiceUnavailable, "too many batches are running")
+	}
+	defer func() { <-s.batches }()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	run := &batchRun{
+		server:  s,
+		ctx:     ctx,
+		cancel:  cancel,
+		w:       w,
+		control: http.NewResponseController(w),
+		pending: make(chan *chunk, batchAhead-1),
+	}
+	if err := run.do(r.Body); err != nil {
+		s.log.Debug("batch cut short", "error", err)
+		panic(http.ErrAbortHandler) // only a cut connection says that answers are missing
+	}
+	return nil
+}
+
+func checkBatch(r *http.Request) error {
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	if r.Header.Get(headerKey) != "" {
+		return api.BadField(headerKey, `a batch has a "key" on each line instead`)
+	}
+	return checkContent(r.Header)
+}
+
+// batchRun is one batch. A reader cuts the body into chunks, a worker for each
+// chunk asks the node, and the handler's goroutine writes answers in order.
+type batchRun struct {
+	server  *Server
+	ctx     context.Context // ends with the client, the server, or a failed write
+	cancel  context.CancelFunc
+	w       http.ResponseWriter
+	control *http.ResponseController
+	pending chan *chunk // in the order of the body; closed at its end
+	readErr error       // why the body ended early; set before pending is closed
+	workers sync.WaitGroup
+}
+
+// do returns nil when every line has its answer.
+func (b *batchRun) do(body io.Reader) error {
+	_ = b.control.EnableFullDuplex() // HTTP/1.1: go on reading once the answer has begun
+	b.w.Header().Set("Content-Type", "application/x-ndjson")
+	b.w.Header().Set("Cache-Control", "no-store")
+	b.w.WriteHeader(http.StatusOK)
+	err := b.write(nil)
+
+	source := &patientReader{b.ctx, body, b.control, b.server.cfg.ReadTimeout}
+	defer context.AfterFunc(b.ctx, source.interrupt)()
+	b.workers.Go(func() { b.read(source) })
+	for c := range b.pending {
+		<-c.done
+		if err == nil {
+			err = b.write(c.answer.Bytes())
+		}
+		if err != nil {
+			b.cancel() // and go on until the reader has noticed
+		}
+	}
+	b.workers.Wait()
+	if err != nil {
+		return err
+	}
+	return b.readErr
+}
+
+// read cuts the body into chunks until it ends and starts a worker for each. A
+// chunk that was read is worked on, whatever happens to its answer.
+func (b *batchRun) read(body io.Reader) {
+	defer close(b.pending)
+	chunks := newChunkReader(body)
+	for {
+		c, err := chunks.next()
+		if len(c.lines) > 0 {
+			b.pending <- c
+			b.workers.Go(func() { b.server.answerChunk(context.WithoutCancel(b.ctx), c) })
+		}
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			b.readErr = err
+			return
+		}
+	}
+}
+
+// write sends answers on their way. The client has WriteTimeout for each.
+func (b *batchRun) write(answers []byte) error {
+	_ = b.control.SetWriteDeadline(after(b.server.cfg.WriteTimeout))
+	if _, err := b.w.Write(answers); err != nil {
+		return &writeError{err}
+	}
+	if err := b.control.Flush(); err != nil {
+		return &writeError{err}
+	}
+	return nil
+}
+
+// patientReader gives a body time as long as something comes.
+type patientReader struct {
+	ctx     context.Context
+	body    io.Reader
+	control *http.ResponseController
+	timeout time.Duration
+}
+
+func (p *patientReader) Read(buf []byte) (int, error) {
+	_ = p.control.SetReadDeadline(after(p.timeout))
+	// Only now: an interrupt from here on comes after the deadline and stands.
+	if err := p.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return p.body.Read(buf)
+}
+
+// interrupt ends a Read that waits, once the context has ended.
+func (p *patientReader) interrupt() { _ = p.control.SetReadDeadline(time.Unix(1, 0)) }

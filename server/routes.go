@@ -1,0 +1,78 @@
+package server
+
+import (
+	"context"
+	"net/http"
+	"net/http/pprof"
+	"time"
+)
+
+// A handler answers a request, or returns the error that is to be answered. It
+// returns no error once it has begun its answer.
+type handler func(http.ResponseWriter, *http.Request) error
+
+// The routes that last: how long says nothing about the node.
+const (
+	routeBatch  = "POST /v1/subscriptions:batch"
+	routeStream = "GET /v1/updates"
+)
+
+// routes is the API at a glance. A call is answered within a time, so its
+// context ends with it; streams and batches keep deadlines of their own.
+func (s *Server) routes() *http.ServeMux {
+	mux := http.NewServeMux()
+	call := func(pattern string, h handler) { mux.Handle(pattern, s.call(s.cfg.CallTimeout, h)) }
+	long := func(pattern string, h handler) { mux.Handle(pattern, s.answer(h)) }
+
+	call("POST /v1/subscriptions", s.subscribe)
+	long(routeBatch, s.batch)
+	call("GET /v1/subscriptions", s.listSubscriptions)
+	call("GET /v1/subscriptions/{id}", s.subscription)
+	call("DELETE /v1/subscriptions/{id}", s.unsubscribe)
+	mux.Handle("POST /v1/subscriptions/{action}", s.call(s.cfg.TestTimeout, s.testSink))
+
+	call("GET /v1/channels", s.listChannels)
+	call("GET /v1/channels/{id}", s.channel)
+	long("GET /v1/channels/{id}/updates", s.channelUpdates)
+	long(routeStream, s.stream)
+	call("GET /v1/status", s.status)
+
+	call("GET /healthz", s.healthy)
+	call("GET /readyz", s.ready)
+	mux.Handle("GET /metrics", s.metricsPage())
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	for path, asset := range pageAssets() {
+		mux.Handle("GET "+path, asset)
+	}
+	return mux
+}
+
+// call is answer for a handler that must be done within a time.
+func (s *Server) call(timeout time.Duration, h handler) http.Handler {
+	return s.answer(func(w http.ResponseWriter, r *http.Request) error {
+		// The answer has its own time after the node's.
+		extendWrite(w, timeout+s.cfg.WriteTimeout)
+		ctx, cancel := context.WithTimeout(r.Context(), timeout)
+		defer cancel()
+		return h(w, r.WithContext(ctx))
+	})
+}
+
+// answer is the one place where a handler's error becomes an answer.
+func (s *Server) answer(h handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			s.fail(w, r, err)
+		}
+	})
+}
+
+// extendWrite puts off the end of the answer. Writers without deadlines, as in
+// tests, have nothing to put off.
+func extendWrite(w http.ResponseWriter, d time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(after(d))
+}
