@@ -19,7 +19,7 @@ func (c clock) at(now time.Time) time.Duration {
 
 // scheduleEnd is where a schedule's time stops: 146 years on, half of what fits,
 // so that a phase can be added.
-const scheduleEnd = math.MaxInt64 / 2
+const scheduleEnd = 1 << 62
 
 func (c clock) scaled(elapsed time.Duration) time.Duration {
 	return time.Duration(min(float64(elapsed)*c.speedup, scheduleEnd))

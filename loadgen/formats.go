@@ -122,12 +122,16 @@ func (d *document) appendHTML(dst []byte) []byte {
 
 func (d *document) appendScript(dst []byte) []byte {
 	random := source(d.hash(d.channel, saltShape, 3))
-	dst = append(dst, "<script>\nwindow.settings = ["...)
-	for range 400 + random.intn(1200) {
-		dst = strconv.AppendUint(dst, random.next()>>40, 10)
-		dst = append(dst, ',')
+	dst = append(dst, "<script>\nwindow.settings = {"...)
+	for range 100 + random.intn(300) {
+		dst = append(dst, '"')
+		dst = append(append(dst, random.word()...), '-')
+		dst = append(dst, random.word()...)
+		dst = append(dst, `":{"enabled":true,"weight":`...)
+		dst = strconv.AppendInt(dst, int64(random.intn(1000)), 10)
+		dst = append(dst, "},"...)
 	}
-	return append(dst, "0];\n</script>\n"...)
+	return append(dst, "\"\":{}};\n</script>\n"...)
 }
 
 func (d *document) appendNavigation(dst []byte) []byte {

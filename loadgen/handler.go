@@ -2,10 +2,12 @@ package loadgen
 
 import (
 	"bytes"
+	"io"
 	"strconv"
 	"sync/atomic"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
 )
 
@@ -24,6 +26,7 @@ func (c *counters) read() Stats {
 // Header names in the form that fasthttp compares, and values; constants would be
 // copied at each use.
 var (
+	headerDate         = []byte("Date")
 	headerETag         = []byte("Etag")
 	headerLastModified = []byte("Last-Modified")
 	headerVary         = []byte("Vary")
@@ -46,6 +49,7 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	now := o.config.Now()
+	ctx.Response.Header.SetCanonical(headerDate, o.date.at(now))
 	shown, found := o.look(path, now)
 	o.stats.requests.Add(1)
 	if !found {
@@ -158,21 +162,46 @@ func (o *Origin) serveFull(ctx *fasthttp.RequestCtx, s *shown, now time.Time, co
 // another change in that second would bear the same date, and be lost to whoever
 // asks by date (RFC 9110, section 8.8.2.2).
 func (o *Origin) setLastModified(ctx *fasthttp.RequestCtx, changed, now time.Time) {
-	if changed.Unix() >= now.Unix() {
-		return
+	if changed.Unix() < now.Unix() {
+		var room [32]byte
+		ctx.Response.Header.SetCanonical(headerLastModified, fasthttp.AppendHTTPDate(room[:0], changed.UTC()))
 	}
-	var room [32]byte
-	ctx.Response.Header.SetCanonical(headerLastModified, fasthttp.AppendHTTPDate(room[:0], changed.UTC()))
+}
+
+// dateCache holds the Date header of the current second.
+type dateCache struct{ last atomic.Pointer[datedText] }
+
+type datedText struct {
+	unix int64
+	text []byte
+}
+
+func (c *dateCache) at(now time.Time) []byte {
+	last := c.last.Load()
+	if unix := now.Unix(); last == nil || last.unix != unix {
+		last = &datedText{unix, fasthttp.AppendHTTPDate(nil, now.UTC())}
+		c.last.Store(last)
+	}
+	return last.text
 }
 
 func (o *Origin) setBody(ctx *fasthttp.RequestCtx, body []byte, compress bool) {
 	if compress && len(body) > 0 {
 		ctx.Response.Header.SetCanonical(headerEncoding, valueGzip)
-		ctx.Response.SetBodyRaw(fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressBestSpeed))
+		o.compress(ctx.Response.BodyWriter(), body)
 	} else {
 		ctx.Response.SetBody(body)
 	}
 	o.stats.bodyBytes.Add(uint64(len(ctx.Response.Body())))
+}
+
+// compress writes to memory, which never fails.
+func (o *Origin) compress(w io.Writer, body []byte) {
+	compressor := o.compressors.Get().(*gzip.Writer)
+	compressor.Reset(w)
+	_, _ = compressor.Write(body)
+	_ = compressor.Close()
+	o.compressors.Put(compressor)
 }
 
 // appendPath appends the path of a synthetic channel: its number and format.

@@ -109,6 +109,7 @@ func (o *Origin) newServer(budget int) *fasthttp.Server {
 		GetOnly:               true,
 		NoDefaultServerHeader: true,
 		NoDefaultContentType:  true,
+		NoDefaultDate:         true, // ours follows Config.Now
 		CloseOnShutdown:       true,
 		Logger:                connectionLog{o.config.Logger},
 	}

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/klauspost/compress/gzip"
 )
 
 // DefaultListen is where an origin listens unless told otherwise.
@@ -107,8 +108,11 @@ type Origin struct {
 	base    netip.AddrPort
 	replays []*replay
 	paths   map[string]*replay
-	buffers sync.Pool // of *[]byte: documents before they are compressed
 	stats   counters
+	date    dateCache
+
+	buffers     sync.Pool // of *[]byte: documents before they are compressed
+	compressors sync.Pool // of *gzip.Writer
 }
 
 // replay is a trace at its place.
@@ -127,6 +131,10 @@ func NewOrigin(config Config) (*Origin, error) {
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
 	o.buffers.New = func() any { return new([]byte) }
+	o.compressors.New = func() any {
+		compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for unknown levels
+		return compressor
+	}
 	for _, trace := range config.Traces {
 		if err := o.addTrace(trace); err != nil {
 			return nil, fmt.Errorf("origin: %w", err)

@@ -46,9 +46,10 @@ func (s Schedule) Interval(channel int) time.Duration {
 }
 
 // between returns the duration at u, 0 to 1, of the way from low to high on a
-// logarithmic scale.
+// logarithmic scale: in whole seconds, since the last bits of a power are not the
+// same on every processor.
 func between(low, high time.Duration, u float64) time.Duration {
-	return time.Duration(float64(low) * math.Pow(float64(high)/float64(low), u))
+	return time.Duration(float64(low) * math.Pow(float64(high)/float64(low), u)).Round(time.Second)
 }
 
 // Revision returns the revision that stands at a time at or after the start.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"time"
 
@@ -128,8 +127,8 @@ func (r *traceReader) at(t *float64) (time.Duration, error) {
 	if seconds < 0 || n > 0 && seconds < r.trace.Captures[n-1].At.Seconds() {
 		return 0, fmt.Errorf(`time "t" %.0f is before the capture before`, *t)
 	}
-	if seconds > scheduleEnd/float64(time.Second) {
-		return 0, fmt.Errorf(`time "t" %.0f is more than %.0f years after the first`, *t, time.Duration(math.MaxInt64/2).Hours()/24/365)
+	if seconds > time.Duration(scheduleEnd).Seconds() {
+		return 0, fmt.Errorf(`time "t" %.0f is more than 146 years after the first`, *t)
 	}
 	return time.Duration(seconds * float64(time.Second)), nil
 }
@@ -151,8 +150,13 @@ func (r *traceReader) finish() (*Trace, error) {
 	for i := 0; r.trace.ContentType == "" && i < len(r.trace.Captures); i++ {
 		r.trace.ContentType = sniff(r.trace.Captures[i].Body)
 	}
+	if r.trace.ContentType == "" {
+		r.trace.ContentType = plainText
+	}
 	return &r.trace, nil
 }
+
+const plainText = "text/plain; charset=utf-8"
 
 // sniff tells a document's media type from its beginning; "" when it is empty.
 func sniff(body []byte) string {
@@ -172,7 +176,7 @@ func sniff(body []byte) string {
 	case has("<?xml"):
 		return "application/xml"
 	}
-	return "text/plain; charset=utf-8"
+	return plainText
 }
 
 // Replay is a trace with the times at which its captures come to stand at an
