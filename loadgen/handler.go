@@ -26,7 +26,6 @@ func (c *counters) read() Stats {
 // Header names in the form that fasthttp compares, and values; constants would be
 // copied at each use.
 var (
-	headerDate         = []byte("Date")
 	headerETag         = []byte("Etag")
 	headerLastModified = []byte("Last-Modified")
 	headerVary         = []byte("Vary")
@@ -49,7 +48,6 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 		return
 	}
 	now := o.config.Now()
-	ctx.Response.Header.SetCanonical(headerDate, o.date.at(now))
 	shown, found := o.look(path, now)
 	o.stats.requests.Add(1)
 	if !found {
@@ -166,23 +164,6 @@ func (o *Origin) setLastModified(ctx *fasthttp.RequestCtx, changed, now time.Tim
 		var room [32]byte
 		ctx.Response.Header.SetCanonical(headerLastModified, fasthttp.AppendHTTPDate(room[:0], changed.UTC()))
 	}
-}
-
-// dateCache holds the Date header of the current second.
-type dateCache struct{ last atomic.Pointer[datedText] }
-
-type datedText struct {
-	unix int64
-	text []byte
-}
-
-func (c *dateCache) at(now time.Time) []byte {
-	last := c.last.Load()
-	if unix := now.Unix(); last == nil || last.unix != unix {
-		last = &datedText{unix, fasthttp.AppendHTTPDate(nil, now.UTC())}
-		c.last.Store(last)
-	}
-	return last.text
 }
 
 func (o *Origin) setBody(ctx *fasthttp.RequestCtx, body []byte, compress bool) {

@@ -109,7 +109,6 @@ func (o *Origin) newServer(budget int) *fasthttp.Server {
 		GetOnly:               true,
 		NoDefaultServerHeader: true,
 		NoDefaultContentType:  true,
-		NoDefaultDate:         true, // ours follows Config.Now
 		CloseOnShutdown:       true,
 		Logger:                connectionLog{o.config.Logger},
 	}

@@ -109,7 +109,6 @@ type Origin struct {
 	replays []*replay
 	paths   map[string]*replay
 	stats   counters
-	date    dateCache
 
 	buffers     sync.Pool // of *[]byte: documents before they are compressed
 	compressors sync.Pool // of *gzip.Writer
