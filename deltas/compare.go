@@ -1,0 +1,182 @@
+package deltas
+
+// Update is one new version of a channel as subscribers see it, readable
+// without what came before.
+type Update struct {
+	Kind       Kind
+	Entries    Entries
+	Diff       string // of the contents: unified text without context lines; empty when they are equal
+	Truncated  bool   // Diff was cut at 64 KiB, or entries were left out beyond 4 MiB
+	DeltaBytes int    // length of Delta
+
+	// Delta is the patch for nodes that hold the base, as [MakeDelta] makes it.
+	// It is no part of what Append writes: nil after [DecodeUpdate].
+	Delta []byte
+}
+
+// Compare returns what changed from base to next. A nil base stands for
+// nothing: everything is added. Nothing is ever removed by a document without
+// entries or of another kind, which is more likely broken than right.
+//
+// Compare knows nothing but the two contents. An entry that was there before
+// base counts as added until [Update.Admit] is told what is new.
+func Compare(base, next *Core) *Update {
+	c := compareEntries(base, next)
+	u := &Update{Kind: next.Kind, Entries: Entries{
+		Added: pick(next.Entries, c.added), Changed: pick(next.Entries, c.changed), Removed: pick(baseEntries(base), c.withdrawn),
+	}}
+	for i := range u.Entries.Changed {
+		u.Entries.Changed[i].Fields = c.fields[i]
+	}
+	u.Diff, u.Truncated = unified(base, next)
+	u.Delta = MakeDelta(base, next)
+	u.DeltaBytes = len(u.Delta)
+	u.bound()
+	return u
+}
+
+// Admit keeps of the added entries those whose identity is among fresh, which
+// is what [Decision].NewSeen holds. Entries come back, and are new only once.
+func (u *Update) Admit(fresh []uint64) {
+	known := make(map[uint64]bool, len(fresh))
+	for _, id := range fresh {
+		known[id] = true
+	}
+	kept := u.Entries.Added[:0]
+	for _, e := range u.Entries.Added {
+		if known[identityOf(e.ID)] {
+			kept = append(kept, e)
+		}
+	}
+	u.Entries.Added = kept
+}
+
+// maxEntryBytes is how much text of entries an update carries.
+const maxEntryBytes = 4 << 20
+
+// bound leaves out the last entries of an update that is too large to send.
+func (u *Update) bound() {
+	left := maxEntryBytes
+	for _, list := range [...]*[]Entry{&u.Entries.Added, &u.Entries.Changed, &u.Entries.Removed} {
+		for i, e := range *list {
+			if left -= e.weight(); left < 0 {
+				*list, u.Truncated = (*list)[:i], true
+				break
+			}
+		}
+	}
+}
+
+// weight is about how many bytes the entry takes in an update.
+func (e *Entry) weight() int {
+	n := len(e.ID) + len(e.Title) + len(e.Link) + len(e.Summary) + 150
+	for _, field := range e.Fields {
+		n += len(field) + 3
+	}
+	return n
+}
+
+func baseEntries(base *Core) []Entry {
+	if base == nil {
+		return nil
+	}
+	return base.Entries
+}
+
+// pick returns copies of the entries at the indexes; never nil.
+func pick(entries []Entry, indexes []int) []Entry {
+	picked := make([]Entry, len(indexes))
+	for i, at := range indexes {
+		picked[i] = entries[at]
+	}
+	return picked
+}
+
+// comparison is what happened to entries, as indexes: of next's entries added
+// and changed, of base's entries withdrawn and left.
+type comparison struct {
+	added, changed  []int
+	fields          [][]string // parallel to changed
+	withdrawn, left []int      // gone: taken back, or out of the window at its old end
+	survivors       int        // of base's entries
+}
+
+func compareEntries(base, next *Core) comparison {
+	var c comparison
+	if base == nil || base.Kind != next.Kind {
+		base = &Core{Kind: next.Kind}
+	}
+	was := make(map[uint64]int, len(base.ids))
+	for i, id := range base.ids {
+		was[id] = i
+	}
+	stays := make([]bool, len(base.Entries))
+	for i, id := range next.ids {
+		at, ok := was[id]
+		switch {
+		case !ok:
+			c.added = append(c.added, i)
+		case base.sections[at] != next.sections[i]:
+			c.changed = append(c.changed, i)
+			c.fields = append(c.fields, changedFields(base, next, at, i))
+			fallthrough
+		default:
+			stays[at] = true
+		}
+	}
+	if len(next.Entries) > 0 {
+		c.gone(base, stays)
+	}
+	return c
+}
+
+// gone tells the entries that were withdrawn from those that left the window at
+// its old end: because they were older than all that stayed or, where dates do
+// not say, stood behind them.
+func (c *comparison) gone(base *Core, stays []bool) {
+	oldest, last, dated := "", -1, true
+	for i, e := range base.Entries {
+		dated = dated && date(e) != ""
+		if stays[i] {
+			c.survivors++
+			last = i
+			if d := date(e); oldest == "" || d < oldest {
+				oldest = d
+			}
+		}
+	}
+	for i, e := range base.Entries {
+		switch {
+		case stays[i]:
+		case c.survivors == 0, dated && date(e) <= oldest, !dated && i > last:
+			c.left = append(c.left, i)
+		default:
+			c.withdrawn = append(c.withdrawn, i)
+		}
+	}
+}
+
+// date returns what an entry is ordered by. RFC 3339 in UTC sorts as text.
+func date(e Entry) string { return firstOf(e.Published, e.Updated) }
+
+// changedFields returns the names of what differs between two entries of one
+// identity. What is behind the summary is called "content"; a JSON object's
+// members go by their own names.
+func changedFields(base, next *Core, at, i int) []string {
+	if next.Kind == KindJSON {
+		return changedMembers(base.sections[at], next.sections[i])
+	}
+	was, is := base.Entries[at], next.Entries[i]
+	fields := make([]string, 0, 4)
+	for _, f := range [...]struct{ name, was, is string }{
+		{"id", was.ID, is.ID}, {"title", was.Title, is.Title}, {"link", was.Link, is.Link}, {"summary", was.Summary, is.Summary},
+	} {
+		if f.was != f.is {
+			fields = append(fields, f.name)
+		}
+	}
+	if len(fields) == 0 {
+		fields = append(fields, "content")
+	}
+	return fields
+}

@@ -1,0 +1,190 @@
+package deltas
+
+import (
+	"encoding/json"
+	"mime"
+	"strings"
+)
+
+// junkWindow is how far into a document a feed's root is looked for behind
+// what should not be there: a warning of the server's, a stray blank line.
+const junkWindow = 16 << 10
+
+// detect returns the kind of a document and the text from its root on. Content
+// decides; the Content-Type only where content alone cannot tell.
+func detect(text string, doc Document) (Kind, string, error) {
+	text = strings.TrimSpace(text)
+	if doc.Kind == KindText || doc.Kind == KindHTML {
+		return doc.Kind, text, nil
+	}
+	if doc.Kind == KindJSON || doc.Kind == 0 && looksLikeJSON(text, doc.ContentType) {
+		return detectJSON(text, doc.Kind)
+	}
+	if root, ok := findFeed(text); ok {
+		return KindFeed, root, nil
+	}
+	if doc.Kind == KindFeed {
+		if looksLikeJSON(text, doc.ContentType) {
+			return KindFeed, text, nil
+		}
+		return KindFeed, "", &ParseError{Kind: KindFeed, Reason: "no rss, rdf or feed element"}
+	}
+	if looksLikeHTML(text, doc.ContentType) {
+		return KindHTML, text, nil
+	}
+	return KindText, text, nil
+}
+
+// looksLikeJSON reports what only JSON begins with. What begins so and is not
+// valid JSON is a broken document, not text: text would make an update of it.
+func looksLikeJSON(text, contentType string) bool {
+	if text[0] != '{' && text[0] != '[' {
+		return false
+	}
+	if mediaType, _, _ := mime.ParseMediaType(contentType); strings.HasSuffix(mediaType, "json") {
+		return true
+	}
+	next := strings.TrimLeft(text[1:], " \t\r\n")
+	if next == "" {
+		return false
+	}
+	return text[0] == '{' && strings.ContainsRune(`"}`, rune(next[0])) ||
+		text[0] == '[' && strings.ContainsRune(`{["]`, rune(next[0])) ||
+		json.Valid([]byte(text))
+}
+
+func detectJSON(text string, kind Kind) (Kind, string, error) {
+	if !json.Valid([]byte(text)) {
+		return KindJSON, "", &ParseError{Kind: KindJSON, Reason: "not valid JSON, or cut short"}
+	}
+	if kind == 0 && isJSONFeed(text) {
+		return KindFeed, text, nil
+	}
+	return KindJSON, text, nil
+}
+
+// isJSONFeed looks for JSON Feed's version member without building the tree.
+func isJSONFeed(text string) bool {
+	if text[0] != '{' || !strings.Contains(text, "jsonfeed.org/version/") {
+		return false
+	}
+	var head struct {
+		Version string            `json:"version"`
+		Items   []json.RawMessage `json:"items"`
+	}
+	return json.Unmarshal([]byte(text), &head) == nil && strings.Contains(head.Version, "jsonfeed.org/version/")
+}
+
+// findFeed returns the text from a feed's root element on.
+func findFeed(text string) (string, bool) {
+	name, at := rootElement(text)
+	if isFeedRoot(name) {
+		return text[at:], true
+	}
+	if isHTMLRoot(name) {
+		return "", false
+	}
+	window := text[:min(len(text), junkWindow)]
+	if i := strings.Index(window, "<?xml"); i > 0 {
+		if name, at := rootElement(text[i:]); isFeedRoot(name) {
+			return text[i+at:], true
+		}
+	}
+	for _, root := range [...]string{"<rss", "<rdf:RDF", "<feed"} {
+		if i := strings.Index(window, root); i > 0 {
+			if name, at := rootElement(text[i:]); isFeedRoot(name) {
+				return text[i+at:], true
+			}
+		}
+	}
+	return "", false
+}
+
+func isFeedRoot(name string) bool { return name == "rss" || name == "rdf" || name == "feed" }
+
+func isHTMLRoot(name string) bool { return name == "html" || name == "body" || name == "head" }
+
+// rootElement returns the lower-case local name of the first element, and where
+// its tag begins; comments, processing instructions and the DOCTYPE are passed
+// over. The name is "html" for an HTML DOCTYPE, and empty when text comes first.
+func rootElement(text string) (name string, at int) {
+	for {
+		at += len(text[at:]) - len(strings.TrimLeft(text[at:], " \t\r\n"))
+		rest := text[at:]
+		switch {
+		case strings.HasPrefix(rest, "<!--"):
+			at = after(text, at, "-->")
+		case strings.HasPrefix(rest, "<?"):
+			at = after(text, at, "?>")
+		case strings.HasPrefix(rest, "<!"):
+			if hasPrefixFold(rest, "<!doctype html") {
+				return "html", at
+			}
+			at = afterDoctype(text, at)
+		case strings.HasPrefix(rest, "<"):
+			return localName(rest[1:]), at
+		default:
+			return "", at
+		}
+	}
+}
+
+// after returns the index behind the next end, or the end of the text.
+func after(text string, at int, end string) int {
+	if i := strings.Index(text[at:], end); i >= 0 {
+		return at + i + len(end)
+	}
+	return len(text)
+}
+
+// afterDoctype passes over a DOCTYPE with its internal subset, which is never
+// read: that is where entities are declared.
+func afterDoctype(text string, at int) int {
+	end := after(text, at, ">")
+	if open := strings.IndexByte(text[at:end], '['); open < 0 {
+		return end
+	}
+	return after(text, after(text, at, "]"), ">")
+}
+
+// localName returns the lower-case name at the beginning of s without its prefix.
+func localName(s string) string {
+	end := strings.IndexAny(s, " \t\r\n/>")
+	if end < 0 || end > 64 {
+		return ""
+	}
+	name := strings.ToLower(s[:end])
+	if _, local, ok := strings.Cut(name, ":"); ok {
+		return local
+	}
+	return name
+}
+
+func hasPrefixFold(s, prefix string) bool {
+	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
+}
+
+// looksLikeHTML reports documents whose root, or whose beginning, is HTML.
+func looksLikeHTML(text, contentType string) bool {
+	if name, _ := rootElement(text); isHTMLRoot(name) || htmlFragment[name] {
+		return true
+	}
+	head := strings.ToLower(text[:min(len(text), 1024)])
+	if strings.Contains(head, "<html") || strings.Contains(head, "<!doctype html") || strings.Contains(head, "<body") {
+		return true
+	}
+	mediaType, _, _ := mime.ParseMediaType(contentType)
+	return (mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(head, "<")
+}
+
+// htmlFragment holds the elements that a page without <html> begins with.
+var htmlFragment = set("div", "p", "table", "h1", "h2", "h3", "ul", "ol", "section", "article", "main", "header", "nav",
+	"span", "br", "b", "center", "font", "meta", "title", "link", "script", "style", "form", "pre", "a", "img")
+
+func set(names ...string) map[string]bool {
+	m := make(map[string]bool, len(names))
+	for _, name := range names {
+		m[name] = true
+	}
+	return m
+}

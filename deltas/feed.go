@@ -1,0 +1,201 @@
+package deltas
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/mmcdole/gofeed/atom"
+	ext "github.com/mmcdole/gofeed/extensions"
+	"github.com/mmcdole/gofeed/rss"
+)
+
+// feedItem is an item as its format has it, before it has an identity.
+type feedItem struct {
+	guid               string
+	title, link        string
+	summary, content   string // HTML
+	published, updated string // RFC 3339 or empty
+}
+
+// extractFeed reads RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 and JSON Feed. The
+// text begins with the root.
+func extractFeed(text string, base *url.URL) (*draft, error) {
+	if strings.HasPrefix(text, "{") {
+		return extractJSONFeed(text, base)
+	}
+	text, err := boundXML(text)
+	if err != nil {
+		return nil, err
+	}
+	if name, _ := rootElement(text); name == "feed" {
+		return extractAtom(text, base)
+	}
+	return extractRSS(text, base)
+}
+
+func extractRSS(text string, base *url.URL) (*draft, error) {
+	feed, err := (&rss.Parser{}).Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, feedError(err)
+	}
+	items := make([]feedItem, 0, len(feed.Items))
+	for _, item := range feed.Items {
+		items = append(items, rssItem(item))
+	}
+	title := feed.Title
+	if title == "" && feed.DublinCoreExt != nil {
+		title = first(feed.DublinCoreExt.Title)
+	}
+	return newFeedDraft(title, feed.Link, items, base), nil
+}
+
+func rssItem(item *rss.Item) feedItem {
+	it := feedItem{
+		title: item.Title, link: item.Link, summary: item.Description, content: item.Content,
+		published: item.PubDate,
+	}
+	if item.GUID != nil {
+		it.guid = item.GUID.Value
+	}
+	if it.link == "" && item.GUID != nil && item.GUID.IsPermalink != "false" && isHTTP(it.guid) {
+		it.link = it.guid
+	}
+	if it.link == "" && item.Enclosure != nil {
+		it.link = item.Enclosure.URL
+	}
+	if dc := item.DublinCoreExt; dc != nil {
+		it.title = firstOf(it.title, first(dc.Title))
+		it.summary = firstOf(it.summary, first(dc.Description))
+		it.published = firstOf(it.published, first(dc.Date))
+	}
+	if it.summary == "" && item.ITunesExt != nil {
+		it.summary = item.ITunesExt.Summary
+	}
+	it.updated = firstOf(extension(item.Extensions, "atom", "updated"), extension(item.Extensions, "dcterms", "modified"))
+	it.published, it.updated = clampDate(item.PubDateParsed, it.published), clampDate(nil, it.updated)
+	return it
+}
+
+func extension(exts ext.Extensions, prefix, name string) string {
+	if values := exts[prefix][name]; len(values) > 0 {
+		return values[0].Value
+	}
+	return ""
+}
+
+func extractAtom(text string, base *url.URL) (*draft, error) {
+	feed, err := (&atom.Parser{}).Parse(strings.NewReader(text))
+	if err != nil {
+		return nil, feedError(err)
+	}
+	items := make([]feedItem, 0, len(feed.Entries))
+	for _, entry := range feed.Entries {
+		items = append(items, atomItem(entry))
+	}
+	return newFeedDraft(feed.Title, atomLink(feed.Links), items, base), nil
+}
+
+func atomItem(entry *atom.Entry) feedItem {
+	it := feedItem{
+		guid: entry.ID, title: entry.Title, link: atomLink(entry.Links), summary: entry.Summary,
+		published: clampDate(entry.PublishedParsed, entry.Published),
+		updated:   clampDate(entry.UpdatedParsed, entry.Updated),
+	}
+	if entry.Content != nil {
+		it.content = entry.Content.Value
+		it.link = firstOf(it.link, entry.Content.Src)
+	}
+	return it
+}
+
+// atomLink returns the alternate link, else the first one that is not of another kind.
+func atomLink(links []*atom.Link) string {
+	for _, rel := range [...]string{"alternate", "", "related", "enclosure"} {
+		for _, link := range links {
+			if link.Rel == rel {
+				return link.Href
+			}
+		}
+	}
+	return ""
+}
+
+func feedError(err error) error {
+	return &ParseError{Kind: KindFeed, Reason: fmt.Sprintf("%.200v", err)}
+}
+
+// newFeedDraft turns a feed's items into entries. What a feed says of itself
+// besides its title (dates, ttl, generator, counts) is not content.
+func newFeedDraft(title, link string, items []feedItem, base *url.URL) *draft {
+	if len(items) > MaxEntries {
+		items = items[:MaxEntries]
+	}
+	d := &draft{kind: KindFeed, title: plainLine(title, maxTitle)}
+	candidates := make([]candidate, 0, len(items))
+	for _, item := range items {
+		candidates = append(candidates, feedCandidate(item, base))
+	}
+	d.entries = identify(candidates, cleanLink(link, base))
+	return d
+}
+
+func feedCandidate(item feedItem, base *url.URL) candidate {
+	c := candidate{guid: oneLine(item.guid, maxLink)}
+	e := &c.entry
+	e.title = plainLine(item.title, maxTitle)
+	e.link = cleanLink(item.link, base)
+	e.published, e.updated = item.published, item.updated
+	summary, content := htmlLines(item.summary, base), htmlLines(item.content, base)
+	e.lines = content
+	if len(content) == 0 {
+		e.lines = summary
+	} else if text := summarise(summary); text != summarise(content) {
+		e.summary = text
+	}
+	return c
+}
+
+// The years that a date is brought into: what is beyond is a mistake, and RFC
+// 3339 ends at 9999.
+const (
+	firstYear = 1900
+	lastYear  = 2199
+)
+
+// clampDate returns a date as RFC 3339 in UTC, brought into the years that can
+// be meant; empty for what is no date.
+func clampDate(parsed *time.Time, raw string) string {
+	if parsed == nil {
+		t, err := time.Parse(time.RFC3339, strings.TrimSpace(raw))
+		if err != nil {
+			return ""
+		}
+		parsed = &t
+	}
+	t := parsed.UTC().Truncate(time.Second)
+	switch {
+	case t.Year() < firstYear:
+		t = time.Date(firstYear, 1, 1, 0, 0, 0, 0, time.UTC)
+	case t.Year() > lastYear:
+		t = time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC)
+	}
+	return t.Format(time.RFC3339)
+}
+
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}

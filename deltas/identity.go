@@ -1,0 +1,112 @@
+package deltas
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// candidate is an entry that has no identity yet.
+type candidate struct {
+	guid  string // what the format calls the entry's ID; may be empty, shared or a lie
+	entry draftEntry
+}
+
+// identify gives every entry an identity that does not depend on the other
+// entries' order: its own ID, else its link, else its title, else its text.
+// Entries of one ID and one title are one entry; of one ID and different titles
+// they are different entries, told apart by the title. home is the document's
+// own link, which identifies no entry.
+func identify(candidates []candidate, home string) []draftEntry {
+	groups := make(map[string][]int, len(candidates))
+	order := make([]string, 0, len(candidates))
+	for i := range candidates {
+		e := &candidates[i].entry
+		e.id = primaryID(&candidates[i], home)
+		key := identityKey(e.id)
+		if _, known := groups[key]; !known {
+			order = append(order, key)
+		}
+		groups[key] = append(groups[key], i)
+	}
+	entries := make([]draftEntry, 0, len(candidates))
+	for _, key := range order {
+		entries = append(entries, resolve(candidates, groups[key])...)
+	}
+	return entries
+}
+
+// primaryID returns what an entry is known by if nothing else in the document
+// claims the same.
+func primaryID(c *candidate, home string) string {
+	e := &c.entry
+	switch {
+	case c.guid != "":
+		return clipID(c.guid)
+	case e.link != "" && identityKey(e.link) != identityKey(home):
+		return clipID(e.link)
+	case e.title != "":
+		return contentID + digest(e.title)
+	default:
+		return contentID + digest(e.section())
+	}
+}
+
+// contentID begins the identity of entries that have neither ID nor link.
+const contentID = "content:"
+
+// resolve returns the different entries among those of one identity.
+func resolve(candidates []candidate, group []int) []draftEntry {
+	var distinct []draftEntry
+	at := make(map[string]int, len(group))
+	for _, i := range group {
+		e := candidates[i].entry
+		sub := e.title
+		if sub == "" || strings.HasPrefix(e.id, contentID) {
+			sub = e.section()
+		}
+		if known, ok := at[sub]; !ok {
+			at[sub] = len(distinct)
+			distinct = append(distinct, e)
+		} else if e.section() < distinct[known].section() {
+			distinct[known] = e // whichever comes first in the document
+		}
+	}
+	if len(distinct) == 1 {
+		return distinct
+	}
+	for sub, i := range at {
+		distinct[i].id += "#" + digest(sub)
+	}
+	return distinct
+}
+
+// identityKey is what identities are compared and ordered by. A site that moves
+// from http to https has the entries that it had before.
+func identityKey(id string) string {
+	if rest, ok := strings.CutPrefix(id, "http://"); ok {
+		return "https://" + rest
+	}
+	return id
+}
+
+// identityOf returns what is remembered of an identity.
+func identityOf(id string) uint64 { return xxhash.Sum64String(identityKey(id)) }
+
+// maxID is the length of an identity in bytes beyond which its tail becomes a digest.
+const maxID = 512
+
+func clipID(id string) string {
+	if len(id) <= maxID {
+		return id
+	}
+	return strings.ToValidUTF8(id[:maxID-17], "") + "#" + digest(id)
+}
+
+// digest returns 16 hex digits.
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:8])
+}

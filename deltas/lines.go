@@ -1,0 +1,200 @@
+package deltas
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Lengths of what is shown of an entry, in runes; links and IDs in bytes.
+const (
+	maxTitle   = 1000
+	maxSummary = 500
+	maxLink    = 4096
+	maxLine    = 4096 // bytes; longer ones without a sentence's end are broken
+)
+
+// lineWriter makes lines of running text: white space collapsed, invisible
+// characters dropped, a line for each sentence, so that an edit changes a line
+// that a person can read and not a paragraph.
+type lineWriter struct {
+	lines []string
+	line  strings.Builder
+	space bool // white space is due before the next word
+	cell  bool // a table cell ended on this line
+}
+
+// text adds running text to the line.
+func (w *lineWriter) text(s string) {
+	for len(s) > 0 {
+		r, size := utf8.DecodeRuneInString(s)
+		switch {
+		case unicode.IsSpace(r):
+			w.space = true
+		case !isInvisible(r):
+			w.separate()
+			w.line.WriteString(s[:size])
+		}
+		s = s[size:]
+	}
+}
+
+// separate writes what is due before the next word.
+func (w *lineWriter) separate() {
+	if w.line.Len() > 0 {
+		switch {
+		case w.cell:
+			w.line.WriteString(" | ")
+		case w.space:
+			w.line.WriteByte(' ')
+		}
+	}
+	w.space, w.cell = false, false
+}
+
+// endCell separates what follows on the line from what stands there.
+func (w *lineWriter) endCell() { w.cell = w.line.Len() > 0 }
+
+// end ends the line.
+func (w *lineWriter) end() {
+	if w.line.Len() > 0 {
+		w.lines = appendSentences(w.lines, maskTimes(w.line.String()))
+		w.line.Reset()
+	}
+	w.space, w.cell = false, false
+}
+
+// appendSentences appends the sentences of a line, each a line.
+func appendSentences(lines []string, s string) []string {
+	for s != "" {
+		end := sentenceEnd(s)
+		if line := strings.TrimSpace(s[:end]); line != "" {
+			lines = append(lines, line)
+		}
+		s = s[end:]
+	}
+	return lines
+}
+
+// sentenceEnd returns where the first sentence of s ends: behind a full stop
+// and a space that a new sentence follows. It depends on the bytes around the
+// place alone, so that an edit does not move the ends that follow.
+func sentenceEnd(s string) int {
+	for i := 0; i+2 < len(s); i++ {
+		switch s[i] {
+		case '.', '!', '?':
+			if s[i+1] == ' ' && beginsSentence(s[i+2:]) && !endsAbbreviation(s[:i]) {
+				return i + 2
+			}
+		case 0xe3: // U+3002, the ideographic full stop
+			if strings.HasPrefix(s[i:], "。") {
+				return i + len("。")
+			}
+		}
+		if i >= maxLine {
+			return breakAt(s, i)
+		}
+	}
+	return len(s)
+}
+
+// breakAt returns a place to break at or before i that cuts no rune.
+func breakAt(s string, i int) int {
+	if space := strings.LastIndexByte(s[:i], ' '); space > 0 {
+		return space + 1
+	}
+	for !utf8.RuneStart(s[i]) {
+		i--
+	}
+	return i
+}
+
+func beginsSentence(s string) bool {
+	r, _ := utf8.DecodeRuneInString(s)
+	return unicode.IsUpper(r) || unicode.Is(unicode.Han, r) || strings.ContainsRune("\"'“‘«¿¡(", r)
+}
+
+// endsAbbreviation reports an initial or a title before the full stop.
+func endsAbbreviation(s string) bool {
+	word := s[strings.LastIndexAny(s, " (")+1:]
+	switch word {
+	case "Mr", "Mrs", "Ms", "Dr", "St", "Prof", "No", "vs", "e.g", "i.e", "etc":
+		return true
+	}
+	r, size := utf8.DecodeRuneInString(word)
+	return size == len(word) && unicode.IsUpper(r) || strings.HasSuffix(word, ".") || strings.Contains(word, ".") && len(word) <= 4
+}
+
+// isInvisible reports characters without width that pages are sprinkled with.
+// The joiners are kept: scripts and emoji need them.
+func isInvisible(r rune) bool {
+	switch r {
+	case '\u00ad', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff', '\ufffc':
+		return true
+	}
+	return r < ' ' || r >= 0x7f && r < 0xa0
+}
+
+// oneLine returns s without line ends, white space collapsed; empty when it is
+// longer than most bytes can hold and could only be cut into something else.
+func oneLine(s string, most int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > 4*most {
+		return s[:breakAt(s, 4*most)]
+	}
+	return s
+}
+
+// clipRunes cuts s to most runes, the last of them an ellipsis if it was longer.
+func clipRunes(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	n, end := 0, 0
+	for i := range s {
+		if n == most-1 {
+			end = i
+		}
+		if n++; n > most {
+			return strings.TrimRight(s[:end], " ") + "…"
+		}
+	}
+	return s
+}
+
+// summarise returns the beginning of lines as one, at most maxSummary runes.
+func summarise(lines []string) string {
+	var b strings.Builder
+	for _, line := range lines {
+		if b.Len() > maxSummary*utf8.UTFMax {
+			break
+		}
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(withoutTargets(line))
+	}
+	return clipRunes(b.String(), maxSummary)
+}
+
+// extractText makes lines of plain text. Indentation is kept; blank lines and
+// white space at a line's end are not content. XML that is no feed is broken
+// between its tags.
+func extractText(text string) *draft {
+	if strings.HasPrefix(text, "<") {
+		text = strings.ReplaceAll(text, "><", ">\n<")
+	}
+	d := &draft{kind: KindText}
+	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
+		line = strings.TrimRightFunc(line, unicode.IsSpace)
+		for len(line) > maxLine {
+			end := breakAt(line, maxLine)
+			d.lines = append(d.lines, line[:end])
+			line = line[end:]
+		}
+		if line != "" {
+			d.lines = append(d.lines, line)
+		}
+	}
+	return d
+}

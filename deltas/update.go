@@ -1,0 +1,86 @@
+package deltas
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+const (
+	updateVersion = 1
+	// maxUpdate is the longest update before compression: entries and diff,
+	// each byte escaped at worst, and their names.
+	maxUpdate = 2*maxEntryBytes + 6*maxDiff + 64<<10
+)
+
+// updateJSON is an update as it is stored, before compression.
+type updateJSON struct {
+	Kind       string  `json:"kind"`
+	DeltaBytes int     `json:"delta_bytes"`
+	Truncated  bool    `json:"truncated"`
+	Entries    Entries `json:"entries"`
+	Diff       string  `json:"diff"`
+}
+
+// Append appends the update's stored form to dst: readable by [DecodeUpdate]
+// without anything else.
+func (u *Update) Append(dst []byte) []byte {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	stored := updateJSON{Kind: u.Kind.String(), DeltaBytes: u.DeltaBytes, Truncated: u.Truncated, Entries: u.Entries.filled(), Diff: u.Diff}
+	if err := enc.Encode(stored); err != nil {
+		panic(fmt.Sprintf("deltas: encode update: %v", err)) // strings, numbers and lists of them
+	}
+	return compress(append(dst, updateVersion), b.Bytes(), []byte(updateDictionary))
+}
+
+// DecodeUpdate is the inverse of [Update.Append]. The error is [ErrVersion] or
+// [ErrCorrupt].
+func DecodeUpdate(data []byte) (*Update, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: empty update", ErrCorrupt)
+	}
+	if data[0] != updateVersion {
+		return nil, fmt.Errorf("%w of update: %d", ErrVersion, data[0])
+	}
+	plain, err := decompress(data[1:], []byte(updateDictionary), maxUpdate)
+	if err != nil {
+		return nil, err
+	}
+	var stored updateJSON
+	if err := json.Unmarshal(plain, &stored); err != nil {
+		return nil, fmt.Errorf("%w: update: %w", ErrCorrupt, err)
+	}
+	kind, err := ParseKind(stored.Kind)
+	if err != nil {
+		return nil, fmt.Errorf("%w: update: %w", ErrCorrupt, err)
+	}
+	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: stored.Entries.filled(), Diff: stored.Diff}, nil
+}
+
+// filled returns the entries with no list nil.
+func (e Entries) filled() Entries {
+	for _, list := range [...]*[]Entry{&e.Added, &e.Changed, &e.Removed} {
+		if *list == nil {
+			*list = []Entry{}
+		}
+	}
+	return e
+}
+
+// updateDictionary is the history that stored updates are compressed with: the
+// names and phrases that they all share. It is part of the format: another one
+// needs another updateVersion. What is most common stands last, where it is
+// nearest.
+const updateDictionary = `the and of to in for a is on with as by at from that this it are be will has was not you your we our
+January February March April May June July August September October November December
+Monday Tuesday Wednesday Thursday Friday Saturday Sunday
+{"kind":"text","delta_bytes":1{"kind":"json","delta_bytes":2{"kind":"html","delta_bytes":3
+","link":"http://www.example.org/index.php?id=","link":"https://example.com/news/article/posts/blog/2026/01/
+.html","published":"2026-01-01T00:00:00Z","updated":"2026-01-01T00:00:00Z","summary":"
+","fields":["content"]},{"id":"","fields":["summary"]},{"id":"","fields":["title"]}],"removed":[]},"diff":"@@ -1 +1 @@
+\n-  \n+  \n-title: \n+title: \n+link: https://www.\n+summary: \n-entry: https://\n+entry: https://www.
+"}],"removed":[]},"diff":"@@ -0,0 +1,4 @@\n+entry: "}],"changed":[],"removed":[]},"diff":"@@ -12,0 +13,5 @@\n+entry: https://www.
+{"kind":"feed","delta_bytes":0,"truncated":false,"entries":{"added":[{"id":"https://www.","title":"","link":"https://www.","published":"2026-
+-01T00:00:00Z","updated":"","summary":""},{"id":"https://www.`
