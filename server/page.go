@@ -5,6 +5,7 @@ import (
 	"embed"
 	"encoding/base64"
 	"net/http"
+	"path"
 	"strconv"
 )
 
@@ -25,24 +26,37 @@ type asset struct {
 	etag        string
 }
 
-// pageAssets returns what is served, by path.
-func pageAssets() map[string]*asset {
-	return map[string]*asset{
-		"/{$}":            newAsset("page/index.html", "text/html; charset=utf-8"),
-		"/page/style.css": newAsset("page/style.css", "text/css; charset=utf-8"),
-		"/page/app.js":    newAsset("page/app.js", "text/javascript; charset=utf-8"),
-		"/page/icon.svg":  newAsset("page/icon.svg", "image/svg+xml"),
-		"/favicon.ico":    newAsset("page/icon.svg", "image/svg+xml"),
-	}
+// contentTypes of the page's files, by the ending of the name.
+var contentTypes = map[string]string{
+	".html": "text/html; charset=utf-8",
+	".css":  "text/css; charset=utf-8",
+	".js":   "text/javascript; charset=utf-8",
+	".svg":  "image/svg+xml",
 }
 
-func newAsset(name, contentType string) *asset {
+// pageAssets returns what is served, by pattern: every file under its name, the
+// page itself and the icon also where browsers look for them.
+func pageAssets() map[string]*asset {
+	assets := make(map[string]*asset)
+	files, err := pageFiles.ReadDir("page")
+	if err != nil {
+		panic(err) // a program built without its files
+	}
+	for _, file := range files {
+		assets["/page/"+file.Name()] = newAsset("page/" + file.Name())
+	}
+	assets["/{$}"] = newAsset("page/index.html")
+	assets["/favicon.ico"] = newAsset("page/icon.svg")
+	return assets
+}
+
+func newAsset(name string) *asset {
 	content, err := pageFiles.ReadFile(name)
 	if err != nil {
-		panic(err) // a program built without one of its files
+		panic(err) // a program built without its files
 	}
 	sum := sha256.Sum256(content)
-	return &asset{content, contentType, `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
+	return &asset{content, contentTypes[path.Ext(name)], `"` + base64.RawURLEncoding.EncodeToString(sum[:12]) + `"`}
 }
 
 // ServeHTTP answers with the file, or 304 when the browser has it.

@@ -1,1 +1,80 @@
+// The page of a node: what it is told, and what it shows.
 
+import { byId, el, bytes, when } from "/page/dom.js";
+import { get, post, every } from "/page/api.js";
+import { refreshStatus } from "/page/status.js";
+import { startUpdates, showRecent } from "/page/updates.js";
+import { startChannels, refreshChannels } from "/page/channels.js";
+import { startDetail, openChannel } from "/page/detail.js";
+
+const firstPollPatience = 20; // times a second
+
+byId("subscribe").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  await subscribe(byId("url").value.trim());
+});
+
+async function subscribe(url) {
+  const input = byId("url");
+  if (!url) return input.focus();
+  input.removeAttribute("aria-invalid");
+  say("busy", "Subscribing…");
+  try {
+    const made = await post("/v1/subscriptions", { url, sink: { type: "sse" } }, { "Idempotency-Key": crypto.randomUUID() });
+    input.value = "";
+    refresh();
+    await tellFirstPoll(made);
+  } catch (problem) {
+    input.setAttribute("aria-invalid", "true");
+    say("bad", problem.message);
+    input.focus();
+  }
+}
+
+// tellFirstPoll says what the first poll found, as soon as there was one.
+async function tellFirstPoll(made) {
+  for (let i = 0; i < firstPollPatience; i++) {
+    const channel = await get(`/v1/channels/${made.channel}`);
+    if (channel.version || channel.last_error) return tellChannel(made, channel);
+    say("busy", el("span", {}, "Subscribed to ", show(made), ". Waiting for the first poll…"));
+    await new Promise((wake) => setTimeout(wake, 1000));
+  }
+  say("good", el("span", {}, "Subscribed to ", show(made), ". It is polled as soon as its host allows."));
+}
+
+function tellChannel(made, channel) {
+  refresh();
+  if (!channel.version) {
+    return say("bad", el("span", {}, "Subscribed to ", show(made), `, but the first poll failed: ${channel.last_error}. It goes on trying.`));
+  }
+  say("good", el("span", {}, "Subscribed to ", show(made), `: a ${channel.kind || "document"} of ${bytes(channel.size_bytes)}. Next poll `,
+    when(channel.next_poll, { past: "late" }), "; what changes appears below.",
+    channel.feed_url ? el("button", { type: "button", class: "plain", onclick: () => subscribe(channel.feed_url) },
+      "This page names a feed: follow that too") : null));
+}
+
+function show(made) {
+  return el("button", { type: "button", class: "plain name", onclick: () => openChannel(made.channel) }, made.url);
+}
+
+function say(mood, content) {
+  byId("said").dataset.mood = mood;
+  byId("said").replaceChildren(content);
+}
+
+let soon = 0;
+
+// refresh brings table and status up to date, once for many changes.
+function refresh() {
+  soon ||= setTimeout(() => {
+    soon = 0;
+    refreshStatus();
+    refreshChannels();
+  }, 700);
+}
+
+startDetail({ onChange: refresh });
+startUpdates({ openChannel, sawChange: refresh });
+startChannels({ openChannel });
+refreshChannels().then(showRecent);
+every(5000, () => Promise.all([refreshStatus(), refreshChannels()]));

@@ -1,0 +1,44 @@
+// Talking to the node.
+
+// Problem is an error that the node answered, or that it did not answer.
+export class Problem extends Error {
+  constructor({ title, detail, status = 0, field = "" }) {
+    super([field, detail || title].filter(Boolean).join(": "));
+    this.status = status;
+  }
+}
+
+export function get(path) {
+  return call("GET", path);
+}
+
+export function remove(path) {
+  return call("DELETE", path);
+}
+
+export function post(path, body, headers = {}) {
+  return call("POST", path, { body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers } });
+}
+
+async function call(method, path, options = {}) {
+  let answer;
+  try {
+    answer = await fetch(path, { method, ...options });
+  } catch {
+    throw new Problem({ detail: "The node does not answer." });
+  }
+  if (answer.status === 204) return null;
+  const content = await answer.json().catch(() => ({ title: answer.statusText }));
+  if (!answer.ok) throw new Problem({ status: answer.status, ...content });
+  return content;
+}
+
+// every calls back now and then every so many milliseconds while somebody looks,
+// never twice at a time.
+export function every(milliseconds, callback) {
+  const tick = async () => {
+    if (!document.hidden) await callback();
+    setTimeout(tick, milliseconds);
+  };
+  tick();
+}

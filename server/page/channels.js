@@ -1,0 +1,88 @@
+// The table of channels, a page at a time.
+
+import { byId, el, address, when, number } from "/page/dom.js";
+import { get } from "/page/api.js";
+
+const limit = 25;
+
+let trail = [""]; // the cursors of the pages up to this one
+let next = ""; // of the page behind it
+let wanted = ""; // the URL that was asked for
+let asked = 0; // so that a late answer does not overwrite a newer one
+let open = () => {};
+
+export function startChannels({ openChannel }) {
+  open = openChannel;
+  byId("previous").addEventListener("click", () => turn(() => trail.pop()));
+  byId("next").addEventListener("click", () => turn(() => trail.push(next)));
+  byId("find").addEventListener("submit", (event) => {
+    event.preventDefault();
+    find(byId("find-url").value.trim());
+  });
+  byId("find-url").addEventListener("input", (event) => {
+    if (!event.target.value) find("");
+  });
+}
+
+function turn(step) {
+  step();
+  refreshChannels();
+}
+
+function find(url) {
+  wanted = url;
+  trail = [""];
+  refreshChannels();
+}
+
+// refreshChannels draws the page anew and returns its channels.
+export async function refreshChannels() {
+  const question = ++asked;
+  const cursor = trail[trail.length - 1];
+  const query = wanted ? { url: wanted } : cursor ? { limit, after: cursor } : { limit };
+  try {
+    const page = await get("/v1/channels?" + new URLSearchParams(query));
+    if (question === asked) show(page);
+    return page.channels;
+  } catch (problem) {
+    if (question === asked) fail(problem);
+    return [];
+  }
+}
+
+function show(page) {
+  next = page.next ?? "";
+  drawRows(page.channels);
+  byId("channels-empty").hidden = page.channels.length > 0;
+  byId("channels-empty").textContent = wanted ? "Nobody subscribes to this URL." : "No channels yet: subscribe to one above.";
+  byId("channels-note").textContent = "";
+  byId("previous").disabled = trail.length === 1;
+  byId("next").disabled = !next;
+  byId("page").textContent = trail.length > 1 || next ? `page ${number(trail.length)}` : "";
+}
+
+// drawRows leaves the keyboard's focus on the channel where it was.
+function drawRows(channels) {
+  const table = byId("channels");
+  const focused = table.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.id : "";
+  table.replaceChildren(...channels.map(row));
+  if (focused) table.querySelector(`tr[data-id="${focused}"] button`)?.focus();
+}
+
+function fail(problem) {
+  byId("channels-note").textContent = problem.message;
+}
+
+function row(channel) {
+  const trouble = channel.gone ? "gone for good (410)" : channel.last_error;
+  return el("tr", { "data-id": channel.id, onclick: () => open(channel.id) },
+    el("th", { scope: "row" },
+      el("button", { type: "button", class: "plain name" }, address(channel.url)),
+      trouble ? el("span", { class: "trouble", title: trouble },
+        channel.failures > 1 ? `${trouble} · ${number(channel.failures)} times` : trouble) : null),
+    el("td", { class: "quiet" }, channel.kind || "–"),
+    el("td", { class: "number" }, channel.version ? number(channel.version) : el("span", { class: "quiet" }, "–")),
+    el("td", { class: "number" }, number(channel.subscribers)),
+    el("td", {}, when(channel.last_poll)),
+    el("td", {}, channel.gone ? el("span", { class: "quiet" }, "never") : when(channel.next_poll, { past: "late" })));
+}
