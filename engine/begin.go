@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+// poll is one poll of a channel: what its worker needs of the target, as it was
+// when the poll began. Orders may change the target meanwhile.
+type poll struct {
+	target      *target
+	id          channel.ID
+	url         string
+	incarnation uint64
+	version     uint64
+	hash        deltas.Hash
+	holding     holding
+	loaded      bool
+	held        bool
+
+	eligible int64 // when its slot had come and its host allowed it
+	hostWait int64 // how long after its slot that was
+	begun    time.Time
+	suspect  bool // it counts among the requests to suspect hosts
+	released bool // its host may be asked again
+}
+
+// slowExchange is how long a host may hold a worker before it becomes suspect.
+const slowExchange = 5 * time.Second
+
+// begin takes the next poll; ok is false when there is none, or no worker for it.
+func (s *schedule) begin(now int64) (p poll, ok bool) {
+	for s.inFlight < s.limits.workers {
+		h, ok := s.ready.pop()
+		if !ok {
+			return poll{}, false
+		}
+		if h.state != hostReady {
+			continue
+		}
+		h.state = hostQuiet
+		if h.suspect && s.suspects >= s.limits.suspects {
+			h.state = hostParked
+			s.parked.push(h)
+			continue
+		}
+		t := s.nextOf(h, now)
+		if t == nil {
+			s.unpark(now) // what this host left may be a suspect's worker
+			continue
+		}
+		p := s.beginOf(t, now)
+		s.settle(h, now)
+		return p, true
+	}
+	return poll{}, false
+}
+
+// nextOf takes the host's next target that is still ordered, or nil.
+func (s *schedule) nextOf(h *host, now int64) *target {
+	for {
+		t := h.pop()
+		if t == nil {
+			return nil
+		}
+		s.queued--
+		if !t.dropped {
+			return t
+		}
+		t.state = idle
+		s.lay(t, now)
+	}
+}
+
+func (s *schedule) beginOf(t *target, now int64) poll {
+	h := t.host
+	p := poll{target: t, eligible: max(t.due, h.freeAt), suspect: h.suspect}
+	p.hostWait = p.eligible - t.due
+	p.see(t)
+	t.state = busy
+	s.inFlight++
+	h.busy++
+	if gap := s.gapOf(h); gap > 0 {
+		h.freeAt = now + gap
+	}
+	if p.suspect {
+		s.suspects++
+	}
+	return p
+}
+
+// see takes in the target as it is.
+func (p *poll) see(t *target) {
+	p.id, p.url, p.incarnation = t.id, t.url, t.incarnation
+	p.version, p.hash = t.version, t.hash
+	p.holding, p.loaded, p.held = t.holding, t.loaded, t.held
+}
+
+// release ends a poll's request, which took so long: its host may be asked again.
+// The poll itself goes on. A second release does nothing. A took of 0 says
+// nothing about the host.
+func (s *schedule) release(p *poll, took time.Duration, now int64) {
+	if p.released {
+		return
+	}
+	p.released = true
+	h := p.target.host
+	if int(h.busy) >= s.parallel(h) {
+		h.freeAt = max(h.freeAt, now)
+	}
+	h.busy--
+	if took > 0 {
+		h.suspect = took > slowExchange
+	}
+	if h.state == hostParked && !h.suspect {
+		h.state = hostQuiet
+	}
+	s.settle(h, now)
+	if p.suspect {
+		s.suspects--
+		s.unpark(now)
+	}
+}
+
+// unpark readies one parked host, if a suspect's worker is free.
+func (s *schedule) unpark(now int64) {
+	for s.suspects < s.limits.suspects {
+		h, ok := s.parked.pop()
+		if !ok {
+			return
+		}
+		if h.state != hostParked {
+			continue
+		}
+		h.state = hostQuiet
+		h.freeAt = max(h.freeAt, now)
+		s.settle(h, now)
+		if h.state == hostReady {
+			return
+		}
+	}
+}

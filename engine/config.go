@@ -1,0 +1,109 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+)
+
+// Config says how an [Engine] polls.
+type Config struct {
+	// Dir holds the content cache. It must be the engine's alone; losing it costs a
+	// full GET per channel, and a diff where a version changed meanwhile.
+	Dir string
+
+	// Interval is τ, the reference polling interval, that rates refer to. 0: 30 min.
+	Interval time.Duration
+
+	// Floor is the shortest time between two polls of one channel from here, at most
+	// Interval. 0: 5 min, or Interval if that is shorter.
+	Floor time.Duration
+
+	// Workers is how many polls run at a time, over all hosts, at least 2. Half of
+	// them are never held by hosts that are slow or not known yet. 0: 1024.
+	Workers int
+
+	// HostParallel is how many requests one host gets at a time. A slow host gets
+	// one. 0: 2.
+	HostParallel int
+
+	// HostGap is the shortest time between the beginnings of two requests to one
+	// host. 0: none.
+	HostGap time.Duration
+
+	// PrivateHostGap is HostGap for hosts that are loopback or private addresses or
+	// localhost. 0: none.
+	PrivateHostGap time.Duration
+
+	// ReportTimeout bounds one report to the owner. 0: 10 s.
+	ReportTimeout time.Duration
+
+	// CacheMemory is how many bytes of the content cache are kept in memory. 0: 32 MiB.
+	CacheMemory int64
+
+	// Logger gets what concerns the whole engine; polls go to the metrics. nil: discard.
+	Logger *slog.Logger
+
+	fs vfs.FS // tests put the cache in memory
+}
+
+const (
+	defaultInterval      = 30 * time.Minute
+	defaultFloor         = 5 * time.Minute
+	defaultWorkers       = 1024
+	defaultHostParallel  = 2
+	defaultReportTimeout = 10 * time.Second
+	defaultCacheMemory   = 32 << 20
+)
+
+func (c Config) withDefaults() Config {
+	fill(&c.Interval, defaultInterval)
+	fill(&c.Floor, min(defaultFloor, c.Interval))
+	fill(&c.Workers, defaultWorkers)
+	fill(&c.HostParallel, defaultHostParallel)
+	fill(&c.ReportTimeout, defaultReportTimeout)
+	fill(&c.CacheMemory, defaultCacheMemory)
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.fs == nil {
+		c.fs = vfs.Default
+	}
+	return c
+}
+
+func fill[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}
+
+// Validate says what is wrong with a configuration whose defaults are filled in.
+func (c Config) Validate() error {
+	check := func(ok bool, format string, args ...any) error {
+		if ok {
+			return nil
+		}
+		return fmt.Errorf("engine: "+format, args...)
+	}
+	return errors.Join(
+		check(c.Dir != "", "no Dir for the content cache"),
+		check(c.Interval > 0, "Interval %s: want more than 0", c.Interval),
+		check(c.Floor > 0 && c.Floor <= c.Interval, "Floor %s: want more than 0, at most the Interval %s", c.Floor, c.Interval),
+		check(c.Workers >= 2, "Workers %d: want 2 at least", c.Workers),
+		check(c.HostParallel >= 1, "HostParallel %d: want 1 at least", c.HostParallel),
+		check(c.HostGap >= 0, "HostGap %s: want 0 or more", c.HostGap),
+		check(c.PrivateHostGap >= 0, "PrivateHostGap %s: want 0 or more", c.PrivateHostGap),
+		check(c.ReportTimeout > 0, "ReportTimeout %s: want more than 0", c.ReportTimeout),
+		check(c.CacheMemory > 0, "CacheMemory %d: want more than 0", c.CacheMemory),
+	)
+}
+
+// extractions is how many documents are taken apart at a time: that is work for a
+// processor, and each may need many times its size in memory.
+func (c Config) extractions() int { return 2 * runtime.GOMAXPROCS(0) }

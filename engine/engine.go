@@ -1,0 +1,208 @@
+// Package engine polls channels: it knows when each is due, asks its host as
+// politely as that host demands, notices when an answer differs from the current
+// version, and reports that to the channel's owner.
+//
+// One heap holds all due times, queues per host keep a slow origin's polls away
+// from everybody else's, and a bounded number of workers runs them; nothing is
+// kept per channel but its state. Content and validators become state only with
+// the owner's answer, so that no crash can hide a change behind a 304. DESIGN.md
+// has the thread map, the outcomes and the crash story.
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// ErrClosed is returned by [Engine.Run] when the engine was closed, or is
+// running already.
+var ErrClosed = errors.New("engine is closed or running")
+
+// Engine polls the channels that it has orders for. Its methods may be called
+// concurrently, also by the [Owner] from within a report.
+type Engine struct {
+	config  Config
+	fetcher Fetcher
+	owner   Owner
+	cache   *cache
+	metrics *metrics
+	kick    chan struct{} // wakes the loop: something is due before its alarm
+	cpu     chan struct{} // held while a document is taken apart
+	workers sync.WaitGroup
+
+	// mu is never held during a fetch, a report, or a read or write of the cache.
+	mu struct {
+		sync.Mutex
+		schedule schedule
+		recent   recent
+		pool     pool
+		alarm    int64 // when the loop wakes by itself
+		closed   bool
+		cancel   context.CancelFunc // ends Run; nil while it does not run
+		done     chan struct{}      // closed when Run has returned
+	}
+}
+
+// Open returns an engine on the content cache in config.Dir, which it makes when
+// there is none. It starts no polling: [Engine.Run] does. A nil registerer keeps
+// its metrics unregistered.
+func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Registerer) (*Engine, error) {
+	config = config.withDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	e := &Engine{
+		config:  config,
+		fetcher: fetcher,
+		owner:   owner,
+		kick:    make(chan struct{}, 1),
+		cpu:     make(chan struct{}, config.extractions()),
+	}
+	e.mu.schedule = newSchedule(config)
+	var err error
+	if e.cache, err = openCache(config); err != nil {
+		return nil, err
+	}
+	e.metrics = newMetrics(registerer, e)
+	return e, nil
+}
+
+// Order gives the engine new channels, or changes what it knows of old ones. A
+// channel without content that was not known is polled at once, as fast as its
+// host allows; one with content waits for its next slot, which is where it was
+// before a restart. Orders of a rate 0 are kept and never polled. The orders'
+// strings are kept.
+func (e *Engine) Order(orders ...Order) {
+	const chunk = 256 // orders under one lock: workers wait for no long batch
+	for len(orders) > 0 {
+		n := min(len(orders), chunk)
+		e.orderSome(orders[:n])
+		orders = orders[n:]
+	}
+}
+
+func (e *Engine) orderSome(orders []Order) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	for i := range orders {
+		e.mu.schedule.order(&orders[i], now)
+	}
+	e.wakeIfSooner()
+}
+
+// Drop ends the polling of channels. A poll under way ends by itself, and what it
+// found is forgotten. What is known of a channel is kept for an interval: an
+// order that comes back within it goes on where the last one ended.
+func (e *Engine) Drop(ids ...channel.ID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	for _, id := range ids {
+		e.mu.schedule.drop(id, now)
+	}
+}
+
+// Run polls until the context ends or [Engine.Close] is called, and returns when
+// every poll has ended; polls under way are cut off. It runs once.
+func (e *Engine) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done, err := e.start(ctx, cancel)
+	if err != nil {
+		return err
+	}
+	defer close(done)
+	var janitor sync.WaitGroup
+	janitor.Go(func() { e.sweep(ctx) })
+	e.loop(ctx)
+	e.stopWorkers()
+	janitor.Wait()
+	return nil
+}
+
+func (e *Engine) start(ctx context.Context, cancel context.CancelFunc) (chan struct{}, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.closed || e.mu.done != nil {
+		return nil, ErrClosed
+	}
+	e.mu.cancel = cancel
+	e.mu.done = make(chan struct{})
+	e.mu.pool.start(ctx)
+	return e.mu.done, nil
+}
+
+// Close ends Run, waits for it, and closes the cache. It may be called again.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	wasClosed, cancel, done := e.mu.closed, e.mu.cancel, e.mu.done
+	e.mu.closed = true
+	e.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		<-done
+	}
+	if wasClosed {
+		return nil
+	}
+	return e.cache.close()
+}
+
+// loop is the only one that moves channels and hosts whose time has come to where
+// workers find them, and the only one that notices that the clock was set.
+func (e *Engine) loop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	clock := newStepClock(time.Now())
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-e.kick:
+		}
+		begun := time.Now()
+		timer.Reset(e.turn(clock.step(begun)))
+		e.metrics.loopBusy.Add(time.Since(begun).Seconds())
+	}
+}
+
+// longestSleep bounds how long a clock that was set goes unnoticed.
+const longestSleep = 5 * time.Second
+
+// turn does what is due and returns how long there is nothing more to do.
+func (e *Engine) turn(step time.Duration) time.Duration {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	if step != 0 {
+		e.metrics.clockSteps.Inc()
+		e.mu.schedule.realign(int64(step), now)
+		e.config.Logger.Warn("clock was set, slots are planned anew", "step", step)
+	}
+	e.mu.schedule.promote(now)
+	e.dispatch(now)
+	e.mu.alarm = min(e.mu.schedule.nextDue(), now+int64(longestSleep))
+	return time.Duration(e.mu.alarm - now)
+}
+
+// wakeIfSooner wakes the loop when something is due before its alarm. The caller
+// holds mu.
+func (e *Engine) wakeIfSooner() {
+	if e.mu.schedule.nextDue() >= e.mu.alarm {
+		return
+	}
+	select {
+	case e.kick <- struct{}{}:
+	default: // it is awake, or about to be
+	}
+}
+
+func wallNow() int64 { return time.Now().UnixNano() }

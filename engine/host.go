@@ -1,0 +1,128 @@
+package engine
+
+import "github.com/seed-91e7e7c1/corona/internal/guard"
+
+// host is what the engine knows of one origin: whom it keeps waiting for it, and
+// how it has behaved. Every field is guarded by Engine.mu.
+type host struct {
+	key     uint64       // in schedule.hosts
+	freeAt  int64        // its own rules allow no request before
+	queues  [2]hostQueue // polls that are due; first polls
+	targets int32        // channels on it
+	busy    int32        // requests under way
+	pos     int32        // in the heap of resting hosts; −1: not in it
+	state   hostState
+	turn    uint8 // which queue is next
+	suspect bool  // its last exchange held a worker for long, or there was none yet
+	private bool
+}
+
+type hostState uint8
+
+const (
+	hostQuiet   hostState = iota // nothing to do, or as many requests as it may get
+	hostReady                    // in schedule.ready
+	hostResting                  // in schedule.resting, until freeAt
+	hostParked                   // in schedule.parked
+)
+
+// The two queues of a host take turns, so that a list of thousands of new
+// channels on a host does not starve its old ones, nor these the new.
+const (
+	dueQueue   = 0
+	firstQueue = 1
+)
+
+func (h *host) place() int32         { return h.pos }
+func (h *host) setPlace(place int32) { h.pos = place }
+
+func (h *host) empty() bool {
+	return h.queues[dueQueue].tail == nil && h.queues[firstQueue].tail == nil
+}
+
+func (h *host) push(t *target) {
+	if t.isFirst() {
+		h.queues[firstQueue].push(t)
+		return
+	}
+	h.queues[dueQueue].push(t)
+}
+
+// pop returns the next target, or nil.
+func (h *host) pop() *target {
+	if h.queues[h.turn].tail == nil {
+		h.turn = 1 - h.turn
+	}
+	t := h.queues[h.turn].pop()
+	h.turn = 1 - h.turn
+	return t
+}
+
+// isPrivate reports a host that shows by itself that it is on this machine or in
+// a private network.
+func isPrivate(url string) bool {
+	return guard.CheckURL(url, false) != nil && guard.CheckURL(url, true) == nil
+}
+
+// hostQueue is first in, first out, through the targets' own next fields.
+type hostQueue struct {
+	tail *target // tail.next is the head
+}
+
+func (q *hostQueue) push(t *target) {
+	if q.tail == nil {
+		t.next = t
+	} else {
+		t.next, q.tail.next = q.tail.next, t
+	}
+	q.tail = t
+}
+
+func (q *hostQueue) pop() *target {
+	if q.tail == nil {
+		return nil
+	}
+	head := q.tail.next
+	if head == q.tail {
+		q.tail = nil
+	} else {
+		q.tail.next = head.next
+	}
+	head.next = nil
+	return head
+}
+
+// fifo is a queue that gives its memory back as it drains.
+type fifo[T any] struct {
+	items []T
+	head  int
+}
+
+func (f *fifo[T]) len() int { return len(f.items) - f.head }
+
+func (f *fifo[T]) push(item T) { f.items = append(f.items, item) }
+
+// peek returns the oldest item; ok is false when there is none.
+func (f *fifo[T]) peek() (item T, ok bool) {
+	if f.len() == 0 {
+		return item, false
+	}
+	return f.items[f.head], true
+}
+
+func (f *fifo[T]) pop() (item T, ok bool) {
+	item, ok = f.peek()
+	if !ok {
+		return item, false
+	}
+	var zero T
+	f.items[f.head] = zero
+	f.head++
+	if f.head == len(f.items) {
+		f.items, f.head = f.items[:0], 0
+	} else if f.head > 1024 && f.head > len(f.items)/2 {
+		f.items = append([]T(nil), f.items[f.head:]...)
+		f.head = 0
+	}
+	return item, true
+}

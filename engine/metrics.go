@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics are the engine's; none has a label per channel or host.
+type metrics struct {
+	polls       [outcomes]prometheus.Counter
+	lateness    prometheus.Histogram
+	hostWait    prometheus.Histogram
+	reports     prometheus.Histogram
+	cacheErrors prometheus.Counter
+	clockSteps  prometheus.Counter
+	loopBusy    prometheus.Counter
+}
+
+func newMetrics(registry prometheus.Registerer, e *Engine) *metrics {
+	polls := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "corona_engine_polls_total", Help: "Polls that ended, by outcome.",
+	}, []string{"outcome"})
+	m := &metrics{
+		lateness:    histogram("lateness_seconds", "How long after a poll might have begun it did: waits for the loop and for a worker.", prometheus.ExponentialBuckets(0.0001, 4, 10)),
+		hostWait:    histogram("host_wait_seconds", "How long after its slot a poll might begin: waits for its host's gap, parallelism and isolation.", prometheus.ExponentialBuckets(0.001, 4, 12)),
+		reports:     histogram("report_seconds", "Time of a report to a channel's owner.", prometheus.ExponentialBuckets(0.0005, 4, 8)),
+		cacheErrors: counter("cache_errors_total", "Reads and writes of the content cache that failed."),
+		clockSteps:  counter("clock_steps_total", "Times that the wall clock was set."),
+		loopBusy:    counter("loop_busy_seconds_total", "Time that the scheduling loop was not waiting."),
+	}
+	for o := range outcomes {
+		m.polls[o] = polls.WithLabelValues(o.String())
+	}
+	if registry != nil {
+		registry.MustRegister(polls, m.lateness, m.hostWait, m.reports, m.cacheErrors, m.clockSteps, m.loopBusy)
+		registry.MustRegister(e.gauges()...)
+	}
+	return m
+}
+
+// gauges read the engine when they are scraped.
+func (e *Engine) gauges() []prometheus.Collector {
+	under := func(read func(s *schedule) int) func() float64 {
+		return func() float64 {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return float64(read(&e.mu.schedule))
+		}
+	}
+	return []prometheus.Collector{
+		gauge("channels", "Channels that are ordered.", under(func(s *schedule) int { return s.live })),
+		gauge("hosts", "Hosts of all channels.", under(func(s *schedule) int { return len(s.hosts) })),
+		gauge("scheduled", "Channels that wait for their due time.", under(func(s *schedule) int { return s.due.len() })),
+		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(s *schedule) int { return s.queued })),
+		gauge("hosts_resting", "Hosts with due polls that wait for their gap.", under(func(s *schedule) int { return s.resting.len() })),
+		gauge("polls_in_flight", "Polls under way.", under(func(s *schedule) int { return s.inFlight })),
+		gauge("suspect_requests_in_flight", "Requests under way to hosts that are slow or new.", under(func(s *schedule) int { return s.suspects })),
+		gauge("workers", "Polls that may be under way at a time.", under(func(s *schedule) int { return s.limits.workers })),
+		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.bytes()) }),
+	}
+}
+
+// count notes a poll that ended.
+func (m *metrics) count(p *poll, r *result) {
+	m.polls[r.outcome].Inc()
+	m.lateness.Observe(p.lateness().Seconds())
+	m.hostWait.Observe(float64(p.hostWait) / 1e9)
+}
+
+func counter(name, help string) prometheus.Counter {
+	return prometheus.NewCounter(prometheus.CounterOpts{Name: "corona_engine_" + name, Help: help})
+}
+
+func gauge(name, help string, read func() float64) prometheus.GaugeFunc {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "corona_engine_" + name, Help: help}, read)
+}
+
+func histogram(name, help string, buckets []float64) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: "corona_engine_" + name, Help: help, Buckets: buckets})
+}

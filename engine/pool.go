@@ -1,0 +1,100 @@
+package engine
+
+import (
+	"context"
+	"time"
+)
+
+// pool is the workers: started when there is work and nobody idle, never more
+// than Config.Workers. The one that became idle last works first, so that few
+// stacks are warm when few are needed. Guarded by Engine.mu.
+type pool struct {
+	ctx   context.Context // of Run: polls end with it; nil while there are no workers
+	idle  []chan poll     // one per idle worker, each with room for one poll
+	count int
+}
+
+func (p *pool) start(ctx context.Context) { p.ctx = ctx }
+
+// dispatch hands out what may begin. The caller holds mu.
+func (e *Engine) dispatch(now int64) {
+	pool := &e.mu.pool
+	for pool.ctx != nil && (len(pool.idle) > 0 || pool.count < e.config.Workers) {
+		p, ok := e.mu.schedule.begin(now)
+		if !ok {
+			return
+		}
+		if last := len(pool.idle) - 1; last >= 0 {
+			pool.idle[last] <- p
+			pool.idle = pool.idle[:last]
+			continue
+		}
+		pool.count++
+		ctx, inbox := pool.ctx, make(chan poll, 1)
+		inbox <- p
+		e.workers.Go(func() { e.work(ctx, inbox) })
+	}
+}
+
+// work polls until the pool stops.
+func (e *Engine) work(ctx context.Context, inbox chan poll) {
+	for p := range inbox {
+		for more := true; more; {
+			r := e.poll(ctx, &p)
+			p, more = e.finish(&p, &r, inbox)
+		}
+	}
+}
+
+// finish is the one exit of every poll: it gives host and worker back, counts,
+// and, if the order that the poll began with still stands, updates the channel's
+// state and plans its next poll. It returns the worker's next poll, if there is
+// one, so that a busy worker neither sleeps nor wakes another.
+func (e *Engine) finish(p *poll, r *result, inbox chan poll) (next poll, more bool) {
+	e.metrics.count(p, r)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	e.mu.recent.note(now, p.lateness())
+	e.mu.schedule.release(p, r.took, now)
+	e.mu.schedule.finish(p, r, now)
+	next, more = e.another(inbox, now)
+	e.dispatch(now)
+	e.wakeIfSooner()
+	return next, more
+}
+
+// another takes a worker's next poll, or notes the worker as idle. The caller
+// holds mu.
+func (e *Engine) another(inbox chan poll, now int64) (poll, bool) {
+	if e.mu.pool.ctx == nil {
+		close(inbox)
+		return poll{}, false
+	}
+	p, ok := e.mu.schedule.begin(now)
+	if !ok {
+		e.mu.pool.idle = append(e.mu.pool.idle, inbox)
+	}
+	return p, ok
+}
+
+// stopWorkers lets every worker end what it does, and waits for them.
+func (e *Engine) stopWorkers() {
+	e.mu.Lock()
+	for _, inbox := range e.mu.pool.idle {
+		close(inbox)
+	}
+	e.mu.pool = pool{}
+	e.mu.Unlock()
+	e.workers.Wait()
+}
+
+// releaseHost gives the host back before the poll ends: taking a document apart
+// and reporting it are no business of the origin's.
+func (e *Engine) releaseHost(p *poll, took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	e.mu.schedule.release(p, took, now)
+	e.dispatch(now)
+}
