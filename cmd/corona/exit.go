@@ -1,6 +1,16 @@
 package main
 
-import "errors"
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
 
 // The exit codes that scripts rely on.
 const (
@@ -38,3 +48,49 @@ func exitCode(err error) int {
 	}
 	return exitUsage
 }
+
+// nodeError is how a command reports what its client returned: whatever the node
+// did not do is exit code 3, whoever is to blame.
+func nodeError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &exitError{exitUnreachable, explain(err)}
+}
+
+func explain(err error) error {
+	var problem *api.Problem
+	var call *api.CallError
+	switch {
+	case errors.Is(err, context.Canceled):
+		return errors.New("interrupted")
+	case errors.As(err, &problem):
+		return fmt.Errorf("the node refused: %w", err)
+	case errors.As(err, &call) && errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("no node at %s (start one with \"corona serve\", or name another with --server): %w", call.Server, call.Err)
+	}
+	return err
+}
+
+// flagError adds to a flag error what leads on from there.
+func flagError(cmd *cobra.Command, err error) error {
+	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
+}
+
+// wantArgs asks for exactly these arguments, words such as "URL" for the
+// message. Of one that ends in "…" there may be more.
+func wantArgs(words ...string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		many := len(words) > 0 && strings.HasSuffix(words[len(words)-1], "…")
+		switch {
+		case len(args) < len(words):
+			return flagError(cmd, fmt.Errorf("%s is missing", strings.TrimSuffix(words[len(args)], "…")))
+		case len(args) > len(words) && !many:
+			return flagError(cmd, fmt.Errorf("unexpected argument %q", args[len(words)]))
+		}
+		return nil
+	}
+}
+
+// oneLine folds a message into the one line that is promised.
+func oneLine(message string) string { return clean(strings.Join(strings.Fields(message), " ")) }

@@ -14,21 +14,64 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := newRootCommand().ExecuteContext(ctx)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	code := run(ctx, newRootCommand())
 	stop()
-	if err != nil && err.Error() != "" {
-		fmt.Fprintln(os.Stderr, "corona:", err)
-	}
-	os.Exit(exitCode(err))
+	os.Exit(code)
 }
+
+// run executes a command and returns the exit code. What went wrong is said in
+// one line.
+func run(ctx context.Context, root *cobra.Command) int {
+	err := root.ExecuteContext(ctx)
+	if err != nil && err.Error() != "" {
+		fmt.Fprintln(root.ErrOrStderr(), "corona:", oneLine(err.Error()))
+	}
+	return exitCode(err)
+}
+
+const rootLong = `Corona is a publish-subscribe system for the part of the Web that only answers
+when asked. Subscribe to the URL of a feed, page, JSON or text: Corona polls it,
+notices when its content really changed, and pushes the difference to every
+subscriber.
+
+Exit codes: 0 done; 1 the answer is "no" (something refused, missed or different);
+2 wrong usage or bad input; 3 a node could not be reached, or refused.`
+
+const rootExample = `  corona serve                                          # a node, on http://127.0.0.1:8410
+  corona watch https://blog.rust-lang.org/feed.xml      # in a second shell: updates as they come
+  corona subscribe https://blog.rust-lang.org/feed.xml --sink webhook:https://example.com/hook`
 
 func newRootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "corona",
-		Short:         "Publish-subscribe for the part of the Web that only answers when asked",
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		Use:               "corona",
+		Short:             "Publish-subscribe for the part of the Web that only answers when asked",
+		Long:              rootLong,
+		Example:           rootExample,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd, os.Environ()) },
 	}
-	root.AddCommand()
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().String(configFlag, "", "YAML `file` with settings (see corona help settings)")
+	addGroup(root, "run", "Run:",
+		newServeCommand())
+	addGroup(root, "use", "Use a node:",
+		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(),
+		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
+	addGroup(root, "tools", "Tools:",
+		newLoadgenCommand(), newVersionCommand())
+	root.AddCommand(newSettingsTopic())
+	root.SetHelpCommandGroupID("tools")
+	root.SetCompletionCommandGroupID("tools")
 	return root
+}
+
+// addGroup adds commands under a title of the root's help.
+func addGroup(root *cobra.Command, id, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: id, Title: title})
+	for _, command := range commands {
+		command.GroupID = id
+		root.AddCommand(command)
+	}
 }

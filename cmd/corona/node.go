@@ -1,0 +1,52 @@
+package main
+
+import (
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+const defaultServer = "http://127.0.0.1:8410"
+
+// nodeFlags are the flags of every command that talks to a node.
+type nodeFlags struct {
+	server string
+	json   bool
+}
+
+func (f *nodeFlags) add(cmd *cobra.Command) {
+	f.addServer(cmd)
+	addJSON(cmd, &f.json)
+}
+
+func (f *nodeFlags) addServer(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.server, "server", defaultServer, "`URL` of a node; any of a cluster will do")
+}
+
+func addJSON(cmd *cobra.Command, to *bool) {
+	cmd.Flags().BoolVar(to, "json", false, "print JSON for programs")
+}
+
+// client returns a client of the node that the flags name. An error is wrong
+// usage: --server is no URL.
+func (f *nodeFlags) client() (*api.Client, error) { return api.NewClient(f.server, nil) }
+
+// parseChannel reads CHANNEL: an ID, or the URL that it stands for.
+func parseChannel(text string) (channel.ID, error) {
+	if id, err := channel.ParseID(text); err == nil {
+		return id, nil
+	}
+	_, id, err := channel.Parse(text)
+	return id, err
+}
+
+// timeText is how people see a time; "-" for none.
+func timeText(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02 15:04:05Z")
+}

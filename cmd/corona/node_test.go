@@ -1,0 +1,203 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+// updateGolden rewrites the files of testdata/golden: go test ./cmd/corona -update-golden
+var updateGolden = flag.Bool("update-golden", false, "write what the commands print to testdata/golden")
+
+// TestMain takes away the settings of whoever runs the tests.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	for _, pair := range os.Environ() {
+		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, envPrefix) {
+			os.Unsetenv(name)
+		}
+	}
+	os.Exit(m.Run())
+}
+
+// outcome is what a run of the program left.
+type outcome struct {
+	code      int
+	out, errs string
+}
+
+// runCorona runs the program as main does.
+func runCorona(ctx context.Context, stdin string, args ...string) outcome {
+	var out, errs bytes.Buffer
+	root := newRootCommand()
+	root.SetIn(strings.NewReader(stdin))
+	root.SetOut(&out)
+	root.SetErr(&errs)
+	root.SetArgs(args)
+	code := run(ctx, root)
+	return outcome{code, out.String(), errs.String()}
+}
+
+// checkGolden compares text with testdata/golden/name.
+func checkGolden(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join("testdata", "golden", name)
+	if *updateGolden {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text != string(want) {
+		t.Errorf("printed\n%s\nwant, as in %s,\n%s", text, path, want)
+	}
+}
+
+// serveFake returns the URL of a server that lives as long as the test.
+func serveFake(t *testing.T, handler http.Handler) string {
+	t.Helper()
+	server := httptest.NewServer(handler)
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+// respond answers with JSON.
+func respond(w http.ResponseWriter, status int, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(value)
+}
+
+const (
+	feedURL = "https://blog.example/feed.xml"
+	pageURL = "https://blog.example/"
+	goneURL = "https://gone.example/"
+)
+
+func moment(second int) time.Time { return time.Date(2026, 11, 20, 9, 35, second, 0, time.UTC) }
+
+func at(second int) *time.Time { t := moment(second); return &t }
+
+// fakeSubscriptions are one in each state.
+func fakeSubscriptions() []api.Subscription {
+	return []api.Subscription{
+		{ID: "sub_aaaa", Channel: channel.IDOf(feedURL), URL: feedURL, Sink: api.Sink{Type: api.SinkSSE},
+			Created: moment(0), FromVersion: 2, State: api.StateActive},
+		{ID: "sub_bbbb", Channel: channel.IDOf(pageURL), URL: pageURL, Sink: api.Sink{Type: api.SinkWebhook, URL: "https://hook.example/"},
+			Created: moment(1), FromVersion: 3, State: api.StateSuspended, DeliveredVersion: 7, LastError: "status 500", FailingSince: at(2)},
+	}
+}
+
+// fakeChannels are a feed, a page that names it, and one that is gone.
+func fakeChannels() []api.Channel {
+	return []api.Channel{
+		{ID: channel.IDOf(feedURL), URL: feedURL, Subscribers: 12, Version: 42, Kind: "feed", SizeBytes: 45123, UpdateIntervalS: 5400, Rate: 6, Width: 1,
+			Owner: "n1", Pollers: []string{"n1"}, LastPoll: at(3), LastChange: at(3), LastStatus: 200, NextPoll: at(33)},
+		{ID: channel.IDOf(pageURL), URL: pageURL, Subscribers: 1, Rate: 1. / 48, Width: 1, Owner: "n1", Pollers: []string{"n1"},
+			LastPoll: at(4), LastError: "connect: connection refused", Failures: 3, NextPoll: at(44)},
+		{ID: channel.IDOf(goneURL), URL: goneURL, Version: 1, Kind: "html", Owner: "n1", LastPoll: at(5), LastStatus: 410, Gone: true},
+	}
+}
+
+// fakeUpdates are an update of a feed with everything in it, hostile text too,
+// and one of a page.
+func fakeUpdates() []api.Update {
+	return []api.Update{
+		{Channel: channel.IDOf(feedURL), URL: feedURL, Version: 41, Previous: 40, DetectedAt: moment(6), Kind: "feed", DeltaBytes: 321,
+			Entries: deltas.Entries{
+				Added:   []deltas.Entry{{ID: "1", Title: "Announcing \x1b[2J\u202e1.99", Link: "https://blog.example/1"}},
+				Changed: []deltas.Entry{{ID: "2", Title: "Second", Fields: []string{"title", "summary"}}},
+				Removed: []deltas.Entry{{ID: "tag:3"}},
+			},
+			Diff: "@@ -1,2 +1,2 @@\n-title First\n+title Second\x07\n"},
+		{Channel: channel.IDOf(feedURL), URL: feedURL, Version: 42, Previous: 41, DetectedAt: moment(7), Kind: "html", Truncated: true,
+			Entries: deltas.Entries{Added: []deltas.Entry{}, Changed: []deltas.Entry{}, Removed: []deltas.Entry{}},
+			Diff:    "+a line\n"},
+	}
+}
+
+func fakeStatus() api.Status {
+	return api.Status{Node: "n1", Version: "v1.2.3", Channels: 3, Subscriptions: 2,
+		Cluster: api.Cluster{Nodes: []string{"n1"}, Ranges: []api.Range{
+			{ID: 0, From: 0, To: 2047, Leader: "n1", Replicas: []string{"n1"}, Term: 2, Applied: 17},
+			{ID: 1, From: 2048, To: 4095, Replicas: []string{"n1"}, Term: 2, Applied: 9},
+		}},
+		Load:      api.Load{PollsPerS: 12.34, BudgetPollsPerInterval: 24000, PlannedPollsPerInterval: 22000.5},
+		Detection: api.Detection{PlannedS: 53.21, BoundS: 50},
+	}
+}
+
+// fakeNode answers as a node with the fakes above would.
+func fakeNode() *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/subscriptions", func(w http.ResponseWriter, r *http.Request) {
+		var request api.SubscribeRequest
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			respond(w, http.StatusBadRequest, api.BadField("", err.Error()))
+			return
+		}
+		made := fakeSubscriptions()[0]
+		made.URL, made.Channel, made.Sink = request.URL, channel.IDOf(request.URL), request.Sink
+		made.Sink.Secret = ""
+		respond(w, http.StatusCreated, made)
+	})
+	mux.HandleFunc("DELETE /v1/subscriptions/{id}", func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.PathValue("id"), "sub_") {
+			respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such subscription"))
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /v1/subscriptions", func(w http.ResponseWriter, r *http.Request) {
+		all := fakeSubscriptions()
+		if of := r.URL.Query().Get("channel"); of != "" {
+			respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1]})
+			return
+		}
+		if r.URL.Query().Get("after") == "" {
+			respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1], Next: "x"})
+			return
+		}
+		respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[1:]})
+	})
+	mux.HandleFunc("GET /v1/channels", func(w http.ResponseWriter, _ *http.Request) {
+		respond(w, http.StatusOK, api.Channels{Channels: fakeChannels()})
+	})
+	mux.HandleFunc("GET /v1/channels/{id}", func(w http.ResponseWriter, r *http.Request) {
+		for _, c := range fakeChannels() {
+			if c.ID.String() == r.PathValue("id") {
+				respond(w, http.StatusOK, c)
+				return
+			}
+		}
+		respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+	})
+	mux.HandleFunc("GET /v1/channels/{id}/updates", func(w http.ResponseWriter, r *http.Request) {
+		answer := api.Updates{Updates: fakeUpdates(), Gap: &api.Gap{From: 1, To: 40}}
+		if r.URL.Query().Get("after") != "0" {
+			answer = api.Updates{Updates: []api.Update{}}
+		}
+		respond(w, http.StatusOK, answer)
+	})
+	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { respond(w, http.StatusOK, fakeStatus()) })
+	return mux
+}

@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+const statusLong = `Print what a node sees of itself and its cluster: members, ranges and their
+leaders, how much it polls against what is planned and allowed, and how long a
+change waits on average until it is noticed.`
+
+const statusExample = `  corona status
+  corona status --server http://10.0.0.7:8410
+  corona status --json | jq .load.polls_per_s`
+
+func newStatusCommand() *cobra.Command {
+	var flags nodeFlags
+	cmd := &cobra.Command{
+		Use:               "status",
+		Short:             "Print what a node sees of itself and its cluster",
+		Long:              statusLong,
+		Example:           statusExample,
+		Args:              wantArgs(),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, _ []string) error { return showStatus(cmd, &flags) },
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func showStatus(cmd *cobra.Command, flags *nodeFlags) error {
+	client, err := flags.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	status, err := client.Status(cmd.Context())
+	if err != nil {
+		return nodeError(err)
+	}
+	if flags.json {
+		return printJSON(cmd.OutOrStdout(), status)
+	}
+	printStatus(cmd.OutOrStdout(), &status)
+	return nil
+}
+
+func printStatus(w io.Writer, s *api.Status) {
+	fact(w, "node", "%s, corona %s", s.Node, s.Version)
+	fact(w, "cluster", "%s: %s", count(len(s.Cluster.Nodes), "node"), strings.Join(s.Cluster.Nodes, ", "))
+	fact(w, "ranges", "%s", rangesText(s.Cluster.Ranges))
+	fact(w, "channels", "%d", s.Channels)
+	fact(w, "subscriptions", "%d", s.Subscriptions)
+	fact(w, "polls", "%s a second; per interval %s planned, %s allowed",
+		number(s.Load.PollsPerS), number(s.Load.PlannedPollsPerInterval), number(s.Load.BudgetPollsPerInterval))
+	fact(w, "detection", "planned %s s on average, at best %s s", number(s.Detection.PlannedS), number(s.Detection.BoundS))
+}
+
+// rangesText says how many ranges there are and which have no leader.
+func rangesText(ranges []api.Range) string {
+	var leaderless []string
+	for _, r := range ranges {
+		if r.Leader == "" {
+			leaderless = append(leaderless, fmt.Sprint(r.ID))
+		}
+	}
+	if len(leaderless) == 0 {
+		return count(len(ranges), "range") + ", each with a leader"
+	}
+	return fmt.Sprintf("%s, %d without a leader: %s", count(len(ranges), "range"), len(leaderless), strings.Join(leaderless, ", "))
+}
+
+// count returns a number with its noun.
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

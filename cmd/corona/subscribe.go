@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+const subscribeLong = `Subscribe to a URL: a feed, a page, JSON or text. Prints the subscription, then
+what the first poll found and when the next one is due. A new channel is polled
+at once; that first content is version 1, which updates are compared with and
+which nobody gets.
+
+` + sinkHelp + `
+
+Each call makes a subscription of its own, unless --key names one made within
+the last 24 hours by the same request: then it is that one again.`
+
+const subscribeExample = `  corona subscribe https://blog.rust-lang.org/feed.xml
+  corona subscribe https://example.com/terms --sink webhook:https://example.com/hook
+  CORONA_SECRET_FILE=hook.key corona subscribe https://example.com/ --sink webhook:https://example.com/hook
+  corona subscribe https://example.com/ --json --wait 0 | jq -r .id`
+
+type subscribeFlags struct {
+	node nodeFlags
+	sink sinkFlags
+	key  string
+	wait time.Duration
+}
+
+func newSubscribeCommand() *cobra.Command {
+	var flags subscribeFlags
+	cmd := &cobra.Command{
+		Use:               "subscribe URL",
+		Short:             "Subscribe to a URL and say what its first poll found",
+		Long:              subscribeLong,
+		Example:           subscribeExample,
+		Args:              wantArgs("URL"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0]) },
+	}
+	flags.node.add(cmd)
+	flags.sink.add(cmd)
+	cmd.Flags().StringVar(&flags.key, "key", "", "idempotency `key`: the same key and request give the same subscription")
+	cmd.Flags().DurationVar(&flags.wait, "wait", 35*time.Second, "how long to wait for the first poll; 0: not at all")
+	return cmd
+}
+
+func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
+	canonical, _, err := channel.Parse(rawURL)
+	if err != nil {
+		return err
+	}
+	sink, err := f.sink.parse()
+	if err != nil {
+		return err
+	}
+	client, err := f.node.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	subscription, err := client.Subscribe(cmd.Context(), api.SubscribeRequest{URL: canonical, Sink: sink, Key: f.key})
+	if err != nil {
+		return nodeError(err)
+	}
+	out := cmd.OutOrStdout()
+	if !f.node.json {
+		printSubscription(out, subscription)
+	}
+	wait := pollWait{client: client, most: f.wait, progress: newTicker(cmd.ErrOrStderr(), "waiting for the first poll")}
+	polled, err := wait.run(cmd.Context(), subscription.Channel)
+	if err != nil {
+		return nodeError(fmt.Errorf("subscribed as %s, but: %w", subscription.ID, err))
+	}
+	if f.node.json {
+		return printJSON(out, subscribed{subscription, polled})
+	}
+	printFirstPoll(out, polled, f.wait > 0)
+	return nil
+}
+
+// subscribed is what subscribe prints for programs: the subscription, and what
+// is known of its channel after the first poll, if that was waited for.
+type subscribed struct {
+	api.Subscription
+	FirstPoll *api.Channel `json:"first_poll,omitempty"`
+}
+
+func printSubscription(w io.Writer, s api.Subscription) {
+	fact(w, "subscribed", "%s", s.URL)
+	fact(w, "id", "%s", s.ID)
+	fact(w, "channel", "%s", s.Channel)
+	fact(w, "sink", "%s", sinkText(s.Sink))
+	fact(w, "from version", "%d", s.FromVersion)
+}
+
+// printFirstPoll prints what a channel's first poll found; nil is none so far.
+func printFirstPoll(w io.Writer, c *api.Channel, waited bool) {
+	if c == nil {
+		if waited {
+			fact(w, "first poll", "not yet; ask again with \"corona channels CHANNEL\"")
+		}
+		return
+	}
+	fact(w, "first poll", "%s", finding(c))
+	if c.NextPoll != nil {
+		fact(w, "next poll", "%s", timeText(c.NextPoll))
+	}
+	if c.FeedURL != "" {
+		fact(w, "feed", "this page names one: %s", c.FeedURL)
+		fact(w, "", "for its entries instead of the page's changes: corona subscribe %s", shellWord(c.FeedURL))
+	}
+}
+
+// finding says in words what the last poll of a channel found.
+func finding(c *api.Channel) string {
+	switch {
+	case c.Gone:
+		return "the origin says 410 Gone: it is not polled again"
+	case c.LastError != "":
+		return "failed: " + c.LastError
+	case c.LastStatus != 0 && c.LastStatus != 200 && c.LastStatus != 304:
+		return fmt.Sprintf("the origin answered %d", c.LastStatus)
+	case c.Version == 0:
+		return "no content that could be kept so far"
+	}
+	return fmt.Sprintf("%s of %d bytes, now at version %d", c.Kind, c.SizeBytes, c.Version)
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+const updatesLong = `Print the updates of a channel that are kept, oldest first: the latest 16
+versions at least. CHANNEL is an ID (40 hex digits) or a URL. An update says
+when it was detected, which entries were added (+), changed (~) and withdrawn
+(-), and how the core content differs from the version before.`
+
+const updatesExample = `  corona updates https://blog.rust-lang.org/feed.xml
+  corona updates https://blog.rust-lang.org/feed.xml --after 41
+  corona updates b559c7edd3fb67374c1a25e739cdd7edd1d79949 --json | jq '.updates[].entries.added[].title'`
+
+func newUpdatesCommand() *cobra.Command {
+	var flags nodeFlags
+	var after uint64
+	cmd := &cobra.Command{
+		Use:               "updates CHANNEL",
+		Short:             "Print the updates of a channel that are kept",
+		Long:              updatesLong,
+		Example:           updatesExample,
+		Args:              wantArgs("CHANNEL"),
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE:              func(cmd *cobra.Command, args []string) error { return listUpdates(cmd, &flags, args[0], after) },
+	}
+	flags.add(cmd)
+	cmd.Flags().Uint64Var(&after, "after", 0, "only versions above `V`")
+	return cmd
+}
+
+func listUpdates(cmd *cobra.Command, flags *nodeFlags, name string, after uint64) error {
+	id, err := parseChannel(name)
+	if err != nil {
+		return err
+	}
+	client, err := flags.client()
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	list := newUpdateList(cmd.OutOrStdout(), flags.json, name)
+	for page, err := range client.Updates(cmd.Context(), id, after) {
+		if err != nil {
+			return nodeError(err)
+		}
+		if err := list.add(page); err != nil {
+			return err
+		}
+	}
+	return list.close()
+}
+
+// errOvertaken says that a gap opened between two pages, which one "gap" field
+// behind the list cannot tell.
+var errOvertaken = errors.New("updates were dropped while they were read: run it again")
+
+// newUpdateList prints pages of updates as they come.
+func newUpdateList(w io.Writer, asJSON bool, name string) rowList[api.Updates] {
+	if !asJSON {
+		return newUpdateTexts(w, name)
+	}
+	rows := newJSONList(w, "updates")
+	var rest struct {
+		Gap *api.Gap `json:"gap,omitempty"`
+	}
+	return rowList[api.Updates]{
+		close: func() error { return rows.close(rest) },
+		add: func(page api.Updates) error {
+			if page.Gap != nil {
+				if rows.items > 0 {
+					return nodeError(errOvertaken)
+				}
+				rest.Gap = page.Gap
+			}
+			for _, update := range page.Updates {
+				if err := rows.add(update); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+func newUpdateTexts(w io.Writer, name string) rowList[api.Updates] {
+	printer := newUpdatePrinter(w)
+	some := false
+	return rowList[api.Updates]{
+		add: func(page api.Updates) error {
+			some = true
+			if page.Gap != nil {
+				if err := printer.gap(name, page.Gap.From, page.Gap.To, "no longer kept"); err != nil {
+					return err
+				}
+			}
+			for _, update := range page.Updates {
+				if err := printer.update(&update); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		close: func() error {
+			if !some {
+				fmt.Fprintln(w, "no updates so far")
+			}
+			return nil
+		},
+	}
+}
