@@ -62,7 +62,7 @@ func (d *decoders) undo(coding string, wire, dst []byte, limit int) (body []byte
 	case "br":
 		body, err = unbrotli(wire, dst, limit)
 	default:
-		return nil, fail(Encoding, "unknown content coding %q", clip(coding))
+		return nil, fail(Encoding, "unknown content coding %q", coding)
 	}
 	if err != nil && !isTooLarge(err) {
 		err = fail(Encoding, "%s: %w", coding, err)

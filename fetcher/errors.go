@@ -53,7 +53,9 @@ type Error struct {
 	Err   error  // what happened; never nil
 }
 
-func (e *Error) Error() string { return fmt.Sprintf("fetch %s: %s: %v", e.URL, e.Class, e.Err) }
+func (e *Error) Error() string {
+	return fmt.Sprintf("fetch %s: %s: %s", clip(e.URL), e.Class, clip(e.Err.Error()))
+}
 
 // Unwrap returns what happened.
 func (e *Error) Unwrap() error { return e.Err }
@@ -142,9 +144,9 @@ func isTooLarge(err error) bool {
 	return errors.As(err, &known) && known.class == TooLarge
 }
 
-// clip shortens what an origin sent, for an error's text.
+// clip shortens what an origin may have sent, for an error's text.
 func clip(s string) string {
-	const most = 100
+	const most = 200
 	if len(s) <= most {
 		return s
 	}

@@ -43,7 +43,12 @@ func New(config Config, registerer prometheus.Registerer) (*Fetcher, error) {
 		pool:     newPool(config.MaxConns, config.MaxIdleConnDuration),
 	}
 	f.metrics = newMetrics(registerer, f.pool)
-	f.responses.New = func() any { return new(Response) }
+	f.responses.New = func() any {
+		resp := new(Response)
+		// Else a type that no origin gave would be read out of the parser.
+		resp.header.SetNoDefaultContentType(true)
+		return resp
+	}
 	f.readers.New = func() any { return bufio.NewReaderSize(nil, min(readBuffer, config.MaxHeader)) }
 	return f, nil
 }
