@@ -1,0 +1,87 @@
+package ownership
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// applyAdvance moves delivery positions on. What concerns a channel or a
+// subscription that is gone is dropped: its deliveries no longer matter.
+func applyAdvance(tx *tx, c *wire.Advance) (result, error) {
+	stragglers := 0
+	for _, item := range c.Items {
+		if _, err := tx.id(item.Channel); err != nil {
+			return result{}, err
+		}
+		stragglers += len(item.Stragglers)
+	}
+	if stragglers > maxStragglers {
+		return result{}, fmt.Errorf("%w: %d stragglers in one command", ErrInvalid, stragglers)
+	}
+	for _, item := range c.Items {
+		if err := advanceOne(tx, channel.ID(item.Channel), item); err != nil {
+			return result{}, err
+		}
+	}
+	return result{}, nil
+}
+
+// advanceOne never moves a channel's position back: its parts may be committed
+// out of order with another node's after a change of leaders.
+func advanceOne(tx *tx, id channel.ID, item *wire.Advance_Item) error {
+	record, err := tx.channel(id)
+	if err != nil {
+		return err
+	}
+	if record == nil || record.Incarnation != item.Incarnation || item.Version > record.Version {
+		return nil
+	}
+	at, err := getPosition(tx.batch, id)
+	if err != nil {
+		return err
+	}
+	if item.Version > at.Version || item.Version == at.Version && item.Seq > at.Seq {
+		at = &wire.Position{Incarnation: item.Incarnation, Version: item.Version, Seq: item.Seq}
+		if err := tx.put(channelKey(kindPosition, id), at); err != nil {
+			return err
+		}
+	}
+	for _, straggler := range item.Stragglers {
+		if err := setStraggler(tx, id, straggler); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func setStraggler(tx *tx, id channel.ID, s *wire.Straggler) error {
+	key := channelItemKey(kindStraggler, id, s.Seq)
+	if s.Next == 0 {
+		return tx.delete(key)
+	}
+	subscribed, err := tx.has(channelItemKey(kindMember, id, s.Seq))
+	if err != nil || !subscribed {
+		return err
+	}
+	return tx.putRaw(key, binary.BigEndian.AppendUint64(nil, s.Next))
+}
+
+// applySetEndpoint keeps what is known of a sink URL; a healthy one needs no
+// record.
+func applySetEndpoint(tx *tx, c *wire.SetEndpoint) (result, error) {
+	if err := checkEndpoint(c.Endpoint); err != nil {
+		return result{}, err
+	}
+	id := channel.IDOf(c.Endpoint.Url)
+	if err := tx.own(id.Bucket()); err != nil {
+		return result{}, err
+	}
+	key := channelKey(kindEndpoint, id)
+	if endpointOf(c.Endpoint).Healthy() {
+		return result{}, tx.delete(key)
+	}
+	return result{}, tx.put(key, c.Endpoint)
+}

@@ -1,0 +1,117 @@
+package ownership
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// answerWithin bounds how long a call waits for its range.
+const answerWithin = 5 * time.Second
+
+// maxInflight is how many entries of a range are under way at once: one being
+// written, one being applied, and some between.
+const maxInflight = 8
+
+// batcher turns a range's queued proposals into log entries. While one entry is
+// being written the next fills up, so entries grow with the load.
+type batcher struct {
+	queue    *queue
+	clock    *clock
+	metrics  *metrics
+	apply    func(entry []byte) raft.ApplyFuture
+	inflight chan inflight
+	done     chan struct{} // closed when every proposal has been answered
+}
+
+// inflight is an entry that raft has.
+type inflight struct {
+	proposals []*proposal
+	future    raft.ApplyFuture
+	began     time.Time
+}
+
+func newBatcher(queue *queue, clock *clock, metrics *metrics, apply func([]byte) raft.ApplyFuture) *batcher {
+	return &batcher{
+		queue: queue, clock: clock, metrics: metrics, apply: apply,
+		inflight: make(chan inflight, maxInflight), done: make(chan struct{}),
+	}
+}
+
+// propose hands entries to raft until the queue is closed and empty.
+func (b *batcher) propose() {
+	defer close(b.inflight)
+	for range b.queue.ready {
+		for {
+			proposals, end := b.queue.take()
+			if end {
+				return
+			}
+			if len(proposals) == 0 {
+				break
+			}
+			entry := encodeEntry(proposals)
+			b.metrics.entries.Inc()
+			b.metrics.entryBytes.Add(float64(len(entry)))
+			b.metrics.entryCommands.Observe(float64(len(proposals)))
+			began := time.Now()
+			b.inflight <- inflight{proposals, b.apply(entry), began}
+		}
+	}
+}
+
+// answer waits for entries in order and answers their proposals.
+func (b *batcher) answer() {
+	defer close(b.done)
+	for entry := range b.inflight {
+		results, err := entryResults(entry.future, len(entry.proposals))
+		b.metrics.entrySeconds.Observe(time.Since(entry.began).Seconds())
+		b.clock.settle(entry.proposals[len(entry.proposals)-1].time)
+		for i, p := range entry.proposals {
+			if err != nil {
+				p.done <- result{err: err}
+			} else {
+				p.done <- results[i]
+			}
+		}
+	}
+}
+
+// entryResults waits for an entry. Whatever keeps raft from applying it, the
+// outcome counts as unknown.
+func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
+	if err := future.Error(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	applied, ok := future.Response().(applied)
+	if !ok || applied.err == nil && len(applied.results) != want {
+		return nil, fmt.Errorf("%w: entry was not applied", ErrUnavailable)
+	}
+	return applied.results, applied.err
+}
+
+// The numbers of fields in wire.proto that the batcher writes by hand.
+const (
+	fieldCommands protowire.Number = 1 // Entry.commands
+	fieldTime     protowire.Number = 1 // Command.time_us
+)
+
+// encodeEntry is a wire.Entry of commands that are encoded already, with their
+// times added: the order of protobuf fields is free.
+func encodeEntry(proposals []*proposal) []byte {
+	size := 0
+	for _, p := range proposals {
+		size += len(p.command) + 24
+	}
+	entry := make([]byte, 0, size)
+	for _, p := range proposals {
+		entry = protowire.AppendTag(entry, fieldCommands, protowire.BytesType)
+		entry = protowire.AppendVarint(entry, uint64(len(p.command)+protowire.SizeTag(fieldTime)+protowire.SizeVarint(p.time)))
+		entry = append(entry, p.command...)
+		entry = protowire.AppendTag(entry, fieldTime, protowire.VarintType)
+		entry = protowire.AppendVarint(entry, p.time)
+	}
+	return entry
+}

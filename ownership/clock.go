@@ -1,0 +1,81 @@
+package ownership
+
+import (
+	"sync"
+	"time"
+)
+
+// clock gives a range's commands their times and knows which of them are still
+// under way. Times are microseconds, strictly increasing in the order of the
+// log, and never behind what the state machine has seen: a wall clock that jumps
+// back stops the clock until it has caught up.
+//
+// So a time can be named up to which everything has been applied and nothing
+// more will come: streams of updates need that to merge ranges in order.
+type clock struct {
+	now func() time.Time
+
+	mu struct {
+		sync.Mutex
+		last    uint64   // the newest time given or closed
+		pending []uint64 // given and not yet applied, ascending
+		leading bool
+		closed  uint64 // what close returned last
+	}
+}
+
+// next returns the time of a new command and counts it as under way.
+func (c *clock) next() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.last = max(c.mu.last+1, c.wall())
+	c.mu.pending = append(c.mu.pending, c.mu.last)
+	return c.mu.last
+}
+
+func (c *clock) wall() uint64 { return uint64(max(c.now().UnixMicro(), 0)) }
+
+// settle says that all commands with times up to t are applied, or will never be.
+func (c *clock) settle(t uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for n < len(c.mu.pending) && c.mu.pending[n] <= t {
+		n++
+	}
+	c.mu.pending = c.mu.pending[n:]
+	if len(c.mu.pending) == 0 {
+		c.mu.pending = nil // lets the array go
+	}
+}
+
+// lead begins a term of leadership: seen is the newest time in the state.
+func (c *clock) lead(seen uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.last = max(c.mu.last, seen)
+	c.mu.leading = true
+}
+
+// follow ends it: what will be applied is no longer known here.
+func (c *clock) follow() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.leading = false
+}
+
+// closedTime returns a time up to which everything is applied and after which
+// all later commands will be. It never falls.
+func (c *clock) closedTime() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case !c.mu.leading:
+	case len(c.mu.pending) > 0:
+		c.mu.closed = max(c.mu.closed, c.mu.pending[0]-1)
+	default:
+		c.mu.last = max(c.mu.last, c.wall())
+		c.mu.closed = c.mu.last
+	}
+	return c.mu.closed
+}

@@ -1,0 +1,102 @@
+package ownership
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// Config is what [Open] needs.
+type Config struct {
+	// Dir is the store's own directory; it is created. Required.
+	Dir string
+	// Node is the node's name, without control characters. Required; a directory
+	// keeps the name that it was made with.
+	Node string
+	// Ranges is the number of ranges, 1 to 1024; default 16. It counts when the
+	// cluster is born, later the recorded number holds.
+	Ranges int
+	// Replicas is the number of replicas that the cluster wishes for each range;
+	// default 3. It counts when the cluster is born. A cluster of one node has one
+	// replica of each, whatever the wish.
+	Replicas int
+	// RetainBytes bounds the updates kept, in bytes; 0 for no bound. The latest 16
+	// of each channel are kept in any case.
+	RetainBytes uint64
+	// SnapshotBytes is how much the shared log grows until it is truncated;
+	// default 64 MiB. A restart replays up to twice as much.
+	SnapshotBytes uint64
+	// CacheBytes is the memory for blocks of the state; default 64 MiB.
+	CacheBytes int64
+	// SweepInterval is the pause between two steps of the sweeper that forgets old
+	// updates and keys; default 1 s.
+	SweepInterval time.Duration
+	// Now is the clock; default time.Now.
+	Now func() time.Time
+	// Observer may be nil.
+	Observer Observer
+	// Fatal is told, once, that the disk failed in a way that this process must not
+	// survive: a failed fsync is never repeated. It should end the process; what
+	// met the error answers nothing more. Default: panic.
+	Fatal func(error)
+	// Logger may be nil.
+	Logger *slog.Logger
+	// Registerer takes the metrics; nil for a registry of its own.
+	Registerer prometheus.Registerer
+}
+
+const maxRanges = 1024
+
+func (c Config) withDefaults() Config {
+	c.Ranges = orDefault(c.Ranges, 16)
+	c.Replicas = orDefault(c.Replicas, 3)
+	c.SnapshotBytes = orDefault(c.SnapshotBytes, 64<<20)
+	c.CacheBytes = orDefault(c.CacheBytes, 64<<20)
+	c.SweepInterval = orDefault(c.SweepInterval, time.Second)
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Registerer == nil {
+		c.Registerer = prometheus.NewRegistry()
+	}
+	return c
+}
+
+func orDefault[T comparable](value, def T) T {
+	var zero T
+	if value == zero {
+		return def
+	}
+	return value
+}
+
+func (c Config) validate() error {
+	switch {
+	case c.Dir == "":
+		return fmt.Errorf("ownership: no directory")
+	case c.Node == "" || len(c.Node) > 255 || strings.ContainsFunc(c.Node, unicode.IsControl):
+		return fmt.Errorf("ownership: node name %.20q of %d bytes: want 1 to 255, no control characters", c.Node, len(c.Node))
+	case c.Ranges < 1 || c.Ranges > maxRanges:
+		return fmt.Errorf("ownership: %d ranges: want 1 to %d", c.Ranges, maxRanges)
+	case c.Replicas < 1 || c.Replicas > 7:
+		return fmt.Errorf("ownership: %d replicas: want 1 to 7", c.Replicas)
+	case c.SweepInterval < 0 || c.CacheBytes < 0:
+		return fmt.Errorf("ownership: negative interval or cache size")
+	}
+	return nil
+}
+
+// bounds cuts the buckets into even runs: range i is [bounds(i), bounds(i+1)).
+func bounds(i, ranges int) channel.Bucket { return channel.Bucket(i * channel.Buckets / ranges) }
+
+// dirPerm keeps sinks' secrets from other users.
+const dirPerm os.FileMode = 0o700

@@ -1,0 +1,254 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// maxTx bounds the bytes of state changes that wait for one write.
+const maxTx = 4 << 20
+
+// fsm is a range's state machine. It writes the changes of many entries and the
+// index of the last of them in one batch that is not synced: after a crash the
+// state is that of some earlier index, and the log has the rest.
+//
+// Applying reads only commands and state. So every replica, and every replay,
+// comes to the same state.
+type fsm struct {
+	group    uint32
+	from, to channel.Bucket
+	db       *pebble.DB
+	flush    *flusher
+	tools    tools
+	clock    *clock
+	observer Observer    // nil for none
+	leading  atomic.Bool // the observer is told
+
+	// Owned by raft's apply loop.
+	applied position
+	buckets []*wire.Bucket // from..to, the newest state
+	failed  error          // set for good when a write failed
+
+	hot hot
+}
+
+// position is how far a state is in its log.
+type position struct{ index, timeUS uint64 }
+
+// hot is what others may read while entries are applied.
+type hot struct {
+	index, timeUS                        atomic.Uint64
+	channels, subscriptions, updateBytes atomic.Uint64
+	lastStamp, trimmedStamp              []atomic.Uint64 // by bucket − from
+	keyDay                               []atomic.Uint32 // the first day that holds keys, 0 for none
+}
+
+var _ raft.BatchingFSM = (*fsm)(nil)
+
+// load reads what the fsm holds in memory.
+func (f *fsm) load() error {
+	at := &wire.Applied{}
+	if err := getProto(f.db, appliedKey(f.group), at); err != nil && !isMissing(err) {
+		return err
+	}
+	f.applied = position{index: at.Index, timeUS: at.TimeUs}
+	n := int(f.to-f.from) + 1
+	f.buckets = make([]*wire.Bucket, n)
+	f.hot.lastStamp, f.hot.trimmedStamp = make([]atomic.Uint64, n), make([]atomic.Uint64, n)
+	f.hot.keyDay = make([]atomic.Uint32, n)
+	for i := range f.buckets {
+		f.buckets[i] = &wire.Bucket{}
+		if err := getProto(f.db, bucketKey(f.from+channel.Bucket(i)), f.buckets[i]); err != nil && !isMissing(err) {
+			return err
+		}
+		f.hot.count(i, &wire.Bucket{}, f.buckets[i])
+	}
+	f.hot.index.Store(f.applied.index)
+	f.hot.timeUS.Store(f.applied.timeUS)
+	return nil
+}
+
+// count moves the hot figures from a bucket's state before to the one after.
+func (h *hot) count(i int, before, after *wire.Bucket) {
+	h.channels.Add(after.Channels - before.Channels)
+	h.subscriptions.Add(after.Subscriptions - before.Subscriptions)
+	h.updateBytes.Add(after.UpdateBytes - before.UpdateBytes)
+	h.lastStamp[i].Store(after.LastStamp)
+	h.trimmedStamp[i].Store(after.TrimmedStamp)
+	h.keyDay[i].Store(after.FirstKeyDay)
+}
+
+// newestTime returns the newest time that the state has seen.
+func (f *fsm) newestTime() uint64 {
+	newest := f.hot.timeUS.Load()
+	for i := range f.hot.lastStamp {
+		newest = max(newest, f.hot.lastStamp[i].Load())
+	}
+	return newest
+}
+
+// Apply implements raft.FSM.
+func (f *fsm) Apply(log *raft.Log) any { return f.ApplyBatch([]*raft.Log{log})[0] }
+
+// ApplyBatch implements raft.BatchingFSM: its responses are of type applied.
+func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
+	began := time.Now()
+	defer func() { f.tools.metrics.applySeconds.Observe(time.Since(began).Seconds()) }()
+	responses := make([]any, len(logs))
+	tx := newTx(f)
+	written := 0 // responses whose changes are written
+	for i, log := range logs {
+		responses[i] = f.applyEntry(tx, log)
+		if tx.size() < maxTx && i < len(logs)-1 {
+			continue
+		}
+		f.write(tx)
+		if f.failed != nil {
+			for j := written; j < len(logs); j++ {
+				responses[j] = applied{err: f.failed}
+			}
+			return responses
+		}
+		written = i + 1
+		if written < len(logs) {
+			tx = newTx(f)
+		}
+	}
+	return responses
+}
+
+// applyEntry applies one entry's commands onto tx. Entries that the state has
+// already, replayed after a restart, change nothing.
+func (f *fsm) applyEntry(tx *tx, log *raft.Log) applied {
+	if f.failed != nil {
+		return applied{err: f.failed}
+	}
+	if log.Index <= tx.applied.index {
+		f.tools.metrics.replaySkipped.Inc()
+		return applied{}
+	}
+	tx.applied.index = log.Index
+	if log.Type != raft.LogCommand {
+		return applied{}
+	}
+	commands, err := decodeEntry(log.Data)
+	if err != nil {
+		f.stop(fmt.Errorf("range %d, entry %d: %w", f.group, log.Index, err))
+		return applied{err: f.failed}
+	}
+	results := make([]result, len(commands))
+	for i, command := range commands {
+		tx.begin(command.TimeUs)
+		results[i], err = applyCommand(tx, command)
+		if errors.Is(err, ErrInvalid) {
+			results[i], err = result{err: err}, nil
+		}
+		if err != nil {
+			f.stop(fmt.Errorf("range %d, entry %d: %w", f.group, log.Index, err))
+			return applied{err: f.failed}
+		}
+		tx.end()
+	}
+	f.tools.metrics.commands.Add(float64(len(commands)))
+	return applied{results: results}
+}
+
+// applyCommand dispatches. An ErrInvalid means that the command was refused
+// before it changed anything, any other error that state could not be read or
+// written. What does not fit the state is in the result.
+func applyCommand(tx *tx, command *wire.Command) (result, error) {
+	switch c := command.Change.(type) {
+	case *wire.Command_Claim:
+		return applyClaim(tx, c.Claim)
+	case *wire.Command_Subscribe:
+		return applySubscribe(tx, c.Subscribe)
+	case *wire.Command_Unsubscribe:
+		return applyUnsubscribe(tx, c.Unsubscribe)
+	case *wire.Command_Commit:
+		return applyCommit(tx, c.Commit)
+	case *wire.Command_Advance:
+		return applyAdvance(tx, c.Advance)
+	case *wire.Command_SetEndpoint:
+		return applySetEndpoint(tx, c.SetEndpoint)
+	case *wire.Command_EndChannel:
+		return applyEndChannel(tx, c.EndChannel)
+	case *wire.Command_Trim:
+		return applyTrim(tx, c.Trim)
+	case *wire.Command_ExpireKeys:
+		return applyExpireKeys(tx, c.ExpireKeys)
+	default:
+		return result{}, fmt.Errorf("command %T has no application", c)
+	}
+}
+
+// write makes tx the state, tells the observer, and lets streams pass its times.
+func (f *fsm) write(tx *tx) {
+	if f.failed != nil {
+		tx.drop()
+		return
+	}
+	for b, state := range tx.buckets {
+		// Before the updates go, so that no reader misses both them and this.
+		f.hot.trimmedStamp[b-f.from].Store(state.TrimmedStamp)
+	}
+	if err := tx.commit(); err != nil {
+		f.stop(fmt.Errorf("range %d: write state: %w", f.group, err))
+		return
+	}
+	f.applied = tx.applied
+	f.hot.index.Store(f.applied.index)
+	f.hot.timeUS.Store(f.applied.timeUS)
+	for b, state := range tx.buckets {
+		i := int(b - f.from)
+		f.hot.count(i, f.buckets[i], state)
+		f.buckets[i] = state
+	}
+	f.clock.settle(f.applied.timeUS)
+	if f.observer != nil && f.leading.Load() {
+		for _, tell := range tx.events {
+			tell(f.observer)
+		}
+	}
+}
+
+// stop ends the replica: its state can no longer follow the log.
+func (f *fsm) stop(err error) {
+	f.failed = err
+	f.tools.fail(err)
+}
+
+// Snapshot implements raft.FSM. It copies nothing: see stateMark.
+func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
+	if f.failed != nil {
+		return nil, f.failed
+	}
+	return &stateMark{marker: &wire.Marker{Group: f.group, Applied: f.applied.index}, flush: f.flush}, nil
+}
+
+// Restore implements raft.FSM. The state is on this disk already; it only must
+// not be older than the log was truncated for.
+func (f *fsm) Restore(source io.ReadCloser) error {
+	content, err := io.ReadAll(io.LimitReader(source, 1<<10))
+	if err != nil {
+		return fmt.Errorf("read snapshot: %w", err)
+	}
+	marker := &wire.Marker{}
+	if err := proto.Unmarshal(content, marker); err != nil || marker.Group != f.group {
+		f.failed = corrupt("snapshot of range %d holds %x", f.group, content)
+		return f.failed
+	}
+	if f.applied.index < marker.Applied {
+		f.failed = corrupt("state of range %d ends at entry %d, its snapshot needs %d", f.group, f.applied.index, marker.Applied)
+		return f.failed
+	}
+	return nil
+}

@@ -1,0 +1,156 @@
+package ownership
+
+import (
+	"errors"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// unmarshal reads a record of the state.
+func unmarshal(key, value []byte, record proto.Message) error {
+	if err := proto.Unmarshal(value, record); err != nil {
+		return corrupt("record at key %x: %w", key, err)
+	}
+	return nil
+}
+
+// eachInBuckets visits the keys of one kind over all buckets, from the key start
+// on, until visit returns false. Buckets without such keys cost nothing.
+func eachInBuckets(r pebble.Reader, kind byte, start []byte, visit func(key, value []byte) (bool, error)) error {
+	iter, err := r.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: kindPrefix(systemBucket, 0)})
+	if err != nil {
+		return readError("read state", err)
+	}
+	for ok := iter.First(); ok; {
+		b, has := keyBucket(iter.Key())
+		switch {
+		case has < kind:
+			ok = iter.SeekGE(kindPrefix(b, kind))
+		case has > kind:
+			ok = iter.SeekGE(kindPrefix(b+1, kind))
+		default:
+			more, err := visit(iter.Key(), iter.Value())
+			if err != nil || !more {
+				return errors.Join(err, readError("read state", iter.Close()))
+			}
+			ok = iter.Next()
+		}
+	}
+	return readError("read state", iter.Close())
+}
+
+// missingIs turns a missing record into ErrNotFound.
+func missingIs(err error) error {
+	if isMissing(err) {
+		return ErrNotFound
+	}
+	return err
+}
+
+// Channel returns a channel's record, or ErrNotFound.
+func (s *Store) Channel(id channel.ID) (Channel, error) {
+	done, err := s.reading()
+	if err != nil {
+		return Channel{}, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	record, err := getChannel(view, id)
+	if err != nil {
+		return Channel{}, missingIs(err)
+	}
+	c := channelOf(id, record)
+	c.Judge, err = getRaw(view, channelKey(kindJudge, id))
+	return c, err
+}
+
+// getRaw returns a copy of a value, nil if there is none.
+func getRaw(r pebble.Reader, key []byte) ([]byte, error) {
+	value, closer, err := r.Get(key)
+	if isMissing(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, readError("read state", err)
+	}
+	return append([]byte{}, value...), closer.Close()
+}
+
+// Channels returns up to limit channels in the order of their IDs, after one or
+// from the first. Their Judge is nil.
+func (s *Store) Channels(after *channel.ID, limit int) ([]Channel, error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	start := kindPrefix(0, kindChannel)
+	if after != nil {
+		start = append(channelKey(kindChannel, *after), 0)
+	}
+	var channels []Channel
+	_, err = eachChannel(s.state, start, func(id channel.ID, record *wire.Channel) bool {
+		channels = append(channels, channelOf(id, record))
+		return len(channels) < limit
+	})
+	return channels, err
+}
+
+// Seen returns the identities that a channel remembers, oldest first: the newest
+// 4096. A channel that does not exist remembers none.
+func (s *Store) Seen(id channel.ID) ([]uint64, error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var seen []uint64
+	prefix := channelKey(kindSeen, id)
+	err = scan(s.state, prefix, prefix, func(key, value []byte) (bool, error) {
+		chunk := &wire.Seen{}
+		if err := unmarshal(key, value, chunk); err != nil {
+			return false, err
+		}
+		seen = append(seen, chunk.Identities...)
+		return true, nil
+	})
+	return seen[max(len(seen)-maxSeen, 0):], err
+}
+
+// Endpoint returns what is known of a sink URL; nothing known means healthy.
+func (s *Store) Endpoint(url string) (Endpoint, error) {
+	done, err := s.reading()
+	if err != nil {
+		return Endpoint{}, err
+	}
+	defer done()
+	record := &wire.Endpoint{}
+	err = getProto(s.state, endpointKey(url), record)
+	if isMissing(err) {
+		return Endpoint{URL: url}, nil
+	}
+	return endpointOf(record), err
+}
+
+// Endpoints returns all endpoints that are not healthy.
+func (s *Store) Endpoints() ([]Endpoint, error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var endpoints []Endpoint
+	err = eachInBuckets(s.state, kindEndpoint, kindPrefix(0, kindEndpoint), func(key, value []byte) (bool, error) {
+		record := &wire.Endpoint{}
+		if err := unmarshal(key, value, record); err != nil {
+			return false, err
+		}
+		endpoints = append(endpoints, endpointOf(record))
+		return true, nil
+	})
+	return endpoints, err
+}

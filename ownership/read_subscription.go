@@ -1,0 +1,148 @@
+package ownership
+
+import (
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// Subscription returns a subscription, or ErrNotFound if it does not exist or
+// exists no more.
+func (s *Store) Subscription(id string) (Subscription, error) {
+	b, seq, err := parseSubscriptionID(id)
+	if err != nil {
+		return Subscription{}, err
+	}
+	done, err := s.reading()
+	if err != nil {
+		return Subscription{}, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	ch, err := seqChannel(view, b, seq)
+	if err != nil {
+		return Subscription{}, missingIs(err)
+	}
+	return newSubscriptionReader(view).read(ch, seq)
+}
+
+// subscriptionReader reads subscriptions of a view, and each channel's URL once.
+type subscriptionReader struct {
+	r    pebble.Reader
+	urls map[channel.ID]string
+}
+
+func newSubscriptionReader(r pebble.Reader) *subscriptionReader {
+	return &subscriptionReader{r: r, urls: make(map[channel.ID]string)}
+}
+
+func (sr *subscriptionReader) read(id channel.ID, seq uint64) (Subscription, error) {
+	record := &wire.Subscription{}
+	if err := getProto(sr.r, channelItemKey(kindMember, id, seq), record); err != nil {
+		return Subscription{}, err
+	}
+	url, err := sr.url(id)
+	return subscriptionOf(id, url, seq, record), err
+}
+
+func (sr *subscriptionReader) url(id channel.ID) (string, error) {
+	if url, ok := sr.urls[id]; ok {
+		return url, nil
+	}
+	record, err := getChannel(sr.r, id)
+	if err != nil {
+		return "", err
+	}
+	sr.urls[id] = record.Url
+	return record.Url, nil
+}
+
+// Subscriptions returns a page of subscriptions in the order of their IDs, and
+// the cursor of the next page, empty when there is none. What exists from the
+// first page to the last appears exactly once. An After that is not the ID of a
+// subscription is ErrNotFound.
+func (s *Store) Subscriptions(q SubscriptionQuery) (page []Subscription, next string, err error) {
+	bucket, seq := channel.Bucket(0), uint64(0)
+	if q.After != "" {
+		if bucket, seq, err = parseSubscriptionID(q.After); err != nil {
+			return nil, "", err
+		}
+	}
+	limit := max(q.Limit, 1)
+	if q.Channel != nil {
+		page, err = s.Subscribers(*q.Channel, seq, limit+1)
+	} else {
+		page, err = s.allSubscriptions(bucket, seq, limit+1)
+	}
+	if err != nil || len(page) <= limit {
+		return page, "", err
+	}
+	page = page[:limit]
+	return page, page[limit-1].ID, nil
+}
+
+func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (page []Subscription, err error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	reader := newSubscriptionReader(view)
+	err = eachInBuckets(view, kindSeq, bucketItemKey(b, kindSeq, after+1), func(key, value []byte) (bool, error) {
+		subscription, err := reader.read(channel.ID(value), lastItem(key))
+		page = append(page, subscription)
+		return len(page) < limit, err
+	})
+	return page, err
+}
+
+// Subscribers returns up to limit of a channel's subscriptions in subscription
+// order, after a sequence number. A channel that does not exist has none.
+func (s *Store) Subscribers(id channel.ID, afterSeq uint64, limit int) (page []Subscription, err error) {
+	done, err := s.reading()
+	if err != nil || afterSeq == math.MaxUint64 {
+		return nil, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	reader := newSubscriptionReader(view)
+	err = scan(view, channelKey(kindMember, id), channelItemKey(kindMember, id, afterSeq+1), func(key, value []byte) (bool, error) {
+		record := &wire.Subscription{}
+		if err := unmarshal(key, value, record); err != nil {
+			return false, err
+		}
+		url, err := reader.url(id)
+		page = append(page, subscriptionOf(id, url, lastItem(key), record))
+		return len(page) < limit, err
+	})
+	return page, err
+}
+
+// Progress returns how far a channel's deliveries are, with all stragglers in
+// subscription order, or ErrNotFound.
+func (s *Store) Progress(id channel.ID) (Progress, error) {
+	done, err := s.reading()
+	if err != nil {
+		return Progress{}, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	record, err := getChannel(view, id)
+	if err != nil {
+		return Progress{}, missingIs(err)
+	}
+	at, err := getPosition(view, id)
+	if err != nil {
+		return Progress{}, err
+	}
+	p := Progress{Channel: id, Incarnation: record.Incarnation, Version: at.Version, Seq: at.Seq}
+	err = eachStraggler(view, id, func(straggler Straggler) { p.Stragglers = append(p.Stragglers, straggler) })
+	return p, err
+}

@@ -1,0 +1,166 @@
+package ownership
+
+import (
+	"container/heap"
+	"math"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// Updates returns up to limit updates of a channel with versions above after, in
+// order, and the gap before them if some are no longer kept; or ErrNotFound.
+func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap, error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer done()
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	record, err := getChannel(view, id)
+	if err != nil {
+		return nil, nil, missingIs(err)
+	}
+	after = max(after, 1) // version 1 is delivered to nobody
+	gap := gapAfter(after, record)
+	if limit < 1 || after >= record.Version {
+		return nil, gap, nil
+	}
+	var updates []Update
+	err = scan(view, channelKey(kindUpdate, id), channelItemKey(kindUpdate, id, after+1), func(key, value []byte) (bool, error) {
+		update := &wire.Update{}
+		if err := unmarshal(key, value, update); err != nil {
+			return false, err
+		}
+		updates = append(updates, updateOf(id, record.Url, lastItem(key), update))
+		return len(updates) < limit, nil
+	})
+	return updates, gap, err
+}
+
+// gapAfter returns the versions after one that are no longer kept.
+func gapAfter(after uint64, record *wire.Channel) *Gap {
+	if record.Oldest <= after+1 {
+		return nil
+	}
+	return &Gap{From: after + 1, To: record.Oldest - 1}
+}
+
+// UpdatesSince returns up to limit updates after a cursor, of all channels, in
+// the order of (stamp, bucket), as far as [Store.Closed]. A page that is not full
+// is the last for now. ErrTooOld says that updates after the cursor are no longer
+// kept.
+func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
+	done, err := s.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	closed := s.Closed() // before the view: what it closes, the view has
+	view := s.state.NewSnapshot()
+	defer view.Close()
+	iter, err := view.NewIter(nil)
+	if err != nil {
+		return nil, readError("read state", err)
+	}
+	defer iter.Close()
+	m := &stampMerge{r: view, iter: iter, closed: closed}
+	if err := m.begin(s, after); err != nil {
+		return nil, err
+	}
+	var updates []Update
+	for len(updates) < limit && len(m.heads) > 0 {
+		update, err := m.next()
+		if err != nil {
+			return nil, err
+		}
+		updates = append(updates, update)
+	}
+	return updates, readError("read state", m.iter.Error())
+}
+
+// stampMerge walks the buckets' stamps in their common order. One iterator
+// serves all buckets; the heap holds each bucket's next stamp.
+type stampMerge struct {
+	r      pebble.Reader
+	iter   *pebble.Iterator
+	closed uint64
+	heads  stampHeap
+}
+
+// begin finds the first stamp after the cursor in every bucket that has any. The
+// hot figures are read after the view was taken: what it lacks, they name.
+func (m *stampMerge) begin(s *Store, after Cursor) error {
+	for b := range channel.Bucket(channel.Buckets) {
+		f := s.of[b].fsm
+		from := after.Stamp
+		if b <= after.Bucket && from < math.MaxUint64 {
+			from++
+		}
+		if trimmed := f.hot.trimmedStamp[b-f.from].Load(); trimmed > 0 && trimmed >= from {
+			return ErrTooOld
+		}
+		if f.hot.lastStamp[b-f.from].Load() >= from {
+			m.advance(b, from)
+		}
+	}
+	return nil
+}
+
+// advance puts the bucket's first stamp of at least from onto the heap.
+func (m *stampMerge) advance(b channel.Bucket, from uint64) {
+	if !m.iter.SeekGE(bucketItemKey(b, kindStamp, from)) {
+		return
+	}
+	key := m.iter.Key()
+	if has, kind := keyBucket(key); has != b || kind != kindStamp || lastItem(key) > m.closed {
+		return
+	}
+	heap.Push(&m.heads, stampHead{stamp: lastItem(key), bucket: b, value: append([]byte{}, m.iter.Value()...)})
+}
+
+// next takes the first update off the heap.
+func (m *stampMerge) next() (Update, error) {
+	head := heap.Pop(&m.heads).(stampHead)
+	m.advance(head.bucket, head.stamp+1)
+	stamped := &wire.Stamped{}
+	if err := unmarshal(bucketItemKey(head.bucket, kindStamp, head.stamp), head.value, stamped); err != nil {
+		return Update{}, err
+	}
+	id, err := wireID(stamped.Channel)
+	if err != nil {
+		return Update{}, corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
+	}
+	update := &wire.Update{}
+	if err := getProto(m.r, channelItemKey(kindUpdate, id, stamped.Version), update); err != nil {
+		return Update{}, err
+	}
+	record, err := getChannel(m.r, id)
+	if err != nil {
+		return Update{}, err
+	}
+	return updateOf(id, record.Url, stamped.Version, update), nil
+}
+
+type stampHead struct {
+	stamp  uint64
+	bucket channel.Bucket
+	value  []byte
+}
+
+type stampHeap []stampHead
+
+func (h stampHeap) Len() int { return len(h) }
+func (h stampHeap) Less(i, j int) bool {
+	return h[i].stamp < h[j].stamp || h[i].stamp == h[j].stamp && h[i].bucket < h[j].bucket
+}
+func (h stampHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *stampHeap) Push(x any)   { *h = append(*h, x.(stampHead)) }
+func (h *stampHeap) Pop() any {
+	old := *h
+	last := old[len(old)-1]
+	*h = old[:len(old)-1]
+	return last
+}

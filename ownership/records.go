@@ -1,0 +1,107 @@
+package ownership
+
+import (
+	"encoding/binary"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// micros is a time as it is stored; 0 stands for the zero time, and times before
+// 1970 do not occur.
+func micros(t time.Time) uint64 {
+	if t.IsZero() || t.UnixMicro() < 0 {
+		return 0
+	}
+	return uint64(t.UnixMicro())
+}
+
+func fromMicros(us uint64) time.Time {
+	if us == 0 {
+		return time.Time{}
+	}
+	return time.UnixMicro(int64(us)).UTC()
+}
+
+func channelOf(id channel.ID, r *wire.Channel) Channel {
+	c := Channel{
+		ID: id, URL: r.Url, Incarnation: r.Incarnation, Version: r.Version, Kind: uint8(r.Kind),
+		Subscribers: r.Subscribers, Webhooks: r.Webhooks,
+		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
+		LastChange: fromMicros(r.LastChangeUs), EmptiedAt: fromMicros(r.EmptiedUs),
+		Gone: r.Gone, Oldest: r.Oldest,
+	}
+	copy(c.Hash[:], r.Hash)
+	return c
+}
+
+func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) Subscription {
+	return Subscription{
+		ID: subscriptionID(id.Bucket(), seq), Seq: seq, Channel: id, URL: url,
+		Sink:    Sink{Type: r.SinkType, URL: r.SinkUrl, Secret: r.SinkSecret},
+		Created: fromMicros(r.CreatedUs), FromVersion: r.FromVersion,
+	}
+}
+
+func updateOf(id channel.ID, url string, version uint64, r *wire.Update) Update {
+	return Update{
+		Channel: id, URL: url, Incarnation: r.Incarnation, Version: version,
+		Stamp: r.Stamp, At: fromMicros(r.AtUs), Data: r.Data, Patch: r.Patch,
+	}
+}
+
+func endpointOf(r *wire.Endpoint) Endpoint {
+	return Endpoint{
+		URL: r.Url, State: r.State, FailingSince: fromMicros(r.FailingSinceUs),
+		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: fromMicros(r.NextAttemptUs),
+	}
+}
+
+// getChannel reads a channel's record; its error is pebble.ErrNotFound if there
+// is none.
+func getChannel(r pebble.Reader, id channel.ID) (*wire.Channel, error) {
+	record := &wire.Channel{}
+	return record, getProto(r, channelKey(kindChannel, id), record)
+}
+
+// getPosition reads a channel's delivery position. Without a record nothing was
+// delivered: all have version 0, and version 1 is for nobody.
+func getPosition(r pebble.Reader, id channel.ID) (*wire.Position, error) {
+	at := &wire.Position{}
+	err := getProto(r, channelKey(kindPosition, id), at)
+	if isMissing(err) {
+		return &wire.Position{Version: 1}, nil
+	}
+	return at, err
+}
+
+// seqChannel returns the channel of a subscription; its error is
+// pebble.ErrNotFound if there is none.
+func seqChannel(r pebble.Reader, b channel.Bucket, seq uint64) (channel.ID, error) {
+	value, closer, err := r.Get(bucketItemKey(b, kindSeq, seq))
+	if err != nil {
+		if isMissing(err) {
+			return channel.ID{}, err
+		}
+		return channel.ID{}, readError("read state", err)
+	}
+	defer closer.Close()
+	if len(value) != channel.IDLen {
+		return channel.ID{}, corrupt("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
+	}
+	return channel.ID(value), nil
+}
+
+// eachStraggler visits a channel's stragglers in subscription order.
+func eachStraggler(r pebble.Reader, id channel.ID, visit func(Straggler)) error {
+	prefix := channelKey(kindStraggler, id)
+	return scan(r, prefix, prefix, func(key, value []byte) (bool, error) {
+		if len(value) != 8 {
+			return false, corrupt("straggler of channel %s has %d bytes", id, len(value))
+		}
+		visit(Straggler{Seq: lastItem(key), Next: binary.BigEndian.Uint64(value)})
+		return true, nil
+	})
+}

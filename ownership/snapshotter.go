@@ -1,0 +1,28 @@
+package ownership
+
+import (
+	"context"
+	"sync"
+)
+
+// snapshots truncates the shared log whenever it has grown enough. All groups
+// take part, so that no idle one pins old space, and share a flush of the state.
+func (s *Store) snapshots(ctx context.Context) {
+	for {
+		select {
+		case <-s.log.full:
+			s.log.appended.Store(0)
+			s.snapshotAll()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (s *Store) snapshotAll() {
+	var snapshots sync.WaitGroup
+	for _, g := range s.groups {
+		snapshots.Go(g.snapshot)
+	}
+	snapshots.Wait()
+}

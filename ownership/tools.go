@@ -1,0 +1,114 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/hashicorp/go-hclog"
+)
+
+// pebbleFormat is the format of pebble's files. Raising it forbids the way back
+// to a program with an older pebble, so it is a decision, not a default.
+const pebbleFormat = pebble.FormatTableFormatV6
+
+// tools is what all parts of a store share.
+type tools struct {
+	log     *slog.Logger
+	metrics *metrics
+	fail    func(error) // fail-stop: tells Config.Fatal, once
+}
+
+func newTools(cfg Config, metrics *metrics) tools {
+	var once sync.Once
+	fatal := cfg.Fatal
+	if fatal == nil {
+		fatal = func(err error) { panic(err) }
+	}
+	fail := func(err error) {
+		once.Do(func() {
+			cfg.Logger.Error("disk failed, the node must stop", "error", err)
+			fatal(err)
+		})
+	}
+	return tools{log: cfg.Logger, metrics: metrics, fail: fail}
+}
+
+// openPebble opens a store and tells damage from other failures.
+func openPebble(dir string, opts *pebble.Options) (*pebble.DB, error) {
+	db, err := pebble.Open(dir, opts)
+	return db, readError("open "+dir, err)
+}
+
+// readError marks pebble's own findings of damage.
+func readError(doing string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case pebble.IsCorruptionError(err):
+		return fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
+	default:
+		return fmt.Errorf("%s: %w", doing, err)
+	}
+}
+
+func isMissing(err error) bool { return errors.Is(err, pebble.ErrNotFound) }
+
+// pebbleLog passes pebble's messages on.
+type pebbleLog struct {
+	log  *slog.Logger
+	fail func(error)
+}
+
+func (t tools) pebbleLogger(store string) pebble.Logger {
+	return pebbleLog{log: t.log.With("store", store), fail: t.fail}
+}
+
+func (l pebbleLog) Infof(format string, args ...any) {
+	if l.log.Enabled(context.Background(), slog.LevelDebug) {
+		l.log.Debug("pebble", "message", fmt.Sprintf(format, args...))
+	}
+}
+
+func (l pebbleLog) Errorf(format string, args ...any) {
+	l.log.Warn("pebble", "message", fmt.Sprintf(format, args...))
+}
+
+// Fatalf must not return: pebble goes on as if it had never happened.
+func (l pebbleLog) Fatalf(format string, args ...any) {
+	err := fmt.Errorf("pebble: "+format, args...)
+	l.fail(err)
+	panic(err)
+}
+
+// raftLog passes raft's messages on: its errors as warnings, since what matters
+// reaches the caller as an error, and all else for debugging, since a lone
+// voter's start alone causes several of its warnings.
+type raftLog struct{ log *slog.Logger }
+
+func (t tools) raftLogger(group uint32) hclog.Logger {
+	logger := hclog.NewInterceptLogger(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Off})
+	logger.RegisterSink(raftLog{t.log.With("range", group)})
+	return logger
+}
+
+// Accept implements hclog.SinkAdapter.
+func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
+	to := slog.LevelDebug
+	if level >= hclog.Error {
+		to = slog.LevelWarn
+	}
+	if !l.log.Enabled(context.Background(), to) {
+		return
+	}
+	for i, arg := range args {
+		if lazy, ok := arg.(hclog.Format); ok && len(lazy) > 0 {
+			args[i] = fmt.Sprintf(fmt.Sprint(lazy[0]), lazy[1:]...)
+		}
+	}
+	l.log.Log(context.Background(), to, "raft", append([]any{"message", msg}, args...)...)
+}

@@ -1,0 +1,105 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// The calls of this file return when their command is durable and applied. Their
+// errors: ErrUnavailable (the outcome is unknown, within five seconds),
+// ErrClosed, ErrInvalid, ErrTooLarge, the context's, and what each names.
+
+// Unsubscribe ends a subscription. Ending it again is no error; ErrNotFound says
+// that it never existed.
+func (s *Store) Unsubscribe(ctx context.Context, id string) error {
+	b, seq, err := parseSubscriptionID(id)
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, b, &wire.Command{Change: &wire.Command_Unsubscribe{
+		Unsubscribe: &wire.Unsubscribe{Bucket: uint32(b), Seq: seq},
+	}})
+}
+
+// Commit changes a channel's content. ErrStale says that the channel has gone,
+// or is no longer at Base.
+func (s *Store) Commit(ctx context.Context, c Commit) error {
+	commit := &wire.Commit{
+		Channel: c.Channel[:], Incarnation: c.Incarnation, Base: c.Base, Version: c.Version,
+		Kind: uint32(c.Kind), Judge: c.Judge, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
+		AtUs: micros(c.At), Gone: c.Gone,
+	}
+	if c.Hash != ([hashLen]byte{}) {
+		commit.Hash = c.Hash[:]
+	}
+	if err := checkCommit(commit); err != nil {
+		return err
+	}
+	return s.do(ctx, c.Channel.Bucket(), &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
+}
+
+// EndChannel removes a channel that nobody subscribes to, with all that is kept
+// of it. ErrStale says that it has subscribers, or is not of this incarnation.
+func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error {
+	return s.do(ctx, id.Bucket(), &wire.Command{Change: &wire.Command_EndChannel{
+		EndChannel: &wire.EndChannel{Channel: id[:], Incarnation: incarnation},
+	}})
+}
+
+// SetEndpoint keeps what is known of a sink URL; a healthy endpoint is forgotten.
+// Text that is not UTF-8 or too long is mended.
+func (s *Store) SetEndpoint(ctx context.Context, e Endpoint) error {
+	endpoint := &wire.Endpoint{
+		Url: e.URL, State: e.State, FailingSinceUs: micros(e.FailingSince),
+		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: micros(e.NextAttempt),
+	}
+	if err := checkEndpoint(endpoint); err != nil {
+		return err
+	}
+	return s.do(ctx, channel.IDOf(e.URL).Bucket(), &wire.Command{Change: &wire.Command_SetEndpoint{
+		SetEndpoint: &wire.SetEndpoint{Endpoint: endpoint},
+	}})
+}
+
+// Advance moves delivery positions on, never back. Positions of channels that
+// ended, and stragglers without a subscription, are dropped.
+func (s *Store) Advance(ctx context.Context, progress []Progress) error {
+	parts := make(map[*group]*wire.Advance)
+	for _, p := range progress {
+		if p.Version == 0 {
+			return fmt.Errorf("%w: progress of channel %s to version 0", ErrInvalid, p.Channel)
+		}
+		item := &wire.Advance_Item{Channel: p.Channel[:], Incarnation: p.Incarnation, Version: p.Version, Seq: p.Seq}
+		for _, straggler := range p.Stragglers {
+			item.Stragglers = append(item.Stragglers, &wire.Straggler{Seq: straggler.Seq, Next: straggler.Next})
+		}
+		g := s.of[p.Channel.Bucket()]
+		if parts[g] == nil {
+			parts[g] = &wire.Advance{}
+		}
+		parts[g].Items = append(parts[g].Items, item)
+	}
+	return inParallel(parts, func(g *group, part *wire.Advance) error {
+		return s.doIn(ctx, g, &wire.Command{Change: &wire.Command_Advance{Advance: part}})
+	})
+}
+
+func (s *Store) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {
+	return s.doIn(ctx, s.of[b], command)
+}
+
+func (s *Store) doIn(ctx context.Context, g *group, command *wire.Command) error {
+	ctx, cancel := within(ctx, answerWithin)
+	defer cancel()
+	_, err := s.propose(ctx, g, command)
+	return err
+}
+
+// clip returns at most limit bytes of valid UTF-8.
+func clip(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
+}
