@@ -51,6 +51,18 @@ func (u *Update) Admit(fresh []uint64) {
 	u.Entries.Added = kept
 }
 
+// Germane reports whether a person would call next another content than base:
+// whether more differs than entries that left the window at its old end, the
+// order of entries, and their dates. It is what [Judge] goes by, but for what it
+// remembers.
+func Germane(base, next *Core) bool {
+	if base.Hash == next.Hash {
+		return false
+	}
+	c := compareEntries(base, next)
+	return len(c.added) > 0 || !c.silent(base, next)
+}
+
 // maxEntryBytes is how much text of entries an update carries.
 const maxEntryBytes = 4 << 20
 
@@ -99,6 +111,13 @@ type comparison struct {
 	fields          [][]string // parallel to changed
 	withdrawn, left []int      // gone: taken back, or out of the window at its old end
 	survivors       int        // of base's entries
+}
+
+// silent reports that nothing differs but entries that left the window or came
+// into it. What is not among entries counts only where the kinds are the same.
+func (c *comparison) silent(base, next *Core) bool {
+	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 &&
+		(base.Kind != next.Kind || base.Title == next.Title && base.body == next.body)
 }
 
 func compareEntries(base, next *Core) comparison {

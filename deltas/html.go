@@ -44,6 +44,7 @@ type page struct {
 
 	inTitle bool
 	pre     int    // open <pre>
+	row     bool   // in a table row that is one line as long as nothing but text stands in it
 	link    string // target of the open <a>, if it matters
 	linkAt  int    // where its text began in the line
 	hidden  skip
@@ -178,7 +179,23 @@ func (p *page) open(tag atom.Atom, attrs attributes) {
 	case tag == atom.Pre:
 		p.pre++
 		p.breakLine()
-	case tag == atom.Br, breaks[tag]:
+	default:
+		p.boundary(tag)
+		p.row = p.row && !structures[tag] || tag == atom.Tr
+	}
+}
+
+// maxRow is the length in bytes up to which a table row stays one line.
+const maxRow = 400
+
+// boundary takes in where a block begins or ends. Within a row of a table it
+// only parts words, so that a cell of two paragraphs stays in its row.
+func (p *page) boundary(tag atom.Atom) {
+	switch {
+	case tag != atom.Br && !breaks[tag]:
+	case p.row && tag != atom.Tr && !structures[tag] && p.body.line.Len() < maxRow:
+		p.body.space = true
+	default:
 		p.breakLine()
 	}
 }
@@ -200,8 +217,9 @@ func (p *page) end(name string) {
 	case tag == atom.Pre:
 		p.pre = max(p.pre-1, 0)
 		p.breakLine()
-	case breaks[tag]:
-		p.breakLine()
+	default:
+		p.boundary(tag)
+		p.row = p.row && !structures[tag] && tag != atom.Tr
 	}
 }
 
@@ -215,9 +233,10 @@ func (p *page) breakLine() {
 	p.linkAt = 0
 }
 
-// endLink writes the link's target behind its text, if there was any.
+// endLink writes the link's target behind its text, if there was any that does
+// not spell it out.
 func (p *page) endLink() {
-	if p.link != "" && p.body.line.Len() > p.linkAt {
+	if p.link != "" && p.body.line.Len() > p.linkAt && !strings.Contains(p.body.line.String()[p.linkAt:], p.link) {
 		p.body.space = true
 		p.body.text(targetOpen + p.link + targetClose)
 	}

@@ -20,6 +20,11 @@ var (
 		atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Head, atom.Header, atom.Hgroup, atom.Hr, atom.Html,
 		atom.Legend, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Section, atom.Summary, atom.Table, atom.Tbody,
 		atom.Tfoot, atom.Thead, atom.Tr, atom.Ul)
+	// structures holds the elements that are more than a paragraph: a table row
+	// with one of them inside is layout, not data.
+	structures = atoms(atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Dl, atom.Fieldset, atom.Figure, atom.Footer, atom.Form,
+		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Html, atom.Li, atom.Main, atom.Nav, atom.Ol, atom.Section,
+		atom.Table, atom.Tbody, atom.Tfoot, atom.Thead, atom.Ul)
 	// void holds the elements that have no content.
 	void = atoms(atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param,
 		atom.Source, atom.Track, atom.Wbr)

@@ -91,7 +91,7 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 			return held
 		}
 	}
-	if f.nothingNew || state.Extractor != ExtractorVersion && !f.returned {
+	if f.nothingNew || state.Extractor != ExtractorVersion {
 		return rebase(state, obs)
 	}
 	d := publish(state, obs, nil)
@@ -168,8 +168,7 @@ func examine(state State, seen []uint64, base, next *Core) findings {
 	if len(f.fresh) > 0 {
 		return f
 	}
-	rebased := base != nil && base.Kind != next.Kind && len(next.Entries) > 0
-	f.nothingNew = base != nil && len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 && (rebased && f.returned || sameHead(base, next))
+	f.nothingNew = base != nil && c.silent(base, next)
 	switch {
 	case next.Empty() && (base == nil || !base.Empty()):
 		f.suspicion = reasonEmpty
@@ -209,12 +208,6 @@ func unseen(seen []uint64, base, next *Core) []uint64 {
 		}
 	}
 	return fresh
-}
-
-// sameHead reports whether what a document says of itself, outside of its
-// entries, is the same.
-func sameHead(base, next *Core) bool {
-	return base.Kind == next.Kind && base.Title == next.Title && base.body == next.body
 }
 
 // onlyRemoves reports a change that takes away and brings nothing, or takes

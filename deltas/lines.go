@@ -64,10 +64,18 @@ func (w *lineWriter) end() {
 	w.space, w.cell = false, false
 }
 
-// appendSentences appends the sentences of a line, each a line.
+// longLine is the length in bytes from which a line is broken into its sentences.
+const longLine = 240
+
+// appendSentences appends the sentences of a line, each a line; a short line as
+// it is.
 func appendSentences(lines []string, s string) []string {
+	short := len(s) < longLine
 	for s != "" {
-		end := sentenceEnd(s)
+		end := len(s)
+		if !short {
+			end = sentenceEnd(s)
+		}
 		if line := strings.TrimSpace(s[:end]); line != "" {
 			lines = append(lines, line)
 		}
@@ -118,7 +126,7 @@ func beginsSentence(s string) bool {
 func endsAbbreviation(s string) bool {
 	word := s[strings.LastIndexAny(s, " (")+1:]
 	switch word {
-	case "Mr", "Mrs", "Ms", "Dr", "St", "Prof", "No", "vs", "e.g", "i.e", "etc":
+	case "Mr", "Mrs", "Ms", "Dr", "St", "Prof", "Gov", "Sec", "Sen", "Rep", "Gen", "No", "vs", "etc":
 		return true
 	}
 	r, size := utf8.DecodeRuneInString(word)

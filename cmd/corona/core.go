@@ -1,0 +1,99 @@
+package main
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+const coreLong = `Print a document's core content: what Corona compares from poll to poll. Feeds,
+HTML, JSON and text become lines without what changes without meaning: build
+stamps, the order of entries, scripts, hidden parts, form tokens, tracking
+parameters. Line numbers of "corona diff" count these lines.
+
+The type is found from the content; --type overrules it. --url says where the
+document came from, so that relative links can be resolved. FILE may be "-" for
+standard input.`
+
+const coreExample = `  corona core feed.xml
+  curl -s https://blog.rust-lang.org/feed.xml | corona core - --url https://blog.rust-lang.org/feed.xml
+  diff <(corona core old.html) <(corona core new.html)`
+
+func newCoreCommand() *cobra.Command {
+	var flags documentFlags
+	cmd := &cobra.Command{
+		Use:     "core FILE",
+		Short:   "Print a document's core content",
+		Long:    coreLong,
+		Example: coreExample,
+		Args:    wantArgs("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			core, _, err := flags.read(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(core.Content())
+			return err
+		},
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+// documentFlags say how to read a document from a file.
+type documentFlags struct {
+	kind string
+	url  string
+}
+
+const autoKind = "auto"
+
+func (f *documentFlags) add(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.kind, "type", autoKind, "`type` of the document: auto, feed, html, json or text")
+	cmd.Flags().StringVar(&f.url, "url", "", "`URL` that it came from, to resolve links against")
+	kinds := []string{autoKind, "feed", "html", "json", "text"}
+	if err := cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(kinds, cobra.ShellCompDirectiveNoFileComp)); err != nil {
+		panic(err) // the flag was defined above
+	}
+}
+
+// read returns the core content of a file, or of standard input for "-", and
+// the file's length in bytes.
+func (f *documentFlags) read(cmd *cobra.Command, path string) (*deltas.Core, int, error) {
+	doc := deltas.Document{URL: f.url}
+	if f.kind != autoKind {
+		kind, err := deltas.ParseKind(f.kind)
+		if err != nil {
+			return nil, 0, fmt.Errorf("--type: %w, or auto", err)
+		}
+		doc.Kind = kind
+	}
+	var err error
+	if doc.Body, err = readInput(cmd, path, deltas.MaxDocument); err != nil {
+		return nil, 0, err
+	}
+	core, err := deltas.Extract(doc)
+	if err != nil {
+		return nil, 0, fmt.Errorf("%s: %w", path, err)
+	}
+	return core, len(doc.Body), nil
+}
+
+// readInput returns the content of a file of at most limit bytes, or of standard
+// input for "-".
+func readInput(cmd *cobra.Command, path string, limit int64) ([]byte, error) {
+	if path != "-" {
+		return readFile(path, limit)
+	}
+	content, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), limit+1))
+	if err != nil {
+		return nil, err
+	}
+	if int64(len(content)) > limit {
+		return nil, fmt.Errorf("standard input is longer than %d bytes", limit)
+	}
+	return content, nil
+}

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+const patchLong = `Apply a delta that "corona diff --out" wrote, and print the core content that it
+makes of OLD: the same bytes that "corona core" prints of the NEW it was made
+for. Give --type and --url as they were given to "corona diff".
+
+A delta is bound to the content that it starts from and to its result: another
+OLD, or a damaged delta, is refused with exit code 2.`
+
+const patchExample = `  corona diff old.xml new.xml --out delta
+  corona patch old.xml delta | cmp - <(corona core new.xml)`
+
+// maxDeltaFile is the longest delta file, in bytes: content that does not
+// compress, and its header.
+const maxDeltaFile = deltas.MaxText + 1<<20
+
+func newPatchCommand() *cobra.Command {
+	var flags documentFlags
+	cmd := &cobra.Command{
+		Use:     "patch OLD DELTA",
+		Short:   "Apply a delta and print the core content it makes",
+		Long:    patchLong,
+		Example: patchExample,
+		Args:    wantArgs("OLD", "DELTA"),
+		RunE:    func(cmd *cobra.Command, args []string) error { return patch(cmd, &flags, args[0], args[1]) },
+	}
+	flags.add(cmd)
+	return cmd
+}
+
+func patch(cmd *cobra.Command, flags *documentFlags, oldPath, deltaPath string) error {
+	base, _, err := flags.read(cmd, oldPath)
+	if err != nil {
+		return err
+	}
+	delta, err := readInput(cmd, deltaPath, maxDeltaFile)
+	if err != nil {
+		return err
+	}
+	next, err := deltas.ApplyDelta(base, delta)
+	if err != nil {
+		return fmt.Errorf("%s, applied to %s: %w", deltaPath, oldPath, err)
+	}
+	_, err = cmd.OutOrStdout().Write(next.Content())
+	return err
+}

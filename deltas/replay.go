@@ -1,0 +1,75 @@
+package deltas
+
+import (
+	"fmt"
+	"time"
+)
+
+// MaxSeen is how many identities are remembered of a channel, the newest.
+const MaxSeen = 4096
+
+// Replay is a channel's history as one poller and its owner would live it: every
+// capture is extracted, judged and, if it is an update, compared, coded and
+// patched. The zero Replay has seen nothing.
+type Replay struct {
+	state State
+	seen  []uint64
+	base  *Core
+}
+
+// Step is what became of a capture.
+type Step struct {
+	Verdict Verdict
+	Reason  string  // of a hold
+	Core    *Core   // what the capture says; nil if Err is set
+	Update  *Update // of an update: published, and not the first content
+	Err     error   // the capture could not be read
+	Patch   error   // the update's delta does not make the new content of the old, or its stored form does not read back
+}
+
+// Capture takes in a document fetched at a time, which must not be before the
+// one of the last capture.
+func (r *Replay) Capture(doc Document, at time.Time) Step {
+	core, err := Extract(doc)
+	if err != nil {
+		return Step{Err: err}
+	}
+	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core})
+	step := Step{Verdict: d.Verdict, Reason: d.Reason, Core: core}
+	if d.Verdict == VerdictPublish && r.base != nil {
+		step.Update = Compare(r.base, core)
+		step.Update.Admit(d.NewSeen)
+		step.Patch = verify(r.base, core, step.Update)
+	}
+	r.state = d.State
+	r.seen = Remember(r.seen, d.NewSeen)
+	if r.state.Current == core.Hash {
+		r.base = core
+	}
+	return step
+}
+
+// Remember returns seen with the new identities behind it, the newest MaxSeen.
+// It may reuse seen's memory.
+func Remember(seen, fresh []uint64) []uint64 {
+	seen = append(seen, fresh...)
+	if excess := len(seen) - MaxSeen; excess > 0 {
+		seen = append(seen[:0], seen[excess:]...)
+	}
+	return seen
+}
+
+// verify applies an update's delta and reads its stored form.
+func verify(base, next *Core, u *Update) error {
+	patched, err := ApplyDelta(base, u.Delta)
+	if err != nil {
+		return err
+	}
+	if patched.Hash != next.Hash || string(patched.Content()) != string(next.Content()) {
+		return fmt.Errorf("%w: patched content differs", ErrCorrupt)
+	}
+	if _, err := DecodeUpdate(u.Append(nil)); err != nil {
+		return err
+	}
+	return nil
+}
