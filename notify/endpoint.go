@@ -1,0 +1,303 @@
+package notify
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// endpoint is a webhook's URL with something to send, or that does not work. Its
+// fields are guarded by webhooks.mu.
+type endpoint struct {
+	url    string
+	record Endpoint // its state; saved is what the store has of it
+	saved  Endpoint
+
+	queue    fifo[*lane]
+	ready    bool // in webhooks.mu.ready
+	inFlight int
+	slow     int  // of inFlight, those that took long
+	trying   bool // a step of the schedule is due: one request may go
+
+	parked   map[channel.ID]uint64 // channels with stragglers of this endpoint, and the first of them
+	overflow bool                  // there are more than are noted
+	drains   int                   // asked for and not done
+	refills  bool                  // a refill is on the agenda
+	rest     time.Time             // parked subscriptions wait until then
+
+	// After a suspension, what was committed until lostUntil is told as a gap, and
+	// the store keeps the endpoint suspended until all of them are told.
+	lostUntil time.Time
+}
+
+// endpointOf returns the endpoint of a subscription. One that was disabled before
+// the subscription was made gets another chance: its hook may have been lost in a
+// crash. Locked.
+func (w *webhooks) endpointOf(sub Subscriber) *endpoint {
+	e := w.mu.endpoints[sub.Sink]
+	if e == nil {
+		e = w.addEndpoint(Endpoint{URL: sub.Sink})
+	}
+	if e.record.State == EndpointDisabled && sub.Created.After(e.record.FailingSince) {
+		w.revive(e)
+	}
+	return e
+}
+
+// Locked.
+func (w *webhooks) addEndpoint(record Endpoint) *endpoint {
+	e := &endpoint{url: record.URL, record: record, saved: record, parked: make(map[channel.ID]uint64)}
+	w.mu.endpoints[e.url] = e
+	w.countEndpoint(record, +1)
+	return e
+}
+
+// loadEndpoints takes up the streaks that the store knows of. It tries until the
+// store answers; false when all stops before.
+func (w *webhooks) loadEndpoints(ctx context.Context) bool {
+	for {
+		records, err := w.store.Endpoints()
+		if err == nil {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			for _, record := range records {
+				w.schedule(w.addEndpoint(record))
+			}
+			return true
+		}
+		w.metrics.storeFails.WithLabelValues("endpoints").Inc()
+		w.log.Warn("store read failed, delivery waits", "error", err)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(retryStore):
+		}
+	}
+}
+
+// accepts reports whether an endpoint takes another lane now. Locked.
+func (w *webhooks) accepts(e *endpoint) bool {
+	if e.trying {
+		return e.queue.len() == 0 && e.inFlight == 0
+	}
+	return e.record.working() && e.slow == 0 && e.queue.len() < w.limits.queue && w.mu.lanes < w.config.MaxLanes
+}
+
+// mayStart reports whether a request to an endpoint may begin now. Locked.
+func (w *webhooks) mayStart(e *endpoint) bool {
+	if e.trying {
+		return e.inFlight == 0
+	}
+	return e.record.working() && e.slow == 0 && e.inFlight < w.config.EndpointParallel
+}
+
+// succeeded ends a streak: whatever was answered last, the endpoint answers now.
+// Only a new subscription revives one that said 410. Locked.
+func (w *webhooks) succeeded(e *endpoint) {
+	if e.record.working() || e.record.State == EndpointDisabled {
+		return
+	}
+	w.revive(e)
+}
+
+// revive makes an endpoint work again. Locked.
+func (w *webhooks) revive(e *endpoint) {
+	w.log.Info("webhook endpoint works again", "host", hostOf(e.url), "state", e.record.State, "since", e.record.FailingSince)
+	if e.record.State != EndpointActive {
+		e.lostUntil = time.Now()
+	}
+	w.setRecord(e, Endpoint{URL: e.url})
+	e.trying = false
+	w.markReady(e)
+	w.refillSoon(e)
+}
+
+// failed notes a failed request. Requests that were under way when a streak began
+// are no steps of it. Locked.
+func (w *webhooks) failed(e *endpoint, failure *CallError, wasTry bool) {
+	if failure.Class == ClassCanceled {
+		return
+	}
+	now := time.Now()
+	e.rest = now.Add(restAfter)
+	switch {
+	case e.record.State == EndpointDisabled:
+	case failure.Class == ClassGone:
+		e.trying = false
+		w.setRecord(e, e.record.disable(now, failure.Error()))
+	case wasTry || e.record.working():
+		e.trying = false
+		w.setRecord(e, e.record.fail(now, failure.Error()))
+		w.schedule(e)
+	}
+}
+
+// setRecord changes an endpoint's state and has it saved. Locked.
+func (w *webhooks) setRecord(e *endpoint, record Endpoint) {
+	was := e.record
+	e.record = record
+	w.mu.unsavedAt[e] = struct{}{}
+	signal(w.unsavedEndpoints)
+	w.countEndpoint(was, -1)
+	w.countEndpoint(record, +1)
+	if !record.working() && (record.State != was.State || record.Attempts == 1) {
+		w.log.Warn("webhook endpoint fails", "host", hostOf(e.url), "state", record.State,
+			"error", record.LastError, "next_attempt", record.NextAttempt)
+	}
+}
+
+func (w *webhooks) countEndpoint(record Endpoint, change float64) {
+	state := record.State
+	switch {
+	case record.working():
+		return
+	case state == EndpointActive:
+		state = "failing"
+	}
+	w.metrics.endpoints.WithLabelValues(state).Add(change)
+}
+
+// schedule puts the next attempt on the agenda. Locked.
+func (w *webhooks) schedule(e *endpoint) {
+	w.later(e.record.NextAttempt, w.tryFunc(e, e.record))
+}
+
+// tryFunc returns what lets one request through, if the record still stands then.
+func (w *webhooks) tryFunc(e *endpoint, record Endpoint) func() {
+	return func() {
+		if e.record != record || record.State == EndpointDisabled {
+			return
+		}
+		e.trying = true
+		w.markReady(e)
+		w.refill(e)
+	}
+}
+
+// park notes where a subscription is that its endpoint does not take now. Locked.
+func (w *webhooks) park(e *endpoint, id channel.ID, seq uint64) {
+	first, known := e.parked[id]
+	switch {
+	case known:
+		e.parked[id] = min(first, seq)
+	case w.mu.parked >= w.limits.parked:
+		e.overflow = true
+	default:
+		e.parked[id] = seq
+		w.mu.parked++
+	}
+	if e.record.working() {
+		w.refillSoon(e)
+	}
+}
+
+// refillSoon looks after parked subscriptions when their rest is over, and not at
+// once in any case: what could not be taken just now cannot be taken yet. Locked.
+func (w *webhooks) refillSoon(e *endpoint) {
+	if e.refills {
+		return
+	}
+	e.refills = true
+	at := time.Now().Add(batchDelay)
+	if at.Before(e.rest) {
+		at = e.rest
+	}
+	w.later(at, func() {
+		e.refills = false
+		w.refill(e)
+	})
+}
+
+// refill asks for lanes for parked subscriptions, as far as the endpoint takes
+// them. Locked.
+func (w *webhooks) refill(e *endpoint) {
+	if e.drains > 0 {
+		return
+	}
+	if !w.accepts(e) || e.queue.len() > w.limits.queue/2 {
+		if e.record.working() && e.queue.len() == 0 && e.inFlight == 0 {
+			w.refillSoon(e) // all lanes are taken by others
+		}
+		return
+	}
+	if !e.trying && time.Now().Before(e.rest) {
+		w.refillSoon(e)
+		return
+	}
+	room := min(w.limits.queue-e.queue.len(), maxDrains)
+	if e.trying {
+		room = 1
+	}
+	for id, seq := range e.parked {
+		if room--; room < 0 {
+			return
+		}
+		delete(e.parked, id)
+		w.mu.parked--
+		w.drainFor(e, id, seq)
+	}
+	if e.drains == 0 {
+		w.exhausted(e)
+	}
+}
+
+const maxDrains = 64 // channels asked for lanes at a time by one endpoint
+
+// drainFor asks a channel for lanes for an endpoint's stragglers. Locked.
+func (w *webhooks) drainFor(e *endpoint, id channel.ID, from uint64) {
+	c := w.mu.channels[id]
+	if c == nil {
+		c = w.addChannel(id)
+	}
+	w.addDrain(c, drain{url: e.url, from: from})
+}
+
+// exhausted follows a refill that found nobody parked. Locked.
+func (w *webhooks) exhausted(e *endpoint) {
+	idle := e.queue.len() == 0 && e.inFlight == 0
+	switch {
+	case e.overflow:
+		e.overflow = false
+		signal(w.scanning)
+		if e.trying {
+			w.tryLater(e)
+		}
+	case !idle:
+	case e.trying && !w.allFound():
+		w.tryLater(e)
+	case e.trying:
+		e.trying = false
+		w.setRecord(e, Endpoint{URL: e.url}) // nobody subscribes with it any more
+	case !e.lostUntil.IsZero() && !w.allFound():
+		w.refillSoon(e)
+	case !e.lostUntil.IsZero():
+		e.lostUntil = time.Time{}
+		w.mu.unsavedAt[e] = struct{}{}
+		signal(w.unsavedEndpoints)
+	default:
+		w.forgetEndpoint(e)
+	}
+}
+
+// tryLater puts an attempt off that has nothing to send yet. Locked.
+func (w *webhooks) tryLater(e *endpoint) {
+	e.trying = false
+	w.later(time.Now().Add(retryStore), w.tryFunc(e, e.record))
+}
+
+// allFound reports whether every straggler of the store is known: no scan is under
+// way or due. Locked.
+func (w *webhooks) allFound() bool { return w.mu.scanned && w.mu.scans == 0 }
+
+// forgetEndpoint drops an endpoint that works and has nothing to do. Locked.
+func (w *webhooks) forgetEndpoint(e *endpoint) {
+	if e.saved.working() && e.record.working() && e.queue.len() == 0 && e.inFlight == 0 && !e.ready &&
+		e.drains == 0 && len(e.parked) == 0 && !e.overflow && !e.refills && e.lostUntil.IsZero() && w.mu.endpoints[e.url] == e {
+		delete(w.mu.endpoints, e.url)
+	}
+}
+
+// hostOf returns the part of a webhook's URL that may stand in a log: paths and
+// queries carry secrets.
+func hostOf(url string) string { return channel.Host(url) }

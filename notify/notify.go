@@ -1,0 +1,82 @@
+package notify
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// Notifier delivers what a store commits. It is safe for concurrent use.
+type Notifier struct {
+	hub      *hub
+	webhooks *webhooks
+}
+
+// New returns a notifier on a store; [Notifier.Run] starts it. The registry may be
+// nil.
+func New(config Config, store Store, registry prometheus.Registerer) (*Notifier, error) {
+	config = config.withDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("notify: %w", err)
+	}
+	m := newMetrics(registry)
+	return &Notifier{hub: newHub(config, store, m), webhooks: newWebhooks(config, store, m)}, nil
+}
+
+// Run delivers until ctx ends. It returns when every goroutine has, every stream
+// has ended, and the last positions are saved, within a few seconds.
+func (n *Notifier) Run(ctx context.Context) {
+	var all sync.WaitGroup
+	all.Go(func() { n.hub.run(ctx) })
+	all.Go(func() { n.webhooks.run(ctx) })
+	all.Wait()
+}
+
+// Committed tells of a new update, after it is visible in the store. Like all
+// hooks it takes no time, may come before Run and after it, and may be missed: by
+// a crash, for one.
+func (n *Notifier) Committed(u Update) {
+	n.hub.committed(u.Stamp)
+	n.webhooks.wake(u.Channel)
+}
+
+// ChannelChanged tells that a channel's record changed, or that it ended.
+func (n *Notifier) ChannelChanged(c Channel, ended bool) {
+	if c.Gone && !ended {
+		n.hub.committed(uint64(time.Now().UnixMicro()))
+	}
+	if ended || c.Gone && c.Webhooks > 0 {
+		n.webhooks.wake(c.ID)
+	}
+}
+
+// Subscribed tells of a new subscription.
+func (n *Notifier) Subscribed(sub Subscriber) { n.webhooks.subscribed(sub) }
+
+// Unsubscribed tells of a deleted subscription: what it still had to get is not
+// sent any more.
+func (n *Notifier) Unsubscribed(sub Subscriber) {
+	n.webhooks.unsubscribed(sub)
+	n.hub.unsubscribed(sub.ID)
+}
+
+// Stream opens a stream of the updates that filter chooses, behind a cursor that
+// an event had as its ID. With an empty cursor it begins now, and for the
+// subscriptions of the filter at their first version. The error wraps [ErrCursor]
+// or [ErrNotFound]. A stream must be closed.
+func (n *Notifier) Stream(ctx context.Context, filter api.StreamFilter, cursor string) (*Stream, error) {
+	return n.hub.open(ctx, filter, cursor)
+}
+
+// TestSink sends a subscription.test message at once, past all queues, and returns
+// nil when the endpoint acknowledged it, otherwise a [*CallError]. An
+// acknowledgement ends the endpoint's streak of failures; a failure is not part of
+// one. The subscription must have a webhook.
+func (n *Notifier) TestSink(ctx context.Context, sub Subscriber) error {
+	return n.webhooks.test(ctx, sub)
+}

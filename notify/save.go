@@ -1,0 +1,167 @@
+package notify
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// savePositions commits what changed, a batch at a time, at most batchDelay after
+// it did.
+func (w *webhooks) savePositions(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.unsaved:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(batchDelay):
+		case <-w.urgent:
+		}
+		w.saveBatch(ctx, time.Now().Add(-batchDelay))
+	}
+}
+
+type change struct {
+	channel  *channelState
+	progress Progress
+}
+
+// saveBatch commits the positions that changed. What has been fresh since before a
+// time is written as a straggler, so that it holds nothing up.
+func (w *webhooks) saveBatch(ctx context.Context, before time.Time) {
+	changes, positions := w.takeChanges(before)
+	var err error
+	if len(positions) > 0 {
+		err = w.store.Advance(ctx, positions)
+		w.countBatch(ctx, positions, err)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, change := range changes {
+		change.channel.saving = false
+		change.channel.pos.wrote(change.progress, err == nil)
+		w.touch(change.channel)
+	}
+}
+
+func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []Progress) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for c := range w.mu.dirty {
+		if len(changes) == maxBatch {
+			signal(w.unsaved)
+			signal(w.urgent)
+			break
+		}
+		delete(w.mu.dirty, c)
+		c.saving = true
+		c.pos.age(before)
+		progress, changed := c.pos.save()
+		progress.Channel, progress.Incarnation = c.id, c.info.Incarnation
+		changes = append(changes, change{c, progress})
+		if changed {
+			positions = append(positions, progress)
+		}
+	}
+	return changes, positions
+}
+
+const maxBatch = 1024 // channels in one commit of positions
+
+func (w *webhooks) countBatch(ctx context.Context, positions []Progress, err error) {
+	if err != nil {
+		w.metrics.storeFails.WithLabelValues("advance").Inc()
+		if ctx.Err() == nil {
+			w.log.Warn("delivery positions were not committed, and will be again", "channels", len(positions), "error", err)
+		}
+		return
+	}
+	w.metrics.batches.Inc()
+	w.metrics.positions.Add(float64(len(positions)))
+	for _, p := range positions {
+		w.metrics.stragglers.Add(float64(len(p.Stragglers)))
+	}
+}
+
+// saveEndpoints commits the states of endpoints that changed. They have a loop of
+// their own, since each is a commit by itself and many may fail at once.
+func (w *webhooks) saveEndpoints(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-w.unsavedEndpoints:
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(batchDelay): // most failures of a moment are over by then
+		}
+		w.saveRecords(ctx)
+	}
+}
+
+func (w *webhooks) saveRecords(ctx context.Context) {
+	var all sync.WaitGroup
+	room := make(chan struct{}, 16)
+	for e, record := range w.takeRecords() {
+		room <- struct{}{}
+		all.Go(func() {
+			w.saveRecord(ctx, e, record)
+			<-room
+		})
+	}
+	all.Wait()
+}
+
+// takeRecords returns the records to be saved. An endpoint that fails for as long
+// as it took to come here gives back its lanes.
+func (w *webhooks) takeRecords() map[*endpoint]Endpoint {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	records := make(map[*endpoint]Endpoint)
+	for e := range w.mu.unsavedAt {
+		if !e.record.working() {
+			w.setAsideQueue(e)
+		}
+		if e.record != e.saved && (e.lostUntil.IsZero() || e.record.State != EndpointActive) {
+			records[e] = e.record
+		}
+	}
+	clear(w.mu.unsavedAt)
+	return records
+}
+
+func (w *webhooks) saveRecord(ctx context.Context, e *endpoint, record Endpoint) {
+	err := w.store.SetEndpoint(ctx, record)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err == nil {
+		e.saved = record
+		w.forgetEndpoint(e)
+		return
+	}
+	w.metrics.storeFails.WithLabelValues("endpoint").Inc()
+	w.mu.unsavedAt[e] = struct{}{}
+	w.later(time.Now().Add(retryStore), func() { signal(w.unsavedEndpoints) })
+}
+
+// saveLast saves everything once more, when nothing is under way any longer.
+func (w *webhooks) saveLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	for {
+		w.saveBatch(ctx, time.Now())
+		w.mu.Lock()
+		left := len(w.mu.dirty)
+		w.mu.Unlock()
+		if left == 0 || ctx.Err() != nil {
+			break
+		}
+	}
+	w.saveRecords(ctx)
+}

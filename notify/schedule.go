@@ -1,0 +1,92 @@
+package notify
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+// schedule is when an endpoint is tried during a streak of failures: the time
+// since the first of them, which is the first step. It is the example of Standard
+// Webhooks but for five seconds: ten steps over 75 h 35 m.
+var schedule = [...]time.Duration{
+	0,
+	5 * time.Second,
+	5 * time.Minute,
+	35 * time.Minute,
+	2*time.Hour + 35*time.Minute,
+	7*time.Hour + 35*time.Minute,
+	17*time.Hour + 35*time.Minute,
+	31*time.Hour + 35*time.Minute,
+	51*time.Hour + 35*time.Minute,
+	75*time.Hour + 35*time.Minute,
+}
+
+const (
+	probeInterval = 24 * time.Hour   // between two tries of a suspended endpoint
+	maxJitter     = 10 * time.Minute // and at most a tenth of a step
+	maxLastError  = 300              // bytes
+)
+
+// fail returns the endpoint after a failed attempt at now. A node that was down
+// when a step was due does not make up for it with a burst: the next step is the
+// first that still lies ahead.
+func (e Endpoint) fail(now time.Time, reason string) Endpoint {
+	e.LastError = clip(reason, maxLastError)
+	if e.Attempts == 0 {
+		e.FailingSince = stamp(now)
+	}
+	e.Attempts++
+	for e.Attempts < len(schedule) && !e.step().After(now) {
+		e.Attempts++
+	}
+	if e.Attempts >= len(schedule) {
+		e.State = EndpointSuspended
+		e.NextAttempt = stamp(now.Add(probeInterval - jitter(e.URL, e.Attempts, maxJitter)))
+		return e
+	}
+	e.NextAttempt = e.step()
+	return e
+}
+
+// step returns when the attempt after e.Attempts steps is due: never later than
+// the schedule has it, since updates are kept for little longer than that.
+func (e Endpoint) step() time.Time {
+	n := e.Attempts
+	most := min(maxJitter, (schedule[n]-schedule[n-1])/10)
+	return stamp(e.FailingSince.Add(schedule[n] - jitter(e.URL, n, most)))
+}
+
+// disable returns the endpoint after it answered 410 at now.
+func (e Endpoint) disable(now time.Time, reason string) Endpoint {
+	if e.FailingSince.IsZero() {
+		e.FailingSince = stamp(now)
+	}
+	e.State, e.LastError, e.NextAttempt = EndpointDisabled, clip(reason, maxLastError), time.Time{}
+	return e
+}
+
+// working reports whether there is nothing to remember.
+func (e Endpoint) working() bool { return e == Endpoint{URL: e.URL} }
+
+// jitter spreads the tries of endpoints that failed together: a share of most
+// that depends on the URL and the step alone, so that it is the same on every node.
+func jitter(url string, step int, most time.Duration) time.Duration {
+	share := float64(xxhash.Sum64String(strconv.Itoa(step)+" "+url)) / (1 << 64)
+	return time.Duration(share * float64(most))
+}
+
+// stamp returns a time as the store keeps it, so that records can be compared.
+func stamp(t time.Time) time.Time { return t.UTC().Truncate(time.Microsecond) }
+
+// clip cuts text that others wrote, at a character's border.
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for most > 0 && s[most]&0xC0 == 0x80 {
+		most--
+	}
+	return s[:most] + "…"
+}
