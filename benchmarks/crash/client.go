@@ -1,0 +1,290 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// client asks the node, and records what it was told.
+type client struct {
+	recorder  *recorder
+	base      string // URL of the API, without a slash at the end
+	http      *http.Client
+	streaming *http.Client // without a time limit
+}
+
+// answerWithin is the longest that the node may take to answer. It promises 5 s
+// without a majority; what takes longer than this counts as cut.
+const answerWithin = 10 * time.Second
+
+func newClient(r *recorder, base string) *client {
+	transport := &http.Transport{MaxIdleConnsPerHost: 16}
+	return &client{
+		recorder:  r,
+		base:      base,
+		http:      &http.Client{Transport: transport, Timeout: answerWithin},
+		streaming: &http.Client{Transport: transport},
+	}
+}
+
+// do sends a request and returns what is known of its outcome, with the body of
+// a complete answer.
+func (c *client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
+	attempt := Attempt{Sent: c.recorder.now()}
+	status, answer, err := c.exchange(ctx, method, path, key, body)
+	attempt.Done = c.recorder.now()
+	switch {
+	case err != nil || status >= 500:
+		attempt.Outcome = Unknown
+	case status >= 400:
+		attempt.Outcome = Refused
+	default:
+		attempt.Outcome = Acked
+	}
+	attempt.Status = status
+	return attempt, answer
+}
+
+func (c *client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, err
+	}
+	request.Header.Set("Content-Type", "application/json")
+	if key != "" {
+		request.Header.Set("Idempotency-Key", key)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close()
+	answer, err = io.ReadAll(response.Body)
+	return response.StatusCode, answer, err
+}
+
+// subscribe asks once under the record's key.
+func (c *client) subscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+	body := mustJSON(c.request(record))
+	attempt, answer := c.do(ctx, http.MethodPost, "/v1/subscriptions", record.Key, body)
+	if attempt.Outcome == Acked {
+		attempt.Subscription = readSubscription(&attempt, answer)
+	}
+	c.note(record, attempt)
+	return attempt.Outcome
+}
+
+func (c *client) request(record *SubscribeRecord) api.SubscribeRequest {
+	var target string
+	c.recorder.with(func(h *History) { target = h.Channels[record.Channel].URL })
+	return api.SubscribeRequest{URL: target, Sink: record.Sink}
+}
+
+// readSubscription reads an acknowledged subscription; an answer that is none
+// takes the acknowledgement back, so that the checker sees a refusal.
+func readSubscription(attempt *Attempt, answer []byte) *api.Subscription {
+	var sub api.Subscription
+	if err := json.Unmarshal(answer, &sub); err != nil || sub.ID == "" {
+		attempt.Outcome = Refused
+		return nil
+	}
+	return &sub
+}
+
+func (c *client) note(record *SubscribeRecord, attempt Attempt) {
+	c.recorder.with(func(*History) { record.Attempts = append(record.Attempts, attempt) })
+	if attempt.Outcome == Acked {
+		c.recorder.happened()
+	}
+}
+
+// subscribeBatch asks for many in one request. Of a cut answer the whole lines
+// count; the rest is of unknown outcome.
+func (c *client) subscribeBatch(ctx context.Context, records []*SubscribeRecord) {
+	var lines bytes.Buffer
+	for _, record := range records {
+		request := c.request(record)
+		request.Key = record.Key
+		lines.Write(append(mustJSON(request), '\n'))
+	}
+	whole, answer := c.do(ctx, http.MethodPost, "/v1/subscriptions:batch", "", lines.Bytes())
+	answers := bytes.SplitAfter(answer, []byte("\n"))
+	for i, record := range records {
+		attempt := Attempt{Sent: whole.Sent, Done: whole.Done, Outcome: whole.Outcome, Status: whole.Status}
+		if i < len(answers) && bytes.HasSuffix(answers[i], []byte("\n")) && whole.Status == http.StatusOK {
+			readLine(&attempt, answers[i])
+		} else if whole.Outcome == Acked {
+			attempt.Outcome = Refused // 200, but without this line's answer
+		}
+		c.note(record, attempt)
+	}
+}
+
+// readLine reads one answer of a batch.
+func readLine(attempt *Attempt, line []byte) {
+	var result api.BatchResult
+	if err := json.Unmarshal(line, &result); err != nil {
+		attempt.Outcome = Refused
+		return
+	}
+	if result.Error != nil {
+		attempt.Status, attempt.Outcome = result.Error.Status, Refused
+		if result.Error.Status >= 500 {
+			attempt.Outcome = Unknown
+		}
+		return
+	}
+	attempt.Outcome = Acked
+	attempt.Subscription = readSubscription(attempt, line)
+}
+
+// conflict uses an acknowledged record's key for another body.
+func (c *client) conflict(ctx context.Context, record *SubscribeRecord) {
+	request := c.request(record)
+	request.URL += "?another"
+	attempt, _ := c.do(ctx, http.MethodPost, "/v1/subscriptions", record.Key, mustJSON(request))
+	c.recorder.with(func(*History) { record.Conflicts = append(record.Conflicts, attempt) })
+}
+
+// unsubscribe asks once for the deletion of an acknowledged record. That it is
+// being asked for is known before the request leaves: the deletion may be done
+// though nobody hears of it.
+func (c *client) unsubscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+	var id string
+	var at int
+	c.recorder.with(func(*History) {
+		id, at = record.acked().Subscription.ID, len(record.Deletes)
+		record.Deletes = append(record.Deletes, Attempt{Sent: c.recorder.now()})
+	})
+	attempt, _ := c.do(ctx, http.MethodDelete, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
+	c.recorder.with(func(*History) { record.Deletes[at] = attempt })
+	if attempt.Outcome == Acked {
+		c.recorder.happened()
+	}
+	return attempt.Outcome
+}
+
+// look gets an acknowledged record's subscription.
+func (c *client) look(ctx context.Context, record *SubscribeRecord) {
+	var id string
+	c.recorder.with(func(*History) { id = record.acked().Subscription.ID })
+	attempt, _ := c.do(ctx, http.MethodGet, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
+	c.recorder.with(func(h *History) { h.Gets = append(h.Gets, Get{attempt, record}) })
+}
+
+// errNoAnswer is a read that a kill or a start cut short.
+var errNoAnswer = errors.New("no answer")
+
+// get reads JSON. The error is errNoAnswer when there was no answer, or 5xx.
+func (c *client) get(ctx context.Context, path string, into any) error {
+	attempt, answer := c.do(ctx, http.MethodGet, path, "", nil)
+	switch attempt.Outcome {
+	case Unknown:
+		return fmt.Errorf("GET %s: %w (status %d)", path, errNoAnswer, attempt.Status)
+	case Refused:
+		return fmt.Errorf("GET %s: status %d: %s", path, attempt.Status, bytes.TrimSpace(answer))
+	}
+	return json.Unmarshal(answer, into)
+}
+
+// readVersion reads a channel's version into the history, and returns it.
+func (c *client) readVersion(ctx context.Context, record *ChannelRecord) (uint64, error) {
+	sent := c.recorder.now()
+	var state api.Channel
+	if err := c.get(ctx, "/v1/channels/"+record.ID.String(), &state); err != nil {
+		return 0, err
+	}
+	read := VersionRead{Sent: sent, Done: c.recorder.now(), Channel: record.Number, Version: state.Version}
+	c.recorder.with(func(h *History) { h.Reads = append(h.Reads, read) })
+	return state.Version, nil
+}
+
+// snapshot reads the node's whole state. Channels that nobody subscribed to yet
+// are missing from it; those that pass may end at any time, so their updates are
+// not read.
+func (c *client) snapshot(ctx context.Context, records []*ChannelRecord) (*Snapshot, error) {
+	s := &Snapshot{Channels: make(map[channel.ID]api.Channel), Updates: make(map[channel.ID][]api.Update)}
+	err := c.pages(ctx, "/v1/subscriptions?limit=50", func(data []byte) (string, error) {
+		var page api.Subscriptions
+		err := json.Unmarshal(data, &page)
+		s.Listing = append(s.Listing, page.Subscriptions...)
+		return page.Next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	err = c.pages(ctx, "/v1/channels?limit=10", func(data []byte) (string, error) {
+		var page api.Channels
+		err := json.Unmarshal(data, &page)
+		for _, state := range page.Channels {
+			s.Channels[state.ID] = state
+		}
+		return page.Next, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, record := range records {
+		if _, known := s.Channels[record.ID]; !known || !record.Anchored {
+			continue
+		}
+		if s.Updates[record.ID], err = c.updates(ctx, record.ID); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// pages reads a list page by page; read returns where the next one begins.
+func (c *client) pages(ctx context.Context, path string, read func(page []byte) (next string, err error)) error {
+	for after := ""; ; {
+		var page json.RawMessage
+		if err := c.get(ctx, path+"&after="+url.QueryEscape(after), &page); err != nil {
+			return err
+		}
+		next, err := read(page)
+		if err != nil || next == "" {
+			return err
+		}
+		after = next
+	}
+}
+
+// updates reads what is kept of a channel's updates.
+func (c *client) updates(ctx context.Context, id channel.ID) ([]api.Update, error) {
+	var all []api.Update
+	for after := uint64(0); ; after = all[len(all)-1].Version {
+		var page api.Updates
+		if err := c.get(ctx, fmt.Sprintf("/v1/channels/%s/updates?after=%d", id, after), &page); err != nil {
+			return nil, err
+		}
+		if len(page.Updates) == 0 {
+			return all, nil
+		}
+		all = append(all, page.Updates...)
+	}
+}
+
+// ready reports whether the node serves.
+func (c *client) ready(ctx context.Context) bool {
+	attempt, _ := c.do(ctx, http.MethodGet, "/readyz", "", nil)
+	return attempt.Outcome == Acked
+}
+
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("the contract's types are JSON: " + err.Error())
+	}
+	return data
+}

@@ -1,0 +1,222 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// Instant is a time since the start of the run.
+type Instant = time.Duration
+
+// History is all that clients, sinks and the origin saw: what [Check] judges.
+// Nothing in it comes from inside the node.
+type History struct {
+	Began      time.Time // the instant 0
+	Channels   []*ChannelRecord
+	Subscribes []*SubscribeRecord
+	Deliveries []Delivery // in order of arrival
+	Streams    []*StreamRecord
+	Gets       []Get
+	Reads      []VersionRead
+}
+
+// ChannelRecord is a channel as its origin knows it: a feed to which entries
+// 1, 2, 3, … are added, and from which none is withdrawn.
+type ChannelRecord struct {
+	Number int
+	URL    string
+	ID     channel.ID
+	// Anchored channels have one subscription that is never deleted, so that they
+	// never end and their versions are one sequence.
+	Anchored bool
+	Added    []Instant // Added[i]: when entry i+1 was added
+	// FirstSeen is when a read first showed a version: what was added after it
+	// must be delivered. Zero: no read did.
+	FirstSeen Instant
+	Answers   []string // the origin's last answers, for the message of a violation
+}
+
+// addedBy returns how many entries had been added at an instant.
+func (c *ChannelRecord) addedBy(at Instant) int {
+	n := 0
+	for n < len(c.Added) && c.Added[n] <= at {
+		n++
+	}
+	return n
+}
+
+// Outcome is what a client knows of a request.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Unknown Outcome = iota // cut, timed out or 5xx: done or not done
+	Acked                  // 2xx
+	Refused                // 4xx
+)
+
+// Attempt is one request and its answer.
+type Attempt struct {
+	Sent, Done   Instant
+	Outcome      Outcome
+	Status       int               // 0 without an answer
+	Subscription *api.Subscription // of an acknowledged subscribe
+}
+
+// SubscribeRecord is one wish for a subscription, with every request for it. All
+// bear one key, so there must never be two subscriptions.
+type SubscribeRecord struct {
+	Key       string
+	Channel   int // index into History.Channels
+	Sink      api.Sink
+	Label     string // the last element of a webhook's path, unique
+	Anchor    bool   // never deleted
+	Attempts  []Attempt
+	Conflicts []Attempt // the same key with another body
+	Deletes   []Attempt
+}
+
+// acked returns the first acknowledgement, or nil.
+func (r *SubscribeRecord) acked() *Attempt { return firstAcked(r.Attempts) }
+
+// deleted returns the first acknowledged deletion, or nil.
+func (r *SubscribeRecord) deleted() *Attempt { return firstAcked(r.Deletes) }
+
+func firstAcked(attempts []Attempt) *Attempt {
+	for i := range attempts {
+		if attempts[i].Outcome == Acked {
+			return &attempts[i]
+		}
+	}
+	return nil
+}
+
+// Delivery is one webhook as it arrived.
+type Delivery struct {
+	At           Instant
+	Label        string
+	WebhookID    string
+	Signed       bool // rightly, where the sink has a secret
+	Type         string
+	Subscription string
+	Update       *api.Update // of channel.updated
+	Answer       int         // the status that the sink answered
+}
+
+// The filters of a stream.
+const (
+	FilterNone         = "none"
+	FilterChannel      = "channel"
+	FilterSubscription = "subscription"
+)
+
+// StreamRecord is one reader of the event stream, over all its connections.
+type StreamRecord struct {
+	Filter      string
+	Channel     int              // of FilterChannel
+	Subscribe   *SubscribeRecord // of FilterSubscription
+	Established Instant          // when the last connection without a cursor was answered; 0: none
+	Connections int
+	Events      []StreamEvent
+}
+
+// StreamEvent is one event of a stream.
+type StreamEvent struct {
+	At       Instant
+	Type, ID string
+	Update   *api.Update // of type update
+}
+
+// Get is one look at a subscription by its ID.
+type Get struct {
+	Attempt
+	Subscribe *SubscribeRecord
+}
+
+// VersionRead is one look at a channel's version.
+type VersionRead struct {
+	Sent, Done Instant
+	Channel    int
+	Version    uint64
+}
+
+// Snapshot is the node's whole state by its API, while nothing is asked of it and
+// nothing changes at the origin.
+type Snapshot struct {
+	Listing  []api.Subscription
+	Channels map[channel.ID]api.Channel
+	Updates  map[channel.ID][]api.Update // the latest of each anchored channel
+}
+
+// recorder collects a History from many goroutines.
+type recorder struct {
+	began time.Time
+	mu    struct {
+		sync.Mutex
+		history History
+		updates map[string]*api.Update // by content: most arrive many times
+	}
+	pulse chan struct{} // something just happened: a moment to kill at
+}
+
+func newRecorder() *recorder {
+	r := &recorder{began: time.Now(), pulse: make(chan struct{}, 1)}
+	r.mu.history.Began = r.began
+	r.mu.updates = make(map[string]*api.Update)
+	return r
+}
+
+func (r *recorder) now() Instant { return time.Since(r.began) }
+
+// with runs a function that reads or changes the history.
+func (r *recorder) with(f func(h *History)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	f(&r.mu.history)
+}
+
+// happened tells whoever waits for a moment to kill at.
+func (r *recorder) happened() {
+	select {
+	case r.pulse <- struct{}{}:
+	default:
+	}
+}
+
+// update reads an UPDATE and returns the one of its content.
+func (r *recorder) update(data []byte) (*api.Update, error) {
+	var update api.Update
+	if err := json.Unmarshal(data, &update); err != nil {
+		return nil, err
+	}
+	content, err := json.Marshal(update)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if known := r.mu.updates[string(content)]; known != nil {
+		return known, nil
+	}
+	r.mu.updates[string(content)] = &update
+	return &update, nil
+}
+
+// entryTitle is the title of a channel's entry: who reads it knows which it is.
+func entryTitle(channel, entry int) string {
+	return fmt.Sprintf("Entry %d of channel %d", entry, channel)
+}
+
+// entryID is the guid of a channel's entry.
+func entryID(channel, entry int) string { return fmt.Sprintf("c%d-e%d", channel, entry) }
+
+// entryOf reads the number from a title of the channel's.
+func entryOf(channel int, title string) (entry int, ok bool) {
+	n, err := fmt.Sscanf(title, "Entry %d of channel", &entry)
+	return entry, err == nil && n == 1 && title == entryTitle(channel, entry)
+}

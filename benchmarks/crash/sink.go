@@ -1,0 +1,133 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// secret signs the messages of those sinks that have one.
+const secret = "whsec_Y3Jhc2ggdGVzdCwgbm90aGluZyBzZWNyZXQgaGVyZQ=="
+
+// sink receives webhooks. Now and then it fails once, so that messages are
+// repeated for other reasons than a kill, too.
+type sink struct {
+	recorder *recorder
+	origin   *origin
+	verifier *webhooks.Webhook
+	server   *http.Server
+	url      string // a subscription's sink is url + label
+	mu       struct {
+		sync.Mutex
+		random *rand.Rand
+		failed map[string]Instant // by label: when it last failed
+	}
+}
+
+// A sink fails at most one message in failEvery, and not again for failRest: two
+// failures in a row would rest the endpoint for minutes.
+const (
+	failEvery = 150
+	failRest  = 30 * time.Second
+	maxBody   = 1 << 20
+)
+
+func newSink(listener net.Listener, r *recorder, o *origin, seed uint64) (*sink, error) {
+	verifier, err := webhooks.NewWebhook(secret)
+	if err != nil {
+		return nil, err
+	}
+	s := &sink{recorder: r, origin: o, verifier: verifier, url: "http://" + listener.Addr().String() + "/"}
+	s.mu.random, s.mu.failed = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant)
+	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	return s, nil
+}
+
+// ServeHTTP implements [http.Handler]. A message counts once it is whole, before
+// it is answered.
+func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+	if err != nil {
+		return // cut by a kill
+	}
+	delivery := Delivery{
+		At:        s.recorder.now(),
+		Label:     strings.TrimPrefix(r.URL.Path, "/"),
+		WebhookID: r.Header.Get("webhook-id"),
+		Signed:    s.verifier.Verify(body, r.Header) == nil,
+		Answer:    http.StatusOK,
+	}
+	if err := s.read(&delivery, body); err != nil {
+		delivery.Type = "unreadable: " + err.Error()
+	}
+	if s.fails(delivery.Label, delivery.At) {
+		delivery.Answer = http.StatusInternalServerError
+	}
+	s.recorder.with(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
+	s.recorder.happened()
+	w.WriteHeader(delivery.Answer)
+}
+
+// read takes the message apart.
+func (s *sink) read(delivery *Delivery, body []byte) error {
+	var message struct {
+		Type string          `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}
+	if err := json.Unmarshal(body, &message); err != nil {
+		return err
+	}
+	var to struct {
+		Subscription string `json:"subscription"`
+	}
+	if err := json.Unmarshal(message.Data, &to); err != nil {
+		return err
+	}
+	delivery.Type, delivery.Subscription = message.Type, to.Subscription
+	if message.Type != api.MessageUpdated {
+		return nil
+	}
+	update, err := s.recorder.update(message.Data)
+	if err != nil {
+		return err
+	}
+	delivery.Update = update
+	s.origin.arrived(update)
+	return nil
+}
+
+func (s *sink) fails(label string, now Instant) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last, before := s.mu.failed[label]
+	if before && now-last < failRest || s.mu.random.IntN(failEvery) != 0 {
+		return false
+	}
+	s.mu.failed[label] = now
+	return true
+}
+
+// arrived notes which entries need not stay in their feed's window any more.
+func (o *origin) arrived(update *api.Update) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.mu.feeds {
+		if f.record.ID != update.Channel {
+			continue
+		}
+		for _, entry := range update.Entries.Added {
+			if number, ok := entryOf(f.record.Number, entry.Title); ok {
+				f.seen = max(f.seen, number)
+			}
+		}
+	}
+}

@@ -1,0 +1,290 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// workload is people who subscribe, look and unsubscribe all the time.
+type workload struct {
+	client *client
+	origin *origin
+	sink   *sink
+	seed   uint64
+	// gate is held for reading during each action, and for writing while the state
+	// is checked: no request is under way then.
+	gate    sync.RWMutex
+	streams sync.WaitGroup
+	mu      struct {
+		sync.Mutex
+		records  []*SubscribeRecord // all but anchors
+		readers  map[*SubscribeRecord]context.CancelFunc
+		keys     int
+		anchored int // channels that have their anchor, from number 0 on
+	}
+}
+
+// What the workload keeps alive.
+const (
+	actors          = 4
+	wantedLive      = 100 // subscriptions; more are deleted
+	wantedReaders   = 6   // streams by subscription
+	streamsOfAll    = 2
+	streamsOfOne    = 3
+	actionPause     = 60 * time.Millisecond // mean, between an actor's actions
+	abandonOne      = 8                     // of so many subscribes that were cut, one is never repeated
+	batchMost       = 6
+	firstAnchored   = 12
+	anchoredMost    = 24
+	passingChannels = 6
+	introduceEvery  = 8 * time.Second
+)
+
+func newWorkload(c *client, o *origin, s *sink, seed uint64) *workload {
+	w := &workload{client: c, origin: o, sink: s, seed: seed}
+	w.mu.readers = make(map[*SubscribeRecord]context.CancelFunc)
+	return w
+}
+
+// run acts until the context ends, and waits for all that it started.
+func (w *workload) run(ctx context.Context) {
+	var running sync.WaitGroup
+	for n := range actors {
+		a := &actor{workload: w, random: rand.New(rand.NewPCG(w.seed, uint64(n)+3<<32))}
+		running.Go(func() { a.run(ctx) })
+	}
+	running.Go(func() { w.readVersions(ctx) })
+	running.Go(func() { w.introduce(ctx) })
+	for n := range streamsOfAll + streamsOfOne {
+		record := &StreamRecord{Filter: FilterNone}
+		if n >= streamsOfAll {
+			record = &StreamRecord{Filter: FilterChannel, Channel: n - streamsOfAll}
+		}
+		running.Go(func() { newStreamReader(w.client, w.origin, record, w.seed+uint64(n)).run(ctx) })
+	}
+	running.Wait()
+	w.streams.Wait()
+}
+
+// introduce anchors one channel after the other, whether the node lives or not.
+func (w *workload) introduce(ctx context.Context) {
+	for ctx.Err() == nil {
+		pause(ctx, introduceEvery)
+		w.gate.RLock()
+		w.anchor(ctx)
+		w.gate.RUnlock()
+	}
+}
+
+// anchor subscribes the next anchored channel, for good, and waits until it is
+// acknowledged.
+func (w *workload) anchor(ctx context.Context) {
+	w.mu.Lock()
+	if w.mu.anchored == anchoredMost {
+		w.mu.Unlock()
+		return
+	}
+	record := w.newRecord(w.mu.anchored, api.SinkWebhook)
+	record.Anchor = true
+	w.mu.anchored++
+	w.mu.Unlock()
+	w.client.recorder.with(func(h *History) {
+		h.Subscribes = append(h.Subscribes, record)
+		h.Channels[record.Channel].Anchored = true
+	})
+	for ctx.Err() == nil && w.client.subscribe(ctx, record) == Unknown {
+		pause(ctx, retryPause)
+	}
+}
+
+// newRecord makes a wish. The caller holds mu.
+func (w *workload) newRecord(channel int, sinkType string) *SubscribeRecord {
+	w.mu.keys++
+	record := &SubscribeRecord{Key: fmt.Sprintf("key-%d", w.mu.keys), Channel: channel, Sink: api.Sink{Type: sinkType}}
+	if sinkType == api.SinkWebhook {
+		record.Label = fmt.Sprintf("hook-%d", w.mu.keys)
+		record.Sink.URL = w.sink.url + record.Label
+		if w.mu.keys%2 == 0 {
+			record.Sink.Secret = secret
+		}
+	}
+	return record
+}
+
+// readVersions looks at every channel's version, one after the other.
+func (w *workload) readVersions(ctx context.Context) {
+	for n := 0; ctx.Err() == nil; n++ {
+		w.gate.RLock()
+		w.mu.Lock()
+		anchored := w.mu.anchored
+		w.mu.Unlock()
+		number := n % (anchored + passingChannels)
+		if number >= anchored {
+			number += anchoredMost - anchored
+		}
+		w.readVersion(ctx, number)
+		w.gate.RUnlock()
+		pause(ctx, retryPause/2)
+	}
+}
+
+func (w *workload) readVersion(ctx context.Context, number int) {
+	var record *ChannelRecord
+	w.client.recorder.with(func(h *History) { record = h.Channels[number] })
+	// A channel that passes may not be there; one that is anchored and gone is
+	// found by the check of subscriptions.
+	version, err := w.client.readVersion(ctx, record)
+	if err == nil && version > 0 {
+		w.origin.firstSeen(number, w.client.recorder.now())
+	}
+}
+
+// actor is one person.
+type actor struct {
+	*workload
+	random *rand.Rand
+}
+
+func (a *actor) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		a.gate.RLock()
+		a.act(ctx)
+		a.gate.RUnlock()
+		pause(ctx, time.Duration(a.random.ExpFloat64()*float64(actionPause)))
+	}
+}
+
+func (a *actor) act(ctx context.Context) {
+	live, acked := a.choose()
+	switch n := a.random.IntN(100); {
+	case live != nil && n < a.deletions():
+		a.unsubscribe(ctx, live)
+	case acked != nil && n < 55:
+		a.client.look(ctx, acked)
+	case acked != nil && n < 65:
+		a.client.subscribe(ctx, acked) // the same key, perhaps long after a deletion
+	case acked != nil && n < 70:
+		a.client.conflict(ctx, acked)
+	case n < 80:
+		a.subscribeMany(ctx)
+	default:
+		a.subscribe(ctx)
+	}
+}
+
+// deletions returns how many of a hundred actions delete.
+func (a *actor) deletions() int {
+	live := 0
+	a.client.recorder.with(func(h *History) {
+		for _, record := range h.Subscribes {
+			if record.acked() != nil && len(record.Deletes) == 0 {
+				live++
+			}
+		}
+	})
+	if live > wantedLive {
+		return 40
+	}
+	return 10
+}
+
+// choose returns a subscription that can be deleted, and one that was
+// acknowledged at some time; nil where there is none.
+func (a *actor) choose() (live, acked *SubscribeRecord) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.client.recorder.with(func(*History) {
+		for range 5 {
+			if len(a.mu.records) == 0 {
+				return
+			}
+			record := a.mu.records[a.random.IntN(len(a.mu.records))]
+			if record.acked() == nil {
+				continue
+			}
+			acked = record
+			if len(record.Deletes) == 0 {
+				live = record
+			}
+		}
+	})
+	return live, acked
+}
+
+// wish adds a new record to the history.
+func (a *actor) wish() *SubscribeRecord {
+	sinkType := api.SinkWebhook
+	if a.random.IntN(5) == 0 {
+		sinkType = api.SinkSSE
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	channel := a.random.IntN(a.mu.anchored + passingChannels)
+	if channel >= a.mu.anchored {
+		channel += anchoredMost - a.mu.anchored
+	}
+	record := a.newRecord(channel, sinkType)
+	a.mu.records = append(a.mu.records, record)
+	a.client.recorder.with(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	return record
+}
+
+// subscribe asks until there is an answer; now and then it gives up after a cut,
+// and nobody ever learns whether there is a subscription.
+func (a *actor) subscribe(ctx context.Context) {
+	record := a.wish()
+	for a.client.subscribe(ctx, record) == Unknown && ctx.Err() == nil {
+		if a.random.IntN(abandonOne) == 0 {
+			return
+		}
+		pause(ctx, retryPause)
+	}
+	a.follow(ctx, record)
+}
+
+func (a *actor) subscribeMany(ctx context.Context) {
+	records := make([]*SubscribeRecord, 1+a.random.IntN(batchMost))
+	for i := range records {
+		records[i] = a.wish()
+	}
+	a.client.subscribeBatch(ctx, records)
+}
+
+// unsubscribe asks until there is an answer, or gives up after a cut as subscribe
+// does.
+func (a *actor) unsubscribe(ctx context.Context, record *SubscribeRecord) {
+	a.mu.Lock()
+	stop := a.mu.readers[record]
+	delete(a.mu.readers, record)
+	a.mu.Unlock()
+	if stop != nil {
+		stop()
+	}
+	for a.client.unsubscribe(ctx, record) == Unknown && ctx.Err() == nil {
+		if a.random.IntN(abandonOne) == 0 {
+			return
+		}
+		pause(ctx, retryPause)
+	}
+}
+
+// follow reads the stream of a subscription with a cursor sink, while there are
+// few such readers.
+func (a *actor) follow(ctx context.Context, record *SubscribeRecord) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	acked := false
+	a.client.recorder.with(func(*History) { acked = record.acked() != nil })
+	if !acked || record.Sink.Type != api.SinkSSE || len(a.mu.readers) >= wantedReaders {
+		return
+	}
+	reading, stop := context.WithCancel(ctx)
+	a.mu.readers[record] = stop
+	reader := newStreamReader(a.client, a.origin, &StreamRecord{Filter: FilterSubscription, Subscribe: record}, a.seed+uint64(a.mu.keys))
+	a.streams.Go(func() { reader.run(reading) })
+}
