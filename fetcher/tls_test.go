@@ -1,0 +1,168 @@
+package fetcher
+
+import (
+	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/asn1"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestCertificates is row 17: what a certificate must be.
+func TestCertificates(t *testing.T) {
+	ca := newAuthority(t)
+	stranger := newAuthority(t)
+	now := time.Now()
+	local := x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
+	expired, future, wrong, oversized := local, local, local, local
+	expired.NotAfter = now.Add(-time.Minute)
+	future.NotBefore = now.Add(time.Minute)
+	wrong.IPAddresses, wrong.DNSNames = nil, []string{"other.example"}
+	oversized.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 99999, 1}, Value: make([]byte, 300<<10)}}
+	tests := []struct {
+		name    string
+		config  *tls.Config
+		refused bool
+	}{
+		{"good", ca.config(t, &local), false},
+		{"17 expired", ca.config(t, &expired), true},
+		{"17 of the future", ca.config(t, &future), true},
+		{"17 wrong name", ca.config(t, &wrong), true},
+		{"17 oversized", ca.config(t, &oversized), true},
+		{"17 unknown authority", stranger.config(t, &local), true},
+		{"TLS 1.1", with(ca.config(t, &local), func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS11, tls.VersionTLS11 }), true},
+		{"TLS 1.2", with(ca.config(t, &local), func(c *tls.Config) { c.MaxVersion = tls.VersionTLS12 }), false},
+		{"another protocol alone", with(ca.config(t, &local), func(c *tls.Config) { c.NextProtos = []string{"h9"} }), true},
+		{"a client certificate wanted", with(ca.config(t, &local), func(c *tls.Config) { c.ClientAuth = tls.RequireAnyClientCert }), true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			o := listen(t, secured(test.config, always("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), nil))
+			f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
+			resp, err := f.Fetch(t.Context(), Request{URL: strings.Replace(o.url, "http:", "https:", 1)})
+			if test.refused {
+				wantClass(t, err, TLS)
+				o.awaitClosed(0)
+				return
+			}
+			if err != nil || string(resp.Body) != "body" {
+				t.Fatal(err)
+			}
+			resp.Release()
+		})
+	}
+}
+
+func TestNotTLS(t *testing.T) {
+	o := listen(t, func(s *side) {
+		_, _ = s.Write([]byte("HTTP/1.1 400 This is the plain HTTP port\r\n\r\n"))
+	})
+	f := newTestFetcher(t, Config{AllowPrivate: true})
+	_, err := f.Fetch(t.Context(), Request{URL: strings.Replace(o.url, "http:", "https:", 1)})
+	wantClass(t, err, TLS)
+	o.awaitClosed(0)
+}
+
+// TestSessions holds that the second connection to a host resumes the first
+// one's session, and that an idle TLS connection is used again.
+func TestSessions(t *testing.T) {
+	ca := newAuthority(t)
+	config := ca.config(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)})
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
+	resumed := make(chan bool, 4)
+	t.Run("resumed", func(t *testing.T) {
+		o := listen(t, secured(config, once(answer), resumed))
+		f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
+		for i := range 2 {
+			mustFetch(t, f, strings.Replace(o.url, "http:", "https:", 1))
+			o.awaitClosed(i)
+			if got := <-resumed; got != (i == 1) {
+				t.Errorf("connection %d: resumed %v", i, got)
+			}
+		}
+	})
+	t.Run("kept", func(t *testing.T) {
+		o := listen(t, secured(config, always(answer), resumed))
+		f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
+		for range 3 {
+			mustFetch(t, f, strings.Replace(o.url, "http:", "https:", 1))
+		}
+		if o.connections() != 1 {
+			t.Errorf("%d connections", o.connections())
+		}
+	})
+}
+
+// secured runs handle inside TLS, and reports whether the session was resumed to
+// a channel that may be nil.
+func secured(config *tls.Config, handle func(*side), resumed chan<- bool) func(*side) {
+	return func(s *side) {
+		secure := tls.Server(s.Conn, config)
+		if secure.Handshake() != nil {
+			_ = s.Close()
+			return
+		}
+		if resumed != nil {
+			resumed <- secure.ConnectionState().DidResume
+		}
+		handle(&side{Conn: secure, in: bufio.NewReader(secure), index: s.index})
+	}
+}
+
+func with(config *tls.Config, change func(*tls.Config)) *tls.Config {
+	change(config)
+	return config
+}
+
+// authority issues certificates.
+type authority struct {
+	key  *ecdsa.PrivateKey
+	cert *x509.Certificate
+	pool *x509.CertPool
+}
+
+func newAuthority(t *testing.T) *authority {
+	a := &authority{key: newKey(t), pool: x509.NewCertPool()}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "authority"}, IsCA: true, BasicConstraintsValid: true,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), KeyUsage: x509.KeyUsageCertSign,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.cert, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.pool.AddCert(a.cert)
+	return a
+}
+
+// config returns a server's, with a certificate made from template.
+func (a *authority) config(t *testing.T, template *x509.Certificate) *tls.Config {
+	key := newKey(t)
+	leaf := *template
+	leaf.SerialNumber, leaf.Subject = big.NewInt(2), pkix.Name{CommonName: "origin"}
+	leaf.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	der, err := x509.CreateCertificate(rand.Reader, &leaf, a.cert, key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}}
+}
+
+func newKey(t *testing.T) *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
