@@ -46,7 +46,7 @@ func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer
 	if report.Gone {
 		return o.gone(ctx, ch)
 	}
-	if report.BaseVersion != ch.Version {
+	if report.BaseVersion != ch.Version || report.Base != nil && report.Base.Hash != ch.Hash {
 		return engine.Answer{Version: ch.Version, Hash: ch.Hash}, nil
 	}
 	return o.judge(ctx, ch, report)
@@ -123,7 +123,7 @@ func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision de
 	switch decision.Verdict {
 	case deltas.VerdictPublish:
 		commit.Version++
-		o.publish(&commit, report)
+		publish(&commit, report, decision)
 	case deltas.VerdictRebase:
 		commit.Hash = report.Core.Hash
 		commit.Kind = uint8(report.Core.Kind)
@@ -132,17 +132,18 @@ func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision de
 }
 
 // publish fills in a new version. Version 1 is delivered to nobody, so it has no
-// update.
-func (o *Owner) publish(commit *ownership.Commit, report engine.Report) {
+// update. A poller without the base gives subscribers the whole content as its
+// difference, and other holders of the base nothing to patch it with.
+func publish(commit *ownership.Commit, report engine.Report, decision deltas.Decision) {
 	commit.Hash = report.Core.Hash
 	commit.Kind = uint8(report.Core.Kind)
 	if commit.Version == 1 {
 		return
 	}
 	update := deltas.Compare(report.Base, report.Core)
-	if report.Base != nil {
-		commit.Patch = deltas.MakeDelta(report.Base, report.Core)
-		update.DeltaBytes = len(commit.Patch)
-	}
+	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
+	if report.Base != nil {
+		commit.Patch = update.Delta
+	}
 }

@@ -100,7 +100,10 @@ func (o *Owner) orderPage(after *channel.ID) (last *channel.ID, err error) {
 		return nil, err
 	}
 	for _, ch := range page {
-		o.change(ch, false)
+		o.mu.plan.update(ch, false)
+		if rate := o.Rate(ch); rate.Polls > 0 {
+			o.mu.poller.Order(o.order(ch))
+		}
 	}
 	return &page[len(page)-1].ID, nil
 }
@@ -139,6 +142,8 @@ func (o *Owner) order(ch ownership.Channel) engine.Order {
 		Width:       overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
 		Version:     ch.Version,
 		Hash:        ch.Hash,
+		// A candidate may wait: the answer to the first report says whether one does.
+		Held: ch.Version > 0,
 	}
 }
 

@@ -1,0 +1,162 @@
+package primary
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+var begin = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+
+// seen reports content against a base and fails the test on an error.
+func seen(t *testing.T, owner *Owner, minute int, base, core *deltas.Core, version uint64) engine.Answer {
+	t.Helper()
+	answer, err := owner.Report(t.Context(), engine.Report{
+		Channel: feedID, Incarnation: 7, Begun: begin.Add(time.Duration(minute) * time.Minute),
+		BaseVersion: version, Base: base, Core: core,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+func TestReportPublishesEveryEntryOnce(t *testing.T) {
+	store, owner := world(t)
+	one, two := feed(t, "a", "b"), feed(t, "c", "a", "b")
+
+	if got := seen(t, owner, 0, nil, one, 0); got != (engine.Answer{Version: 1, Hash: one.Hash}) {
+		t.Fatalf("first content: %+v", got)
+	}
+	if got := seen(t, owner, 1, one, two, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
+		t.Fatalf("new entry: %+v", got)
+	}
+	if len(store.commits) != 2 || store.commits[0].Update != nil || len(store.commits[0].Seen) != 2 {
+		t.Fatalf("commits %+v; want version 1 without update, with two identities", store.commits)
+	}
+	update, err := deltas.DecodeUpdate(store.commits[1].Update)
+	if err != nil || len(update.Entries.Added) != 1 || update.Entries.Added[0].Title != "c" || update.Diff == "" {
+		t.Fatalf("update %+v, %v; want c added, with a diff", update, err)
+	}
+	if update.DeltaBytes != len(store.commits[1].Patch) {
+		t.Errorf("delta_bytes %d, patch of %d", update.DeltaBytes, len(store.commits[1].Patch))
+	}
+	patched, err := deltas.ApplyDelta(one, store.commits[1].Patch)
+	if err != nil || patched.Hash != two.Hash {
+		t.Errorf("patch: %v", err)
+	}
+}
+
+func TestReportDuplicateCommitsNothing(t *testing.T) {
+	store, owner := world(t)
+	one := feed(t, "a")
+	seen(t, owner, 0, nil, one, 0)
+	if got := seen(t, owner, 1, one, one, 1); got.Version != 1 || got.Held {
+		t.Errorf("answer %+v", got)
+	}
+	if len(store.commits) != 1 {
+		t.Errorf("%d commits, want 1", len(store.commits))
+	}
+}
+
+func TestReportStaleBaseIsToldTheVersion(t *testing.T) {
+	store, owner := world(t)
+	one, two, three := feed(t, "a"), feed(t, "b", "a"), feed(t, "c", "b", "a")
+	seen(t, owner, 0, nil, one, 0)
+	seen(t, owner, 1, one, two, 1)
+	if got := seen(t, owner, 2, one, three, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
+		t.Errorf("stale version: %+v", got)
+	}
+	if got := seen(t, owner, 2, one, three, 2); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
+		t.Errorf("stale content under the current version: %+v", got)
+	}
+	if len(store.commits) != 2 {
+		t.Errorf("%d commits, want 2", len(store.commits))
+	}
+}
+
+func TestReportWithoutBaseNamesOnlyNewEntries(t *testing.T) {
+	store, owner := world(t)
+	one, two := feed(t, "a", "b"), feed(t, "c", "a", "b")
+	seen(t, owner, 0, nil, one, 0)
+	if got := seen(t, owner, 1, nil, two, 1); got.Version != 2 {
+		t.Fatalf("answer %+v", got)
+	}
+	update, err := deltas.DecodeUpdate(store.commits[1].Update)
+	if err != nil || len(update.Entries.Added) != 1 || update.Entries.Added[0].Title != "c" {
+		t.Errorf("update %+v, %v; want c alone added", update, err)
+	}
+	if store.commits[1].Patch != nil {
+		t.Error("a patch without a base")
+	}
+}
+
+func TestReportEmptyIsHeldUntilConfirmed(t *testing.T) { // row 32
+	store, owner := world(t)
+	full, empty := feed(t, "a", "b"), feed(t)
+	seen(t, owner, 0, nil, full, 0)
+	if got := seen(t, owner, 1, full, empty, 1); got != (engine.Answer{Version: 1, Hash: full.Hash, Held: true}) {
+		t.Fatalf("empty: %+v", got)
+	}
+	if got := seen(t, owner, 2, full, nil, 1); got != (engine.Answer{Version: 1, Hash: full.Hash}) {
+		t.Fatalf("current again: %+v", got)
+	}
+	if got := seen(t, owner, 3, full, empty, 1); !got.Held {
+		t.Fatalf("empty after the current one: %+v", got)
+	}
+	if got := seen(t, owner, 4, full, empty, 1); got.Held || got.Hash != empty.Hash {
+		t.Fatalf("confirmed: %+v", got)
+	}
+	last := store.commits[len(store.commits)-1]
+	if last.Update != nil {
+		update, err := deltas.DecodeUpdate(last.Update)
+		if err != nil || len(update.Entries.Removed) != 0 {
+			t.Errorf("update %+v, %v; an empty document removes nothing", update, err)
+		}
+	}
+}
+
+func TestReportGoneOnce(t *testing.T) { // row 22
+	store, owner := world(t)
+	gone := engine.Report{Channel: feedID, Incarnation: 7, Begun: begin, Gone: true}
+	for range 2 {
+		if answer, err := owner.Report(t.Context(), gone); err != nil || !answer.Ended {
+			t.Fatalf("answer %+v, %v", answer, err)
+		}
+	}
+	if len(store.commits) != 1 || !store.commits[0].Gone || store.commits[0].Version != 0 {
+		t.Errorf("commits %+v; want one that says gone", store.commits)
+	}
+}
+
+func TestReportUnknownChannelEnds(t *testing.T) {
+	_, owner := world(t)
+	for _, report := range []engine.Report{
+		{Channel: feedID, Incarnation: 6, Core: feed(t, "a")},
+		{Incarnation: 7, Core: feed(t, "a")},
+	} {
+		answer, err := owner.Report(t.Context(), report)
+		if err != nil || !answer.Ended {
+			t.Errorf("answer %+v, %v; want ended", answer, err)
+		}
+	}
+}
+
+func TestReportErrorsAnswerNothing(t *testing.T) {
+	store, owner := world(t)
+	report := engine.Report{Channel: feedID, Incarnation: 7, Begun: begin, Core: feed(t, "a")}
+	store.fail = ownership.ErrUnavailable
+	answer, err := owner.Report(t.Context(), report)
+	if !errors.Is(err, ownership.ErrUnavailable) || answer != (engine.Answer{}) {
+		t.Fatalf("answer %+v, %v", answer, err)
+	}
+	// A commit that lost against one of unknown outcome is judged again.
+	store.fail = ownership.ErrStale
+	if answer, err := owner.Report(t.Context(), report); err != nil || answer.Version != 1 {
+		t.Errorf("after a stale commit: %+v, %v", answer, err)
+	}
+}

@@ -1,0 +1,163 @@
+package primary
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// memory is a Store that keeps the rules of the replicated one.
+type memory struct {
+	mu       sync.Mutex
+	channels map[channel.ID]ownership.Channel
+	seen     map[channel.ID][]uint64
+	commits  []ownership.Commit
+	ended    []channel.ID
+	fail     error // of the next commit, which is not made
+	changed  func(ch ownership.Channel, ended bool)
+}
+
+func newMemory() *memory {
+	return &memory{
+		channels: make(map[channel.ID]ownership.Channel),
+		seen:     make(map[channel.ID][]uint64),
+		changed:  func(ownership.Channel, bool) {},
+	}
+}
+
+func (m *memory) Channel(id channel.ID) (ownership.Channel, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	ch, ok := m.channels[id]
+	if !ok {
+		return ch, fmt.Errorf("channel %s: %w", id, ownership.ErrNotFound)
+	}
+	return ch, nil
+}
+
+func (m *memory) Seen(id channel.ID) ([]uint64, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.seen[id]), nil
+}
+
+func (m *memory) Channels(after *channel.ID, limit int) ([]ownership.Channel, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var page []ownership.Channel
+	for id, ch := range m.channels {
+		if after == nil || id.Compare(*after) > 0 {
+			page = append(page, ch)
+		}
+	}
+	slices.SortFunc(page, func(a, b ownership.Channel) int { return a.ID.Compare(b.ID) })
+	return page[:min(limit, len(page))], nil
+}
+
+func (m *memory) Commit(_ context.Context, c ownership.Commit) error {
+	m.mu.Lock()
+	if err := m.fail; err != nil {
+		m.fail = nil
+		m.mu.Unlock()
+		return err
+	}
+	ch := m.channels[c.Channel]
+	if ch.Incarnation != c.Incarnation || ch.Version != c.Base {
+		m.mu.Unlock()
+		return ownership.ErrStale
+	}
+	ch.Version, ch.Hash, ch.Kind, ch.Judge, ch.Gone = c.Version, c.Hash, c.Kind, c.Judge, c.Gone
+	m.channels[c.Channel] = ch
+	m.seen[c.Channel] = append(m.seen[c.Channel], c.Seen...)
+	m.commits = append(m.commits, c)
+	m.mu.Unlock()
+	m.changed(ch, false)
+	return nil
+}
+
+func (m *memory) EndChannel(_ context.Context, id channel.ID, incarnation uint64) error {
+	m.mu.Lock()
+	ch := m.channels[id]
+	if ch.Incarnation != incarnation || ch.Subscribers > 0 {
+		m.mu.Unlock()
+		return ownership.ErrStale
+	}
+	delete(m.channels, id)
+	m.ended = append(m.ended, id)
+	m.mu.Unlock()
+	m.changed(ch, true)
+	return nil
+}
+
+// put makes a channel, or changes its subscribers.
+func (m *memory) put(ch ownership.Channel) {
+	m.mu.Lock()
+	m.channels[ch.ID] = ch
+	m.mu.Unlock()
+	m.changed(ch, false)
+}
+
+// orders is a Poller that keeps what it is told.
+type orders struct {
+	mu      sync.Mutex
+	ordered map[channel.ID]engine.Order
+	dropped []channel.ID
+}
+
+func (o *orders) Order(given ...engine.Order) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, order := range given {
+		o.ordered[order.Channel] = order
+	}
+}
+
+func (o *orders) Drop(ids ...channel.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		delete(o.ordered, id)
+		o.dropped = append(o.dropped, id)
+	}
+}
+
+const feedURL = "https://example.com/feed"
+
+var feedID = channel.IDOf(feedURL)
+
+// world is an owner on a store in memory with one channel of one subscriber.
+func world(t *testing.T) (*memory, *Owner) {
+	t.Helper()
+	store := newMemory()
+	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1})
+	config := Config{Interval: time.Minute, Floor: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	return store, New(config, store, nil)
+}
+
+func core(t *testing.T, body string) *deltas.Core {
+	t.Helper()
+	core, err := deltas.Extract(deltas.Document{Body: []byte(body), URL: feedURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
+
+// feed is an RSS document with the given item titles.
+func feed(t *testing.T, titles ...string) *deltas.Core {
+	t.Helper()
+	body := `<?xml version="1.0"?><rss version="2.0"><channel><title>Example</title><link>https://example.com/</link>`
+	for _, title := range titles {
+		body += fmt.Sprintf("<item><guid>id-%s</guid><title>%s</title><link>https://example.com/%s</link></item>", title, title, title)
+	}
+	return core(t, body+"</channel></rss>")
+}
