@@ -36,12 +36,14 @@ func isLocalName(host string) bool {
 	name := host
 	if h, _, err := net.SplitHostPort(host); err == nil {
 		name = h
+	} else if strings.HasPrefix(host, "[") && strings.HasSuffix(host, "]") {
+		name = host[1 : len(host)-1]
 	}
 	name = strings.ToLower(strings.TrimSuffix(name, "."))
 	if name == "localhost" || strings.HasSuffix(name, ".localhost") {
 		return true // RFC 6761, section 6.3
 	}
-	addr, err := netip.ParseAddr(strings.Trim(name, "[]"))
+	addr, err := netip.ParseAddr(name)
 	return err == nil && addr.Unmap().IsLoopback()
 }
 

@@ -1,9 +1,6 @@
 package server
 
 import (
-	"bytes"
-	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 
@@ -87,90 +84,4 @@ func channelID(r *http.Request) (channel.ID, error) {
 		return id, api.BadField("id", err.Error())
 	}
 	return id, nil
-}
-
-// updatesStep is how many updates are in memory at a time: each may be some
-// hundred kilobytes, and an answer may hold a thousand.
-const updatesStep = 16
-
-func (s *Server) channelUpdates(w http.ResponseWriter, r *http.Request) error {
-	id, err := channelID(r)
-	if err != nil {
-		return err
-	}
-	q := parseQuery(r, []string{"after", "limit"}, nil)
-	after, limit := q.version("after"), q.limit()
-	if q.err != nil {
-		return q.err
-	}
-	first, err := s.updates(r, id, after, min(limit, updatesStep))
-	if err != nil {
-		return err
-	}
-	s.writeUpdates(w, r, id, first, limit)
-	return nil
-}
-
-func (s *Server) updates(r *http.Request, id channel.ID, after uint64, limit int) (*api.Updates, error) {
-	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.CallTimeout)
-	defer cancel()
-	return s.node.Updates(ctx, id, after, limit)
-}
-
-// writeUpdates writes an [api.Updates] piece by piece, from the piece that is
-// there to the limit or the last. What fails on the way cuts the connection: an
-// answer that looks whole must be.
-func (s *Server) writeUpdates(w http.ResponseWriter, r *http.Request, id channel.ID, piece *api.Updates, limit int) {
-	header := w.Header()
-	header.Set("Content-Type", "application/json")
-	header.Set("Cache-Control", "no-store")
-	gap, buf := piece.Gap, bytes.NewBufferString(`{"updates":[`)
-	for n := 0; ; {
-		for i := range piece.Updates {
-			if n++; n > 1 {
-				buf.WriteByte(',')
-			}
-			appendJSON(buf, &piece.Updates[i])
-		}
-		// A gap that opened while we wrote ends the answer: the next call tells of it.
-		if n >= limit || len(piece.Updates) < updatesStep {
-			break
-		}
-		s.writePiece(w, buf)
-		var err error
-		last := piece.Updates[len(piece.Updates)-1].Version
-		if piece, err = s.updates(r, id, last, min(limit-n, updatesStep)); err != nil {
-			s.log.Warn("answer cut short", "route", r.Pattern, "channel", id, "error", err)
-			panic(http.ErrAbortHandler)
-		}
-		if piece.Gap != nil {
-			break
-		}
-	}
-	buf.WriteByte(']')
-	if gap != nil {
-		buf.WriteString(`,"gap":`)
-		appendJSON(buf, gap)
-	}
-	buf.WriteString("}\n")
-	s.writePiece(w, buf)
-}
-
-// appendJSON appends one of our own types, which can always be encoded.
-func appendJSON(buf *bytes.Buffer, v any) {
-	content, err := json.Marshal(v)
-	if err != nil {
-		panic(err)
-	}
-	buf.Write(content)
-}
-
-// writePiece writes what buf holds and empties it, with the time of a whole
-// answer for each piece.
-func (s *Server) writePiece(w http.ResponseWriter, buf *bytes.Buffer) {
-	extendWrite(w, s.cfg.WriteTimeout)
-	if _, err := w.Write(buf.Bytes()); err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	buf.Reset()
 }

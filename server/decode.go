@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -73,6 +74,9 @@ func checkContent(header http.Header) error {
 // have. Its error is a problem that says what is wrong and where. Nesting is
 // bounded by encoding/json.
 func decode(data []byte, into any) error {
+	if !utf8.Valid(data) { // encoding/json would put something else in its place
+		return api.NewProblem(http.StatusBadRequest, "not valid UTF-8")
+	}
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(into); err != nil {

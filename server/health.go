@@ -37,7 +37,19 @@ func (s *Server) status(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, status)
+	return writeJSON(w, http.StatusOK, presentStatus(*status))
+}
+
+// presentStatus returns a status in which no list is null.
+func presentStatus(status api.Status) api.Status {
+	status.Cluster.Nodes = append([]string{}, status.Cluster.Nodes...)
+	ranges := make([]api.Range, len(status.Cluster.Ranges))
+	for i, one := range status.Cluster.Ranges {
+		one.Replicas = append([]string{}, one.Replicas...)
+		ranges[i] = one
+	}
+	status.Cluster.Ranges = ranges
+	return status
 }
 
 func writeText(w http.ResponseWriter, text string) error {
