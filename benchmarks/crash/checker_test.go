@@ -57,7 +57,7 @@ func newStory() *story {
 	}
 	s := &story{anchor: hook("a", 0), removed: hook("b", 0), cut: hook("c", 1), passing: hook("e", 1)}
 	s.stream = &SubscribeRecord{Key: "key-d", Channel: 0, Sink: api.Sink{Type: api.SinkSSE}}
-	s.anchor.Anchor, s.anchor.Sink.Secret = true, "whsec_x"
+	s.anchor.Sink.Secret = "whsec_x"
 	s.anchor.Attempts = []Attempt{ack(1, 1.1, "A", s.anchor, 2), ack(1, 1.1, "A", s.anchor, 2)}
 	s.anchor.Attempts[1].Sent, s.anchor.Attempts[1].Done = at(4), at(4.1)
 	s.anchor.Conflicts = []Attempt{{Sent: at(4.2), Done: at(4.3), Outcome: Refused, Status: 409}}

@@ -75,7 +75,6 @@ type SubscribeRecord struct {
 	Channel   int // index into History.Channels
 	Sink      api.Sink
 	Label     string // the last element of a webhook's path, unique
-	Anchor    bool   // never deleted
 	Attempts  []Attempt
 	Conflicts []Attempt // the same key with another body
 	Deletes   []Attempt

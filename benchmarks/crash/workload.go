@@ -81,25 +81,29 @@ func (w *workload) introduce(ctx context.Context) {
 	}
 }
 
-// anchor subscribes the next anchored channel, for good, and waits until it is
-// acknowledged.
+// anchor subscribes the next anchored channel, for good. Until that is
+// acknowledged nobody else subscribes to it: its versions would begin anew if
+// they left again.
 func (w *workload) anchor(ctx context.Context) {
 	w.mu.Lock()
-	if w.mu.anchored == anchoredMost {
+	number := w.mu.anchored
+	if number == anchoredMost {
 		w.mu.Unlock()
 		return
 	}
-	record := w.newRecord(w.mu.anchored, api.SinkWebhook)
-	record.Anchor = true
-	w.mu.anchored++
+	record := w.newRecord(number, api.SinkWebhook)
 	w.mu.Unlock()
-	w.client.recorder.with(func(h *History) {
-		h.Subscribes = append(h.Subscribes, record)
-		h.Channels[record.Channel].Anchored = true
-	})
-	for ctx.Err() == nil && w.client.subscribe(ctx, record) == Unknown {
+	w.client.recorder.with(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	for w.client.subscribe(ctx, record) == Unknown {
+		if ctx.Err() != nil {
+			return
+		}
 		pause(ctx, retryPause)
 	}
+	w.client.recorder.with(func(h *History) { h.Channels[number].Anchored = true })
+	w.mu.Lock()
+	w.mu.anchored = number + 1
+	w.mu.Unlock()
 }
 
 // newRecord makes a wish. The caller holds mu.

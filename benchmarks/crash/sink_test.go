@@ -1,0 +1,82 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// post sends a message as a node does, signed.
+func post(t *testing.T, s *sink, label, id, body string) int {
+	t.Helper()
+	now := time.Now()
+	signature, err := s.verifier.Sign(id, now, []byte(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, "/"+label, strings.NewReader(body))
+	request.Header.Set("webhook-id", id)
+	request.Header.Set("webhook-timestamp", strconv.FormatInt(now.Unix(), 10))
+	request.Header.Set("webhook-signature", signature)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, request)
+	return w.Code
+}
+
+func TestSinkRecords(t *testing.T) {
+	o, r := newTestOrigin(t, 1, 0)
+	s, err := newSink(listen(t), r, o, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	post(t, s, "hook-1", "m1", `{"type":"channel.updated","data":{"subscription":"S","version":2,"url":"u"}}`)
+	post(t, s, "hook-1", "m2", `{"type":"channel.gap","data":{"subscription":"S"}}`)
+	post(t, s, "hook-1", "m3", `not JSON`)
+	request := httptest.NewRequest(http.MethodPost, "/hook-1", strings.NewReader(`{"type":"channel.gap","data":{}}`))
+	s.ServeHTTP(httptest.NewRecorder(), request)
+	r.with(func(h *History) {
+		if len(h.Deliveries) != 4 {
+			t.Fatalf("%d deliveries, want 4", len(h.Deliveries))
+		}
+		first := h.Deliveries[0]
+		if first.Label != "hook-1" || first.WebhookID != "m1" || !first.Signed || first.Subscription != "S" || first.Update == nil || first.Update.Version != 2 {
+			t.Errorf("an update: %+v", first)
+		}
+		if gap := h.Deliveries[1]; gap.Type != api.MessageGap || gap.Update != nil {
+			t.Errorf("a gap: %+v", gap)
+		}
+		if bad := h.Deliveries[2]; !strings.HasPrefix(bad.Type, "unreadable") {
+			t.Errorf("what is not JSON: %+v", bad)
+		}
+		if h.Deliveries[3].Signed {
+			t.Error("a message without a signature counts as signed")
+		}
+	})
+}
+
+// A sink that failed twice in a row would rest for minutes.
+func TestSinkFailsSeldom(t *testing.T) {
+	o, r := newTestOrigin(t, 1, 0)
+	s, err := newSink(listen(t), r, o, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, failures := -failRest, 0
+	for now := Instant(0); now < time.Hour; now += time.Second {
+		if !s.fails("x", now) {
+			continue
+		}
+		if failures++; now-last < failRest {
+			t.Fatalf("fails at %s and at %s", last, now)
+		}
+		last = now
+	}
+	if failures < 10 || failures > 40 {
+		t.Errorf("%d failures of 3600 messages, want about %d", failures, 3600/failEvery)
+	}
+}
