@@ -6,6 +6,7 @@ import (
 	"compress/zlib"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -16,23 +17,30 @@ import (
 
 const mebibyte = 1 << 20
 
-// TestBadInput plays the rows of the table of what must be survived that one
-// connection can show. Rows about time are in deadline_test.go, about addresses in
-// forbidden_test.go, about certificates in tls_test.go.
-func TestBadInput(t *testing.T) {
-	const ok = "HTTP/1.1 200 OK\r\n"
+// A badAnswer is what an origin does when it is asked, and the class that a fetch
+// must end in. Its name begins with its row in the table of what must be survived.
+type badAnswer struct {
+	row    string
+	handle func(*side)
+	want   Class
+}
+
+const ok = "HTTP/1.1 200 OK\r\n"
+
+func bombs() []badAnswer {
 	zeros := make([]byte, 16*mebibyte)
-	page := []byte(strings.Repeat("<item>something new</item>", 400))
-	tests := []struct {
-		row    string
-		handle func(*side)
-		want   Class
-	}{
+	return []badAnswer{
 		{"1 gzip bomb", once(coded("gzip", gzipped(zeros))), TooLarge},
 		{"1 zlib bomb", once(coded("deflate", zlibbed(zeros))), TooLarge},
 		{"1 deflate bomb", once(coded("deflate", deflated(zeros))), TooLarge},
 		{"1 br bomb", once(coded("br", brotlied(zeros))), TooLarge},
 		{"1 zstd bomb", once(coded("zstd", zstded(zeros))), TooLarge},
+	}
+}
+
+func lyingCodings() []badAnswer {
+	page := []byte(strings.Repeat("<item>something new</item>", 400))
+	return []badAnswer{
 		{"2 two codings", once(coded("gzip, gzip", gzipped(gzipped(page)))), Encoding},
 		{"2 two fields", once(coded("gzip\r\nContent-Encoding: gzip", gzipped(gzipped(page)))), Encoding},
 		{"2 two fields, spaced", once(coded("br\r\ncontent-encoding : gzip", gzipped(brotlied(page)))), Encoding},
@@ -51,6 +59,11 @@ func TestBadInput(t *testing.T) {
 		{"2 half a deflate", once(coded("deflate", half(deflated(page)))), Encoding},
 		{"2 unknown", once(coded("compress", page)), Encoding},
 		{"2 zstd window of 1 GiB", once(coded("zstd", hugeWindow)), Encoding},
+	}
+}
+
+func endlessAnswers() []badAnswer {
+	return []badAnswer{
 		{"3 Content-Length 9e18", stuck(ok + "Content-Length: 9000000000000000000\r\n\r\n"), TooLarge},
 		{"3 Content-Length 9e19", stuck(ok + "Content-Length: 90000000000000000000\r\n\r\n"), Protocol},
 		{"3 Content-Length just beyond", stuck(ok + "Content-Length: 1048577\r\n\r\n"), TooLarge},
@@ -60,6 +73,14 @@ func TestBadInput(t *testing.T) {
 		{"4 endless tiny chunks", endless(ok+"Transfer-Encoding: chunked\r\n\r\n", "1;extension=of-this-chunk\r\nx\r\n"), Protocol},
 		{"4 endless body", endless(ok+"\r\n", "xxxxxxxxxxxxxxxx"), TooLarge},
 		{"4 endless trailers", endless(ok+"Transfer-Encoding: chunked\r\n\r\n0\r\n", "X-Trailer: x\r\n"), Protocol},
+		{"9 10 MiB of head", endless("HTTP/1.1 200 OK\r\n", "X-Filler: "+strings.Repeat("x", 1024)+"\r\n"), TooLarge},
+		{"9 one line of 10 MiB", endless("HTTP/1.1 200 OK\r\nX-Filler: ", strings.Repeat("x", 1024)), TooLarge},
+		{"9 status line of 10 MiB", endless("HTTP/1.1 200 ", strings.Repeat("x", 1024)), TooLarge},
+	}
+}
+
+func cutAnswers() []badAnswer {
+	return []badAnswer{
 		{"8 closes at once", func(s *side) { _ = s.Close() }, Reset},
 		{"8 reset instead of an answer", func(s *side) { s.request(); s.abort() }, Reset},
 		{"8 reset in the head", func(s *side) { s.answer("HTTP/1.1 200 O"); s.abort() }, Reset},
@@ -69,9 +90,11 @@ func TestBadInput(t *testing.T) {
 		{"8 end in a chunk", once(ok + "Transfer-Encoding: chunked\r\n\r\n10\r\nhalf"), Reset},
 		{"8 end between chunks", once(ok + "Transfer-Encoding: chunked\r\n\r\n4\r\nhalf\r\n"), Reset},
 		{"8 end before chunks", once(ok + "Transfer-Encoding: chunked\r\n\r\n"), Reset},
-		{"9 10 MiB of head", endless("HTTP/1.1 200 OK\r\n", "X-Filler: "+strings.Repeat("x", 1024)+"\r\n"), TooLarge},
-		{"9 one line of 10 MiB", endless("HTTP/1.1 200 OK\r\nX-Filler: ", strings.Repeat("x", 1024)), TooLarge},
-		{"9 status line of 10 MiB", endless("HTTP/1.1 200 ", strings.Repeat("x", 1024)), TooLarge},
+	}
+}
+
+func badFramings() []badAnswer {
+	return []badAnswer{
 		{"10 both framings", stuck(ok + "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"), Protocol},
 		{"10 both framings, spaced", stuck(ok + "Transfer-Encoding: chunked\r\nContent-Length : 4\r\n\r\nbody"), Protocol},
 		{"10 both framings of a 304", stuck("HTTP/1.1 304 Not Modified\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n"), Protocol},
@@ -86,6 +109,11 @@ func TestBadInput(t *testing.T) {
 		{"11 chunk size of 20 digits", stuck(ok + "Transfer-Encoding: chunked\r\n\r\nfffffffffffffffffff0\r\n"), Protocol},
 		{"11 no chunk size", stuck(ok + "Transfer-Encoding: chunked\r\n\r\n\r\n"), Protocol},
 		{"11 chunk longer than its size", stuck(ok + "Transfer-Encoding: chunked\r\n\r\n4\r\nlonger\r\n"), Protocol},
+	}
+}
+
+func unaskedAnswers() []badAnswer {
+	return []badAnswer{
 		{"12 endless 100", endless("", "HTTP/1.1 100 Continue\r\n\r\n"), Protocol},
 		{"12 endless 103", endless("", "HTTP/1.1 103 Early Hints\r\nLink: </style.css>\r\n\r\n"), Protocol},
 		{"12 101 unasked", stuck("HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"), Protocol},
@@ -97,7 +125,14 @@ func TestBadInput(t *testing.T) {
 		{"status 42", stuck("HTTP/1.1 042 What\r\n\r\n"), Protocol},
 		{"status 999", stuck("HTTP/1.1 999 What\r\n\r\n"), Protocol},
 	}
-	for _, test := range tests {
+}
+
+// TestBadInput plays the rows that one connection can show. Rows about time are in
+// deadline_test.go, about addresses in forbidden_test.go and redirect_test.go, about
+// certificates in tls_test.go.
+func TestBadInput(t *testing.T) {
+	answers := slices.Concat(bombs(), lyingCodings(), endlessAnswers(), cutAnswers(), badFramings(), unaskedAnswers())
+	for _, test := range answers {
 		t.Run(test.row, func(t *testing.T) {
 			o := listen(t, test.handle)
 			f := newTestFetcher(t, Config{AllowPrivate: true, MaxBody: mebibyte})

@@ -1,8 +1,10 @@
 package fetcher
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -264,6 +266,53 @@ func TestDeadConnections(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestConcurrent has many fetches at a time, some cancelled, over few connections,
+// from origins good and bad: each gets its own answer, and nothing is left open.
+func TestConcurrent(t *testing.T) {
+	echo := func(s *side) {
+		for head := s.request(); head != ""; head = s.request() {
+			path, _, _ := strings.Cut(strings.TrimPrefix(head, "GET "), " ")
+			fmt.Fprintf(s, "HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s", len(path), path)
+		}
+	}
+	good, fickle := listen(t, echo), listen(t, func(s *side) {
+		if s.index%2 == 0 {
+			s.abort()
+			return
+		}
+		echo(s)
+	})
+	f := newTestFetcher(t, Config{AllowPrivate: true, MaxConns: 4})
+	var workers sync.WaitGroup
+	for worker := range 16 {
+		workers.Go(func() {
+			for i := range 25 {
+				path := fmt.Sprintf("/%d/%d", worker, i)
+				base := []string{good.url, fickle.url}[i%2]
+				ctx, cancel := context.WithCancel(t.Context())
+				if i%5 == 0 {
+					go cancel()
+				}
+				resp, err := f.Fetch(ctx, Request{URL: strings.Replace(base, "/feed", path, 1)})
+				switch {
+				case err == nil && string(resp.Body) != path:
+					t.Errorf("asked for %s, got %q", path, resp.Body)
+				case err != nil && i%2 == 0 && i%5 != 0:
+					t.Error(err)
+				}
+				if err == nil {
+					resp.Release()
+				}
+				cancel()
+			}
+		})
+	}
+	workers.Wait()
+	if open, idle := f.pool.open(), f.pool.idle(); open != idle || open > 4 {
+		t.Errorf("%d connections open, %d idle", open, idle)
+	}
 }
 
 func TestRelease(t *testing.T) {

@@ -15,100 +15,110 @@ import (
 // TestPool holds the pool against a model, through any order of calls.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		const most = 4
-		p := newPool(most, time.Hour)
-		defer p.close()
-		var busy, idle []*conn // idle: oldest first
-		origins := rapid.SampledFrom([]string{"http://a", "http://b", "http://c"})
-		pick := func(t *rapid.T) *conn {
-			i := rapid.IntRange(0, len(busy)-1).Draw(t, "busy")
-			c := busy[i]
-			busy = slices.Delete(busy, i, i+1)
-			return c
-		}
-		t.Repeat(map[string]func(*rapid.T){
-			"take": func(t *rapid.T) {
-				origin := origins.Draw(t, "origin")
-				want := -1
-				for i, c := range idle {
-					if c.host.origin == origin {
-						want = i
-					}
-				}
-				got := p.take(origin)
-				if want < 0 {
-					if got != nil {
-						t.Fatalf("take(%s) = %v; none is idle", origin, got)
-					}
-					return
-				}
-				if got != idle[want] {
-					t.Fatalf("take(%s): not the one that became idle last", origin)
-				}
-				idle = slices.Delete(idle, want, want+1)
-				busy = append(busy, got)
-			},
-			"dial": func(t *rapid.T) {
-				if len(busy) == most {
-					t.Skip("it would wait")
-				}
-				if err := p.reserve(t.Context(), time.Now()); err != nil {
-					t.Fatal(err)
-				}
-				if len(busy)+len(idle) == most {
-					if !isClosed(idle[0]) {
-						t.Fatal("room was made, but not by the one that was idle longest")
-					}
-					idle = idle[1:]
-				}
-				if rapid.Bool().Draw(t, "fails") {
-					p.unreserve()
-					return
-				}
-				c := newFakeConn()
-				p.add(origins.Draw(t, "origin"), c)
-				busy = append(busy, c)
-			},
-			"put": func(t *rapid.T) {
-				if len(busy) == 0 {
-					t.Skip("none is busy")
-				}
-				c := pick(t)
-				p.put(c)
-				idle = append(idle, c)
-			},
-			"discard": func(t *rapid.T) {
-				if len(busy) == 0 {
-					t.Skip("none is busy")
-				}
-				c := pick(t)
-				p.discard(c)
-				if !isClosed(c) {
-					t.Fatal("discarded, but not closed")
-				}
-			},
-			"": func(t *rapid.T) {
-				if p.open() != len(busy)+len(idle) || p.idle() != len(idle) {
-					t.Fatalf("%d open, %d idle; want %d, %d", p.open(), p.idle(), len(busy)+len(idle), len(idle))
-				}
-				for _, c := range slices.Concat(busy, idle) {
-					if isClosed(c) {
-						t.Fatal("closed, but not by the pool's rules")
-					}
-					if p.mu.hosts[c.host.origin] != c.host {
-						t.Fatal("its host is forgotten")
-					}
-				}
-				open := 0
-				for _, h := range p.mu.hosts {
-					open += h.open
-				}
-				if open != len(busy)+len(idle) {
-					t.Fatalf("hosts count %d open", open)
-				}
-			},
-		})
+		m := &poolModel{pool: newPool(4, time.Hour)}
+		defer m.pool.close()
+		t.Repeat(rapid.StateMachineActions(m))
 	})
+}
+
+// poolModel is what the pool should hold: connections that are busy, and those that
+// are idle, oldest first.
+type poolModel struct {
+	pool       *pool
+	busy, idle []*conn
+}
+
+func (m *poolModel) Take(t *rapid.T) {
+	origin := drawOrigin(t)
+	want := -1
+	for i, c := range m.idle {
+		if c.host.origin == origin {
+			want = i
+		}
+	}
+	got := m.pool.take(origin)
+	if want < 0 {
+		if got != nil {
+			t.Fatalf("take(%s) = %v; none is idle", origin, got)
+		}
+		return
+	}
+	if got != m.idle[want] {
+		t.Fatalf("take(%s): not the one that became idle last", origin)
+	}
+	m.idle = slices.Delete(m.idle, want, want+1)
+	m.busy = append(m.busy, got)
+}
+
+func (m *poolModel) Dial(t *rapid.T) {
+	if len(m.busy) == cap(m.pool.slots) {
+		t.Skip("it would wait")
+	}
+	full := len(m.busy)+len(m.idle) == cap(m.pool.slots)
+	if err := m.pool.reserve(t.Context(), time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if full {
+		if !isClosed(m.idle[0]) {
+			t.Fatal("room was made, but not by the one that was idle longest")
+		}
+		m.idle = m.idle[1:]
+	}
+	if rapid.Bool().Draw(t, "fails") {
+		m.pool.unreserve()
+		return
+	}
+	c := newFakeConn()
+	m.pool.add(drawOrigin(t), c)
+	m.busy = append(m.busy, c)
+}
+
+func (m *poolModel) Put(t *rapid.T) {
+	c := m.pickBusy(t)
+	m.pool.put(c)
+	m.idle = append(m.idle, c)
+}
+
+func (m *poolModel) Discard(t *rapid.T) {
+	c := m.pickBusy(t)
+	m.pool.discard(c)
+	if !isClosed(c) {
+		t.Fatal("discarded, but not closed")
+	}
+}
+
+// Check runs after each of the others.
+func (m *poolModel) Check(t *rapid.T) {
+	all := slices.Concat(m.busy, m.idle)
+	if m.pool.open() != len(all) || m.pool.idle() != len(m.idle) {
+		t.Fatalf("%d open, %d idle; want %d, %d", m.pool.open(), m.pool.idle(), len(all), len(m.idle))
+	}
+	counted := 0
+	for _, h := range m.pool.mu.hosts {
+		counted += h.open
+	}
+	if counted != len(all) {
+		t.Fatalf("hosts count %d open; want %d", counted, len(all))
+	}
+	for _, c := range all {
+		if isClosed(c) || m.pool.mu.hosts[c.host.origin] != c.host {
+			t.Fatal("a connection is closed, or its host forgotten, against the rules")
+		}
+	}
+}
+
+func (m *poolModel) pickBusy(t *rapid.T) *conn {
+	if len(m.busy) == 0 {
+		t.Skip("none is busy")
+	}
+	i := rapid.IntRange(0, len(m.busy)-1).Draw(t, "busy")
+	c := m.busy[i]
+	m.busy = slices.Delete(m.busy, i, i+1)
+	return c
+}
+
+func drawOrigin(t *rapid.T) string {
+	return rapid.SampledFrom([]string{"http://a", "http://b", "http://c"}).Draw(t, "origin")
 }
 
 // fakeConn knows whether it was closed.
