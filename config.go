@@ -21,15 +21,16 @@ type Config struct {
 	Interval time.Duration // τ: how often a plain feed reader would poll; default 30m, at least 1s
 	Floor    time.Duration // shortest time between two polls of a channel; default 5m, at most Interval
 
-	HostGap      time.Duration // shortest time between two requests to a host; default 0: no gap
+	HostGap      time.Duration // shortest time between two requests to a host; 0: no gap
 	HostParallel int           // requests to a host at a time; default 2
 
-	RetainBytes int64 // updates kept for slow subscribers, in all; default 1 GiB
+	RetainBytes uint64 // updates kept for slow subscribers, in all; default 1 GiB
 
 	Contact      string // URL or address for publishers, in the User-Agent
 	Version      string // of the program, in the User-Agent and the status
 	AllowPrivate bool   // poll and call private and loopback addresses
 
+	Now      func() time.Time     // the clock of commits and judgements; default: time.Now
 	Logger   *slog.Logger         // default: discard
 	Registry *prometheus.Registry // default: one of the node's own
 	Fatal    func(error)          // called once when the disk can no longer be trusted; default: panic
@@ -55,6 +56,9 @@ func (c Config) withDefaults() Config {
 	set(&c.HostParallel, defaultHostParallel)
 	set(&c.RetainBytes, defaultRetainBytes)
 	set(&c.Version, "unknown")
+	if c.Now == nil {
+		c.Now = time.Now
+	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -74,6 +78,9 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
+// ErrConfig says that a node was asked to be what it cannot be.
+var ErrConfig = errors.New("configuration")
+
 // Validate says what is wrong with a configuration whose defaults are decided.
 func (c Config) Validate() error {
 	check := func(ok bool, format string, args ...any) error {
@@ -89,6 +96,5 @@ func (c Config) Validate() error {
 		check(c.Ranges >= 1 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
 		check(c.HostGap >= 0, "host gap %s: want 0 or more", c.HostGap),
 		check(c.HostParallel >= 1, "host parallel %d: want 1 at least", c.HostParallel),
-		check(c.RetainBytes >= 0, "retain bytes %d: want 0 or more", c.RetainBytes),
 	)
 }

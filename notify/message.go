@@ -28,13 +28,13 @@ const (
 	reasonGone       = "the origin answered 410 Gone"
 )
 
-// encodeUpdate returns an update as the contract has it.
-func encodeUpdate(u Update) ([]byte, error) {
+// View returns an update as the contract has it.
+func (u Update) View() (*api.Update, error) {
 	decoded, err := deltas.DecodeUpdate(u.Data)
 	if err != nil {
 		return nil, fmt.Errorf("decode update %d of channel %s: %w", u.Version, u.Channel, err)
 	}
-	return json.Marshal(api.Update{
+	return &api.Update{
 		Channel:    u.Channel,
 		URL:        u.URL,
 		Version:    u.Version,
@@ -45,7 +45,16 @@ func encodeUpdate(u Update) ([]byte, error) {
 		Diff:       decoded.Diff,
 		DeltaBytes: decoded.DeltaBytes,
 		Truncated:  decoded.Truncated,
-	})
+	}, nil
+}
+
+// encodeUpdate returns the JSON of an update's view.
+func encodeUpdate(u Update) ([]byte, error) {
+	view, err := u.View()
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(view)
 }
 
 // updateMessage puts an encoded update, which all subscribers share, into the

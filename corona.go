@@ -1,0 +1,134 @@
+// Package corona is a publish-subscribe system for the part of the Web that only
+// answers when asked: it polls the URLs that people subscribe to, notices what
+// really changed, and delivers the difference.
+//
+// A [Node] is the whole of it in one process, without HTTP:
+//
+//	node, err := corona.Open(ctx, corona.Config{Data: "corona-data"})
+//	if err != nil { … }
+//	defer node.Close()
+//	for update, err := range node.Watch(ctx, "https://example.com/feed") { … }
+//
+// Command corona serves a node's HTTP API and web page; docs/architecture.md has
+// the picture.
+package corona
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
+	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
+)
+
+// Node is a running node: a cluster of one. It is safe for concurrent use.
+type Node struct {
+	config   Config
+	dir      *datadir.Dir
+	store    *ownership.Store
+	fetcher  *fetcher.Fetcher
+	owner    *primary.Owner
+	engine   *engine.Engine
+	notifier *notify.Notifier
+
+	stop      context.CancelFunc
+	running   sync.WaitGroup
+	closeOnce sync.Once
+	closeErr  error
+}
+
+// Open starts a node on its data directory, which is made when there is none.
+// It returns when what was acknowledged before is served again; polling has begun
+// by then. The caller closes the node.
+//
+// Errors wrap [ErrConfig], or say who else has the directory, or that a newer
+// program wrote it.
+func Open(ctx context.Context, config Config) (*Node, error) {
+	config = config.withDefaults()
+	if err := config.Validate(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	n := &Node{config: config}
+	if err := n.open(ctx); err != nil {
+		return nil, errors.Join(err, n.Close())
+	}
+	return n, nil
+}
+
+// Name returns the node's name.
+func (n *Node) Name() string { return n.dir.Identity.Name }
+
+// open builds the node from the disk up. What it leaves half done, Close undoes.
+func (n *Node) open(ctx context.Context) (err error) {
+	c := n.config
+	if n.dir, err = datadir.Open(c.Data, c.Name, c.Listen, c.Now()); err != nil {
+		return err
+	}
+	events := new(observer)
+	if n.store, err = n.openStore(ctx, events); err != nil {
+		return fmt.Errorf("open ranges: %w", err)
+	}
+	if n.fetcher, err = fetcher.New(n.fetcherConfig(), c.Registry); err != nil {
+		return fmt.Errorf("open fetcher: %w", err)
+	}
+	n.owner = primary.New(n.primaryConfig(), n.store, c.Registry)
+	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, c.Registry); err != nil {
+		return fmt.Errorf("open engine: %w", err)
+	}
+	if n.notifier, err = notify.New(n.notifyConfig(), deliveries{n.store}, c.Registry); err != nil {
+		return fmt.Errorf("open notifier: %w", err)
+	}
+	events.connect(n.owner, n.notifier)
+	return n.start()
+}
+
+// start runs everything that runs.
+func (n *Node) start() error {
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	n.running.Go(func() { n.notifier.Run(ctx) })
+	n.running.Go(func() { n.owner.Run(ctx) })
+	n.running.Go(func() {
+		if err := n.engine.Run(ctx); err != nil {
+			n.config.Fatal(fmt.Errorf("poll: %w", err))
+		}
+	})
+	if err := n.owner.Start(n.engine); err != nil {
+		return fmt.Errorf("give orders: %w", err)
+	}
+	return nil
+}
+
+// Close stops the node: polling and delivery first, then what they wrote to. It
+// returns when all has stopped, and may be called more than once.
+func (n *Node) Close() error {
+	n.closeOnce.Do(func() { n.closeErr = n.close() })
+	return n.closeErr
+}
+
+func (n *Node) close() error {
+	if n.stop != nil {
+		n.stop()
+	}
+	n.running.Wait()
+	var errs []error
+	if n.engine != nil {
+		errs = append(errs, n.engine.Close())
+	}
+	if n.fetcher != nil {
+		n.fetcher.Close()
+	}
+	if n.store != nil {
+		errs = append(errs, n.store.Close())
+	}
+	if n.dir != nil {
+		errs = append(errs, n.dir.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,122 @@
+package corona
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// Channel returns what the node knows of a channel.
+func (n *Node) Channel(_ context.Context, id channel.ID) (*api.Channel, error) {
+	stored, err := n.store.Channel(id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	view := n.channelView(stored)
+	return &view, nil
+}
+
+// Channels returns at most limit channels behind after, in the order of their
+// IDs; nil is the beginning.
+func (n *Node) Channels(_ context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
+	stored, err := n.store.Channels(after, limit)
+	if err != nil {
+		return nil, problem(err)
+	}
+	views := make([]api.Channel, len(stored))
+	for i, ch := range stored {
+		views[i] = n.channelView(ch)
+	}
+	return views, nil
+}
+
+func (n *Node) channelView(ch ownership.Channel) api.Channel {
+	rate := n.owner.Rate(ch)
+	view := api.Channel{
+		ID:              ch.ID,
+		URL:             ch.URL,
+		Subscribers:     ch.Subscribers,
+		Version:         ch.Version,
+		Kind:            deltas.Kind(ch.Kind).String(),
+		UpdateIntervalS: updateInterval(ch, n.config.Now()).Seconds(),
+		Rate:            rate.Float(),
+		Owner:           n.Name(),
+		Pollers:         []string{},
+		LastChange:      timeView(ch.LastChange),
+		Gone:            ch.Gone,
+	}
+	if ch.Version == 0 {
+		view.Kind = ""
+	}
+	if rate.Polls > 0 {
+		view.Width = 1
+		view.Pollers = append(view.Pollers, n.Name())
+	}
+	n.addPolling(&view)
+	return view
+}
+
+// addPolling adds what this node's engine knows.
+func (n *Node) addPolling(view *api.Channel) {
+	stats, polled := n.engine.Stats(view.ID)
+	if !polled {
+		return
+	}
+	view.SizeBytes = stats.SizeBytes
+	view.LastPoll = timeView(stats.LastPoll)
+	view.NextPoll = timeView(stats.NextPoll)
+	view.LastStatus = stats.LastStatus
+	view.LastError = stats.LastError
+	view.Failures = stats.Failures
+	view.FeedURL = stats.FeedURL
+}
+
+// timeView is nil for a time that has not come.
+func timeView(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
+}
+
+// The clamps of an update interval, which is the longest until two changes are
+// known.
+const (
+	minUpdateInterval = time.Minute
+	maxUpdateInterval = 7 * 24 * time.Hour
+)
+
+// updateInterval is the mean time between versions since the first.
+func updateInterval(ch ownership.Channel, now time.Time) time.Duration {
+	if ch.Version < 3 {
+		return maxUpdateInterval
+	}
+	mean := now.Sub(ch.FirstContent) / time.Duration(ch.Version-1)
+	return min(max(mean, minUpdateInterval), maxUpdateInterval)
+}
+
+// Updates returns at most limit updates with versions above after, the oldest
+// first, and the gap before them if some are no longer kept.
+func (n *Node) Updates(_ context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error) {
+	stored, gap, err := n.store.Updates(id, after, limit)
+	if err != nil {
+		return nil, problem(err)
+	}
+	updates := &api.Updates{Updates: make([]api.Update, 0, len(stored))}
+	if gap != nil {
+		updates.Gap = &api.Gap{From: gap.From, To: gap.To}
+	}
+	for _, update := range stored {
+		view, err := notifyUpdate(update).View()
+		if err != nil {
+			return nil, err
+		}
+		updates.Updates = append(updates.Updates, *view)
+	}
+	return updates, nil
+}

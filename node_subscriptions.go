@@ -1,0 +1,186 @@
+package corona
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/guard"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// Subscribe makes subscriptions. The outcomes are as many as the requests and in
+// their order; each success is durable. Errors are [*api.Problem].
+func (n *Node) Subscribe(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+	outcomes := make([]api.SubscribeOutcome, len(requests))
+	wanted := make([]ownership.NewSubscription, 0, len(requests))
+	place := make([]int, 0, len(requests)) // of each wanted one among the outcomes
+	for i, request := range requests {
+		subscription, err := n.wanted(request)
+		if err != nil {
+			outcomes[i].Err = err
+			continue
+		}
+		wanted = append(wanted, subscription)
+		place = append(place, i)
+	}
+	for i, result := range n.store.Subscribe(ctx, wanted) {
+		outcomes[place[i]] = n.outcome(result)
+	}
+	return outcomes
+}
+
+// wanted checks a request and gives its channel a name.
+func (n *Node) wanted(request api.SubscribeRequest) (ownership.NewSubscription, error) {
+	url, id, err := channel.Parse(request.URL)
+	if err != nil {
+		return ownership.NewSubscription{}, api.BadField("url", err.Error())
+	}
+	if err := guard.CheckURL(url, n.config.AllowPrivate); err != nil {
+		return ownership.NewSubscription{}, api.BadField("url", err.Error())
+	}
+	sink := ownership.Sink{Type: request.Sink.Type, URL: request.Sink.URL, Secret: request.Sink.Secret}
+	return ownership.NewSubscription{URL: url, Channel: id, Sink: sink, Key: request.Key}, nil
+}
+
+func (n *Node) outcome(result ownership.SubscribeResult) api.SubscribeOutcome {
+	if result.Err != nil {
+		return api.SubscribeOutcome{Err: problem(result.Err)}
+	}
+	subscription := subscriptionView(result.Subscription)
+	return api.SubscribeOutcome{Subscription: &subscription}
+}
+
+// subscriptionView is what everybody may see of a subscription just made: its
+// secret stays here.
+func subscriptionView(s ownership.Subscription) api.Subscription {
+	return api.Subscription{
+		ID:          s.ID,
+		Channel:     s.Channel,
+		URL:         s.URL,
+		Sink:        api.Sink{Type: s.Sink.Type, URL: s.Sink.URL},
+		Created:     s.Created.UTC(),
+		FromVersion: s.FromVersion,
+		State:       api.StateActive,
+	}
+}
+
+// Unsubscribe deletes a subscription. Once more is no error; one that never
+// existed is a 404.
+func (n *Node) Unsubscribe(ctx context.Context, id string) error {
+	return problem(n.store.Unsubscribe(ctx, id))
+}
+
+// Subscription returns a subscription with the state of its delivery.
+func (n *Node) Subscription(_ context.Context, id string) (*api.Subscription, error) {
+	stored, err := n.store.Subscription(id)
+	if err != nil {
+		return nil, problem(err)
+	}
+	positions := newPositions(n.store)
+	view, err := positions.view(stored)
+	if err != nil {
+		return nil, problem(err)
+	}
+	return &view, nil
+}
+
+// Subscriptions returns a page of subscriptions, in the order of their buckets.
+func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*api.Subscriptions, error) {
+	stored, next, err := n.store.Subscriptions(ownership.SubscriptionQuery{
+		After: query.After, Channel: query.Channel, Limit: query.Limit,
+	})
+	if err != nil {
+		return nil, problem(err)
+	}
+	page := &api.Subscriptions{Subscriptions: make([]api.Subscription, 0, len(stored)), Next: next}
+	positions := newPositions(n.store)
+	for _, s := range stored {
+		view, err := positions.view(s)
+		if err != nil {
+			return nil, problem(err)
+		}
+		page.Subscriptions = append(page.Subscriptions, view)
+	}
+	return page, nil
+}
+
+// TestSink sends a subscription.test message and returns nil once the endpoint
+// has acknowledged it.
+func (n *Node) TestSink(ctx context.Context, id string) error {
+	stored, err := n.store.Subscription(id)
+	if err != nil {
+		return problem(err)
+	}
+	if stored.Sink.Type != api.SinkWebhook {
+		return api.NewProblem(http.StatusConflict, "only webhooks can be tested: a stream is tested by reading it")
+	}
+	if err := n.notifier.TestSink(ctx, subscriber(stored)); err != nil {
+		return api.NewProblem(http.StatusBadGateway, err.Error())
+	}
+	return nil
+}
+
+// positions reads what one page of subscriptions needs of delivery state, each
+// channel and each endpoint once.
+type positions struct {
+	store     *ownership.Store
+	channels  map[channel.ID]ownership.Progress
+	endpoints map[string]ownership.Endpoint
+}
+
+func newPositions(store *ownership.Store) *positions {
+	return &positions{
+		store:     store,
+		channels:  make(map[channel.ID]ownership.Progress),
+		endpoints: make(map[string]ownership.Endpoint),
+	}
+}
+
+func (p *positions) view(s ownership.Subscription) (api.Subscription, error) {
+	view := subscriptionView(s)
+	if s.Sink.Type != api.SinkWebhook {
+		return view, nil
+	}
+	progress, err := p.progress(s.Channel)
+	if err != nil {
+		return view, err
+	}
+	view.DeliveredVersion = notifyProgress(progress).Delivered(subscriber(s))
+	endpoint, err := p.endpoint(s.Sink.URL)
+	if err != nil {
+		return view, err
+	}
+	if endpoint.State != "" {
+		view.State = endpoint.State
+	}
+	view.LastError = endpoint.LastError
+	if !endpoint.FailingSince.IsZero() {
+		since := endpoint.FailingSince.UTC()
+		view.FailingSince = &since
+	}
+	return view, nil
+}
+
+func (p *positions) progress(id channel.ID) (ownership.Progress, error) {
+	if progress, known := p.channels[id]; known {
+		return progress, nil
+	}
+	progress, err := p.store.Progress(id)
+	if err == nil {
+		p.channels[id] = progress
+	}
+	return progress, err
+}
+
+func (p *positions) endpoint(url string) (ownership.Endpoint, error) {
+	if endpoint, known := p.endpoints[url]; known {
+		return endpoint, nil
+	}
+	endpoint, err := p.store.Endpoint(url)
+	if err == nil {
+		p.endpoints[url] = endpoint
+	}
+	return endpoint, err
+}

@@ -1,0 +1,116 @@
+package corona
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/binary"
+	"sync/atomic"
+
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
+)
+
+func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*ownership.Store, error) {
+	return ownership.Open(ctx, ownership.Config{
+		Dir:         n.dir.Join("ranges"),
+		Node:        n.Name(),
+		Ranges:      n.config.Ranges,
+		Replicas:    1,
+		RetainBytes: n.config.RetainBytes,
+		Observer:    events,
+		Fatal:       n.config.Fatal,
+		Logger:      n.config.Logger,
+		Registerer:  n.config.Registry,
+	})
+}
+
+func (n *Node) primaryConfig() primary.Config {
+	return primary.Config{
+		Interval: n.config.Interval,
+		Floor:    n.config.Floor,
+		Now:      n.config.Now,
+		Logger:   n.config.Logger,
+	}
+}
+
+func (n *Node) fetcherConfig() fetcher.Config {
+	return fetcher.Config{
+		Version:      n.config.Version,
+		Contact:      n.config.Contact,
+		AllowPrivate: n.config.AllowPrivate,
+	}
+}
+
+func (n *Node) engineConfig() engine.Config {
+	return engine.Config{
+		Dir:            n.dir.Join("cache"),
+		Interval:       n.config.Interval,
+		Floor:          n.config.Floor,
+		HostParallel:   n.config.HostParallel,
+		HostGap:        n.config.HostGap,
+		PrivateHostGap: n.config.HostGap,
+		Logger:         n.config.Logger,
+	}
+}
+
+func (n *Node) notifyConfig() notify.Config {
+	return notify.Config{
+		Epoch:        epoch(n.store.Cluster()),
+		UserAgent:    "Corona/" + n.config.Version,
+		AllowPrivate: n.config.AllowPrivate,
+		Logger:       n.config.Logger,
+	}
+}
+
+// epoch is what stream cursors carry of the cluster's ID.
+func epoch(cluster string) uint64 {
+	id := sha1.Sum([]byte(cluster))
+	return binary.BigEndian.Uint64(id[:])
+}
+
+// observer passes what a range has applied to those who act on it. Until they
+// are connected they have read nothing yet that could go stale.
+type observer struct {
+	parties atomic.Pointer[parties]
+}
+
+type parties struct {
+	owner    *primary.Owner
+	notifier *notify.Notifier
+}
+
+func (o *observer) connect(owner *primary.Owner, notifier *notify.Notifier) {
+	o.parties.Store(&parties{owner, notifier})
+}
+
+// ChannelChanged implements [ownership.Observer].
+func (o *observer) ChannelChanged(ch ownership.Channel, ended bool) {
+	if p := o.parties.Load(); p != nil {
+		p.owner.ChannelChanged(ch, ended)
+		p.notifier.ChannelChanged(notifyChannel(ch), ended)
+	}
+}
+
+// Committed implements [ownership.Observer].
+func (o *observer) Committed(update ownership.Update) {
+	if p := o.parties.Load(); p != nil {
+		p.notifier.Committed(notifyUpdate(update))
+	}
+}
+
+// Subscribed implements [ownership.Observer].
+func (o *observer) Subscribed(s ownership.Subscription) {
+	if p := o.parties.Load(); p != nil {
+		p.notifier.Subscribed(subscriber(s))
+	}
+}
+
+// Unsubscribed implements [ownership.Observer].
+func (o *observer) Unsubscribed(s ownership.Subscription) {
+	if p := o.parties.Load(); p != nil {
+		p.notifier.Unsubscribed(subscriber(s))
+	}
+}
