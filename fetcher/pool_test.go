@@ -184,6 +184,8 @@ func TestBudget(t *testing.T) {
 		begun := time.Now()
 		for i := range hosts {
 			n[fmt.Sprintf("h%d.example:80", i)] = o
+		}
+		for i := range hosts {
 			go func() {
 				resp, err := f.Fetch(t.Context(), Request{URL: fmt.Sprintf("http://h%d.example/", i)})
 				if err == nil {
