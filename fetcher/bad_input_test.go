@@ -28,7 +28,7 @@ type badAnswer struct {
 const ok = "HTTP/1.1 200 OK\r\n"
 
 func bombs() []badAnswer {
-	zeros := make([]byte, 16*mebibyte)
+	zeros := make([]byte, 4*mebibyte)
 	return []badAnswer{
 		{"1 gzip bomb", once(coded("gzip", gzipped(zeros))), TooLarge},
 		{"1 zlib bomb", once(coded("deflate", zlibbed(zeros))), TooLarge},
