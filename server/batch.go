@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -28,14 +27,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
-	run := &batchRun{
-		server:  s,
-		ctx:     ctx,
-		cancel:  cancel,
-		w:       w,
-		control: http.NewResponseController(w),
-		pending: make(chan *chunk, batchAhead-1),
-	}
+	run := &batchRun{server: s, ctx: ctx, cancel: cancel, out: s.patientWriter(w), pending: make(chan *chunk, batchAhead-1)}
 	if err := run.do(r.Body); err != nil {
 		s.log.Debug("batch cut short", "error", err)
 		panic(http.ErrAbortHandler) // only a cut connection says that answers are missing
@@ -59,8 +51,7 @@ type batchRun struct {
 	server  *Server
 	ctx     context.Context // ends with the client, the server, or a failed write
 	cancel  context.CancelFunc
-	w       http.ResponseWriter
-	control *http.ResponseController
+	out     *patientWriter
 	pending chan *chunk // in the order of the body; closed at its end
 	readErr error       // why the body ended early; set before pending is closed
 	workers sync.WaitGroup
@@ -68,19 +59,19 @@ type batchRun struct {
 
 // do returns nil when every line has its answer.
 func (b *batchRun) do(body io.Reader) error {
-	_ = b.control.EnableFullDuplex() // HTTP/1.1: go on reading once the answer has begun
-	b.w.Header().Set("Content-Type", "application/x-ndjson")
-	b.w.Header().Set("Cache-Control", "no-store")
-	b.w.WriteHeader(http.StatusOK)
-	err := b.write(nil)
+	_ = b.out.control.EnableFullDuplex() // HTTP/1.1: go on reading once the answer has begun
+	defer context.AfterFunc(b.server.stopping, b.out.hurry)()
+	b.out.w.Header().Set("Content-Type", "application/x-ndjson")
+	b.out.w.Header().Set("Cache-Control", "no-store")
+	err := b.out.send(nil)
 
-	source := &patientReader{b.ctx, body, b.control, b.server.cfg.ReadTimeout}
+	source := &patientReader{b.ctx, body, b.out.control, b.server.cfg.ReadTimeout}
 	defer context.AfterFunc(b.ctx, source.interrupt)()
 	b.workers.Go(func() { b.read(source) })
 	for c := range b.pending {
 		<-c.done
 		if err == nil {
-			err = b.write(c.answer.Bytes())
+			err = b.out.send(c.answer.Bytes())
 		}
 		if err != nil {
 			b.cancel() // and go on until the reader has noticed
@@ -113,35 +104,3 @@ func (b *batchRun) read(body io.Reader) {
 		}
 	}
 }
-
-// write sends answers on their way. The client has WriteTimeout for each.
-func (b *batchRun) write(answers []byte) error {
-	_ = b.control.SetWriteDeadline(after(b.server.cfg.WriteTimeout))
-	if _, err := b.w.Write(answers); err != nil {
-		return &writeError{err}
-	}
-	if err := b.control.Flush(); err != nil {
-		return &writeError{err}
-	}
-	return nil
-}
-
-// patientReader gives a body time as long as something comes.
-type patientReader struct {
-	ctx     context.Context
-	body    io.Reader
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-func (p *patientReader) Read(buf []byte) (int, error) {
-	_ = p.control.SetReadDeadline(after(p.timeout))
-	// Only now: an interrupt from here on comes after the deadline and stands.
-	if err := p.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return p.body.Read(buf)
-}
-
-// interrupt ends a Read that waits, once the context has ended.
-func (p *patientReader) interrupt() { _ = p.control.SetReadDeadline(time.Unix(1, 0)) }

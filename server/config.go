@@ -34,8 +34,8 @@ type Config struct {
 	// Heartbeat is the time between the comments of a stream; default 15 s.
 	Heartbeat time.Duration
 
-	MaxConns   int // open connections, one more is closed at once; default 8192
-	MaxStreams int // open streams, one more is answered 503; default 4096
+	MaxConns   int // open connections, one more ends the oldest that waits; default 3072
+	MaxStreams int // open streams, one more is answered 503; default 2048
 	MaxBatches int // running batches, one more is answered 503; default 16
 
 	Logger *slog.Logger // default: discard
@@ -55,8 +55,8 @@ func (c Config) withDefaults() Config {
 	set(&c.IdleTimeout, 90*time.Second)
 	set(&c.StopTimeout, 10*time.Second)
 	set(&c.Heartbeat, 15*time.Second)
-	set(&c.MaxConns, 8192)
-	set(&c.MaxStreams, 4096)
+	set(&c.MaxConns, 3072)
+	set(&c.MaxStreams, 2048)
 	set(&c.MaxBatches, 16)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)

@@ -2,16 +2,15 @@ package server
 
 import (
 	"bytes"
-	"io"
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// writeEvent frames an event as the HTML standard has it (section 9.2): a line
-// for each field, data split at its line ends, an empty line behind. An ID or a
-// type that would break the frame is left out; our own never would.
-func writeEvent(w io.Writer, event api.StreamEvent) error {
+// frame returns an event as the HTML standard has it (section 9.2): a line for
+// each field, data split at its line ends, an empty line behind. An ID or a type
+// that would break the frame is left out; our own never would.
+func frame(event api.StreamEvent) []byte {
 	var frame bytes.Buffer
 	frame.Grow(len(event.Data) + len(event.ID) + 64)
 	field(&frame, "event", event.Type)
@@ -22,9 +21,11 @@ func writeEvent(w io.Writer, event api.StreamEvent) error {
 		frame.WriteByte('\n')
 	}
 	frame.WriteByte('\n')
-	_, err := frame.WriteTo(w)
-	return err
+	return frame.Bytes()
 }
+
+// comment returns what clients pass over.
+func comment(text string) []byte { return []byte(": " + text + "\n\n") }
 
 func field(frame *bytes.Buffer, name, value string) {
 	if value == "" || strings.ContainsAny(value, "\r\n\x00") {

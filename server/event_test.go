@@ -40,16 +40,14 @@ func readEvents(stream string) (events []api.StreamEvent) {
 	return events
 }
 
-func TestWriteEvent(t *testing.T) {
+func TestFrame(t *testing.T) {
 	var buf bytes.Buffer
 	for _, event := range []api.StreamEvent{
 		{Type: "update", ID: "c1", Data: []byte(`{"version":2}`)},
 		{Type: "reset", Data: []byte("{}")},
 		{Type: "gap", ID: "x\ny", Data: []byte("{\n \"from\":2\r\n}")},
 	} {
-		if err := writeEvent(&buf, event); err != nil {
-			t.Fatal(err)
-		}
+		buf.Write(frame(event))
 	}
 	want := "event: update\nid: c1\ndata: {\"version\":2}\n\n" +
 		"event: reset\ndata: {}\n\n" +
@@ -60,7 +58,7 @@ func TestWriteEvent(t *testing.T) {
 }
 
 // Whatever an event holds, it stays one event, and what can be kept is.
-func FuzzWriteEvent(f *testing.F) {
+func FuzzFrame(f *testing.F) {
 	f.Add("update", "c1", []byte(`{"version":2}`))
 	f.Add("up\ndate", "c\r1", []byte("a\n\ndata: b\r\n\r\nevent: x"))
 	f.Add("", "\x00", []byte("\n"))
@@ -68,13 +66,10 @@ func FuzzWriteEvent(f *testing.F) {
 		if len(data) == 0 {
 			return // our events have data; without it there is no event
 		}
-		var buf bytes.Buffer
-		if err := writeEvent(&buf, api.StreamEvent{Type: kind, ID: id, Data: data}); err != nil {
-			t.Fatal(err)
-		}
-		events := readEvents(buf.String())
+		framed := string(frame(api.StreamEvent{Type: kind, ID: id, Data: data}))
+		events := readEvents(framed)
 		if len(events) != 1 {
-			t.Fatalf("%d events of one: %q", len(events), &buf)
+			t.Fatalf("%d events of one: %q", len(events), framed)
 		}
 		got := events[0]
 		if breaks := "\r\n\x00"; !strings.ContainsAny(kind, breaks) && got.Type != kind || !strings.ContainsAny(id, breaks) && got.ID != id {

@@ -164,7 +164,7 @@ type running struct {
 }
 
 // run runs a server until the test ends or it is stopped.
-func run(t *testing.T, s *server.Server, listener net.Listener) *running {
+func run(t testing.TB, s *server.Server, listener net.Listener) *running {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx, listener) }()

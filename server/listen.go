@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"strings"
-	"sync"
 )
 
 // ErrOpenListen says that an address can be reached from other machines, which
@@ -35,41 +34,4 @@ func isLoopbackHost(host string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	return err == nil && addr.Unmap().IsLoopback()
-}
-
-// limit caps the open connections of a listener. One more is closed at once: a
-// client that is told is better off than one that waits in a queue.
-func (s *Server) limit(l net.Listener) net.Listener {
-	return &limitListener{Listener: l, tokens: make(chan struct{}, s.cfg.MaxConns), metrics: s.metrics}
-}
-
-type limitListener struct {
-	net.Listener
-	tokens  chan struct{}
-	metrics *metrics
-}
-
-// Accept returns the next connection that there is room for.
-func (l *limitListener) Accept() (net.Conn, error) {
-	for {
-		conn, err := l.Listener.Accept()
-		if err != nil {
-			return nil, err
-		}
-		if take(l.tokens) {
-			return &limitedConn{Conn: conn, release: sync.OnceFunc(func() { <-l.tokens })}, nil
-		}
-		l.metrics.connsRefused.Inc()
-		conn.Close()
-	}
-}
-
-type limitedConn struct {
-	net.Conn
-	release func()
-}
-
-func (c *limitedConn) Close() error {
-	defer c.release()
-	return c.Conn.Close()
 }

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,6 +16,7 @@ type metrics struct {
 	inFlight     prometheus.Gauge
 	panics       prometheus.Counter
 	conns        prometheus.Gauge
+	connsEvicted prometheus.Counter
 	connsRefused prometheus.Counter
 
 	streams      prometheus.Gauge
@@ -54,7 +54,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		inFlight:     gauge("requests_in_flight", "Requests being answered, open streams among them."),
 		panics:       counter("panics_total", "Requests whose handler panicked."),
 		conns:        gauge("connections", "Open connections."),
-		connsRefused: counter("connections_refused_total", "Connections closed at once because too many were open."),
+		connsEvicted: counter("connections_evicted_total", "Connections without a request under way that were closed to make room."),
+		connsRefused: counter("connections_refused_total", "Connections closed at once because all others had a request under way."),
 		streams:      gauge("streams", "Open streams of updates."),
 		streamEvents: counter("stream_events_total", "Events written to streams."),
 		streamEnds:   counters("stream_ends_total", "Ended streams: the client left, was too slow, the node ended it, or the server stopped.", "reason"),
@@ -70,18 +71,6 @@ func (m *metrics) observe(pattern string, status int, took time.Duration) {
 	m.requests.WithLabelValues(pattern, strconv.Itoa(status)).Inc()
 	if pattern != routeStream && pattern != routeBatch {
 		m.seconds.WithLabelValues(pattern).Observe(took.Seconds())
-	}
-}
-
-// connState counts open connections.
-func (m *metrics) connState() func(net.Conn, http.ConnState) {
-	return func(_ net.Conn, state http.ConnState) {
-		switch state {
-		case http.StateNew:
-			m.conns.Inc()
-		case http.StateClosed, http.StateHijacked:
-			m.conns.Dec()
-		}
 	}
 }
 

@@ -9,7 +9,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -70,40 +69,42 @@ func New(cfg Config, node Node, registry *prometheus.Registry) (*Server, error) 
 
 // Run serves the listener until ctx ends, and closes it. Then it stops in
 // order: /readyz says no, no connection is accepted, streams and batches end
-// where they stand, and other requests have [Config.StopTimeout] to finish. It
-// returns nil when all of that went well and nothing of it runs any more. It is
-// called once.
+// where they stand, and other requests have [Config.StopTimeout] to finish. When
+// it returns nothing of it runs any more. Its error is a listener that failed.
+// It is called once.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	requestCtx, abandon := context.WithCancel(context.WithoutCancel(ctx))
 	defer abandon()
-	server := s.httpServer(requestCtx)
+	conns := newConns(s.cfg.MaxConns, s.metrics)
+	server := s.httpServer(requestCtx, conns)
 	served := make(chan error, 1)
-	go func() { served <- server.Serve(s.limit(listener)) }()
+	var serving sync.WaitGroup
+	serving.Go(func() { served <- server.Serve(&limitListener{listener, conns}) })
+	var err error
 	select {
-	case err := <-served:
-		s.stop()
-		return fmt.Errorf("serve HTTP: %w", errors.Join(err, server.Close()))
+	case err = <-served:
+		err = fmt.Errorf("serve HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	err := s.shutdown(server, abandon)
-	<-served
+	s.shutdown(server, abandon)
+	serving.Wait()
 	s.requests.Wait()
 	return err
 }
 
-func (s *Server) shutdown(server *http.Server, abandon context.CancelFunc) error {
+// shutdown lets requests finish, and abandons those that do not.
+func (s *Server) shutdown(server *http.Server, abandon context.CancelFunc) {
 	s.stop()
 	ctx, cancel := context.WithTimeout(context.Background(), s.cfg.StopTimeout)
 	defer cancel()
-	err := server.Shutdown(ctx)
-	if err == nil {
-		return nil
+	if err := server.Shutdown(ctx); err != nil {
+		s.log.Warn("requests abandoned", "after", s.cfg.StopTimeout, "error", err)
 	}
 	abandon()
-	return fmt.Errorf("requests still running after %s: %w", s.cfg.StopTimeout, errors.Join(err, server.Close()))
+	_ = server.Close() // of what is left
 }
 
-func (s *Server) httpServer(requestCtx context.Context) *http.Server {
+func (s *Server) httpServer(requestCtx context.Context, conns *conns) *http.Server {
 	return &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: s.cfg.HeaderTimeout,
@@ -112,7 +113,7 @@ func (s *Server) httpServer(requestCtx context.Context) *http.Server {
 		IdleTimeout:       s.cfg.IdleTimeout,
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return requestCtx },
-		ConnState:         s.metrics.connState(),
+		ConnState:         conns.state,
 		ErrorLog:          s.errorLog(),
 	}
 }

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"os"
 	"sync"
@@ -37,8 +36,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 	defer events.Close()
 	s.metrics.streams.Inc()
 	defer s.metrics.streams.Dec()
-	out := &eventWriter{w: w, control: http.NewResponseController(w), timeout: s.cfg.WriteTimeout}
-	err = s.pump(ctx, out, events)
+	err = s.pump(ctx, s.patientWriter(w), events)
 	cause := s.endOf(r, err)
 	s.metrics.streamEnds.WithLabelValues(cause).Inc()
 	if cause == endSlow || cause == endNode {
@@ -80,8 +78,11 @@ func streamQuery(r *http.Request) (filter api.StreamFilter, cursor string, err e
 
 // pump writes events as they come, and heartbeats between them. It returns why
 // it ended, never nil.
-func (s *Server) pump(ctx context.Context, out *eventWriter, events api.EventStream) error {
-	if err := out.begin(); err != nil {
+func (s *Server) pump(ctx context.Context, out *patientWriter, events api.EventStream) error {
+	_ = out.control.SetReadDeadline(time.Time{}) // the silence of a client that listens is no failure
+	defer context.AfterFunc(s.stopping, out.hurry)()
+	setStreamHeaders(out.w.Header())
+	if err := out.send(comment("corona")); err != nil {
 		return err
 	}
 	source := startSource(ctx, events)
@@ -96,9 +97,9 @@ func (s *Server) pump(ctx context.Context, out *eventWriter, events api.EventStr
 				return source.err
 			}
 			s.metrics.streamEvents.Inc()
-			err = out.event(event)
+			err = out.send(frame(event))
 		case <-heartbeat.C:
-			err = out.comment("heartbeat")
+			err = out.send(comment("heartbeat"))
 		}
 		if err != nil {
 			return err
@@ -167,52 +168,9 @@ func (s *Server) endOf(r *http.Request, err error) string {
 	}
 }
 
-// writeError is the failure of a write to a client.
-type writeError struct{ err error }
-
-func (e *writeError) Error() string { return "write to client: " + e.err.Error() }
-func (e *writeError) Unwrap() error { return e.err }
-
-// eventWriter writes a text/event-stream. Every write has a time, so that a
-// client that does not read is cut off, with nothing of its stream in memory
-// but what the connection's buffers hold.
-type eventWriter struct {
-	w       http.ResponseWriter
-	control *http.ResponseController
-	timeout time.Duration
-}
-
-func (e *eventWriter) begin() error {
-	_ = e.control.SetReadDeadline(time.Time{}) // or the client's silence would end the stream
-	setStreamHeaders(e.w.Header())
-	return e.comment("corona")
-}
-
+// setStreamHeaders sets what a stream begins with.
 func setStreamHeaders(header http.Header) {
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Accel-Buffering", "no") // nginx would hold events back
-}
-
-func (e *eventWriter) event(event api.StreamEvent) error {
-	return e.write(func(w io.Writer) error { return writeEvent(w, event) })
-}
-
-func (e *eventWriter) comment(text string) error {
-	return e.write(func(w io.Writer) error {
-		_, err := io.WriteString(w, ": "+text+"\n\n")
-		return err
-	})
-}
-
-func (e *eventWriter) write(content func(io.Writer) error) error {
-	_ = e.control.SetWriteDeadline(after(e.timeout))
-	err := content(e.w)
-	if err == nil {
-		err = e.control.Flush()
-	}
-	if err != nil {
-		return &writeError{err}
-	}
-	return nil
 }

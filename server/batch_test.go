@@ -1,0 +1,377 @@
+package server_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/server"
+)
+
+// results reads the answers of a batch.
+func results(t *testing.T, body io.Reader) []api.BatchResult {
+	t.Helper()
+	var all []api.BatchResult
+	decoder := json.NewDecoder(body)
+	for {
+		var one api.BatchResult
+		if err := decoder.Decode(&one); err == io.EOF {
+			return all
+		} else if err != nil {
+			t.Fatalf("line %d: %v", len(all)+1, err)
+		}
+		all = append(all, one)
+	}
+}
+
+// Row 43: every line is answered in its place, and the good ones are kept.
+func TestRow43BatchWithBadLines(t *testing.T) {
+	tests := []struct {
+		line   string
+		status int // of the problem; 0: subscribed
+		field  string
+	}{
+		{sseBody, 0, ""},
+		{`{"url":`, 400, ""},
+		{otherBody, 0, ""},
+		{``, 400, ""},
+		{`{"url":"http://10.0.0.1/","sink":{"type":"sse"}}`, 400, "url"},
+		{`{"url":"` + strings.Repeat("x", 70000) + `"}`, 413, ""},
+		{`{"url":"https://example.com/k","sink":{"type":"sse"},"key":"k"}`, 0, ""},
+		{`{"url":"https://example.com/k","sink":{"type":"sse"},"key":"k"}`, 0, ""},
+		{`{"url":"https://example.com/l","sink":{"type":"sse"},"key":"k"}`, 409, ""},
+		{`{"url":"https://example.com/l","sink":{"type":"sse"},"key":"` + strings.Repeat("k", 256) + `"}`, 400, "key"},
+		{`not JSON`, 400, ""},
+		{`{"url":"https://example.com/last","sink":{"type":"webhook","url":"https://h.example/","secret":"` + secret + `"}}`, 0, ""},
+	}
+	var body strings.Builder
+	for _, test := range tests {
+		body.WriteString(test.line + "\n")
+	}
+	node := &fakeNode{}
+	s, registry := newServer(t, node, server.Config{})
+	w := serve(s, request("POST", "/v1/subscriptions:batch", body.String()))
+	if w.Code != http.StatusOK || w.Header().Get("Content-Type") != "application/x-ndjson" {
+		t.Errorf("status %d, Content-Type %q", w.Code, w.Header().Get("Content-Type"))
+	}
+	if strings.Contains(w.Body.String(), secret) {
+		t.Error("the answer has the secret")
+	}
+	answers := results(t, w.Body)
+	if len(answers) != len(tests) {
+		t.Fatalf("%d answers to %d lines", len(answers), len(tests))
+	}
+	for i, test := range tests {
+		answer := answers[i]
+		if test.status == 0 {
+			if answer.Error != nil || answer.Subscription == nil || !strings.Contains(test.line, answer.URL) {
+				t.Errorf("line %d: %+v", i+1, answer)
+			}
+		} else if answer.Subscription != nil || answer.Error == nil || answer.Error.Status != test.status || answer.Error.Field != test.field {
+			t.Errorf("line %d: %+v, %+v; want status %d about %q", i+1, answer.Subscription, answer.Error, test.status, test.field)
+		}
+	}
+	if answers[6].ID != answers[7].ID {
+		t.Error("one key made two subscriptions")
+	}
+	if len(node.subs) != 4 {
+		t.Errorf("%d subscriptions kept, want 4", len(node.subs))
+	}
+	for result, want := range map[string]float64{"subscribed": 5, "refused": 7, "failed": 0} {
+		if got := counted(t, registry, "corona_http_batch_lines_total", result); got != want {
+			t.Errorf("%v lines %s, want %v", got, result, want)
+		}
+	}
+}
+
+// numbered is a body of subscriptions that is made while it is read.
+type numbered struct {
+	next, count int
+	rest        []byte
+}
+
+func (n *numbered) Read(p []byte) (int, error) {
+	if len(n.rest) == 0 {
+		if n.next == n.count {
+			return 0, io.EOF
+		}
+		for len(n.rest) < 16<<10 && n.next < n.count {
+			n.rest = fmt.Appendf(n.rest, `{"url":"https://example.com/%d","sink":{"type":"sse"}}`+"\n", n.next)
+			n.next++
+		}
+	}
+	c := copy(p, n.rest)
+	n.rest = n.rest[c:]
+	return c, nil
+}
+
+// echo answers every request with its own URL and keeps nothing.
+func echo(_ context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+	outcomes := make([]api.SubscribeOutcome, len(requests))
+	for i, request := range requests {
+		outcomes[i].Subscription = &api.Subscription{ID: request.URL, URL: request.URL, State: api.StateActive}
+	}
+	return outcomes
+}
+
+// Any number of lines passes in order and in constant memory, over a real
+// connection in both directions at once.
+func TestBatchIsConstantInMemory(t *testing.T) {
+	lines := 200_000
+	if testing.Short() {
+		lines = 20_000
+	}
+	s, _ := newServer(t, &fakeNode{subscribeHook: echo}, server.Config{})
+	listener := listen(t)
+	run(t, s, listener)
+	response, err := http.Post("http://"+listener.Addr().String()+"/v1/subscriptions:batch", "application/x-ndjson", &numbered{count: lines})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answers := bufio.NewScanner(response.Body)
+	var most, begin uint64
+	for i := range lines {
+		if !answers.Scan() {
+			t.Fatalf("answer %d: %v", i, answers.Err())
+		}
+		if want := fmt.Sprintf(`{"id":"https://example.com/%d",`, i); !strings.HasPrefix(answers.Text(), want) {
+			t.Fatalf("answer %d: %s", i, answers.Text())
+		}
+		if i == 5_000 {
+			begin = liveHeap()
+		} else if i%50_000 == 0 && i > 0 || i == lines-1 {
+			most = max(most, liveHeap())
+		}
+	}
+	if answers.Scan() {
+		t.Errorf("an answer too many: %s", answers.Text())
+	}
+	if grown := int64(most) - int64(begin); grown > 16<<20 {
+		t.Errorf("memory grew by %d MiB", grown>>20)
+	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var stats runtime.MemStats
+	runtime.ReadMemStats(&stats)
+	return stats.HeapAlloc
+}
+
+// Row 36: a line of 1 GiB is one bad line: it is passed over without being kept.
+func TestRow36LargeLine(t *testing.T) {
+	size := int64(1 << 30)
+	if testing.Short() {
+		size = 1 << 26
+	}
+	s, _ := newServer(t, &fakeNode{}, server.Config{})
+	before := liveHeap()
+	var most uint64
+	body := io.MultiReader(strings.NewReader(sseBody+"\n"), io.LimitReader(&endless{}, size),
+		readerFunc(func() { most = liveHeap() }), strings.NewReader("\n"+otherBody))
+	w := serve(s, httptest.NewRequest("POST", "http://localhost/v1/subscriptions:batch", body))
+	answers := results(t, w.Body)
+	if len(answers) != 3 || answers[0].Error != nil || answers[1].Error == nil || answers[1].Error.Status != 413 || answers[2].Error != nil {
+		t.Errorf("answers %+v", answers)
+	}
+	if grown := int64(most) - int64(before); grown > 4<<20 {
+		t.Errorf("memory grew by %d KiB", grown>>10)
+	}
+}
+
+// readerFunc calls a function where it stands in a body.
+type readerFunc func()
+
+func (f readerFunc) Read([]byte) (int, error) {
+	f()
+	return 0, io.EOF
+}
+
+// A client that waits for each answer before its next line gets it.
+func TestBatchInteractive(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{subscribeHook: echo}, server.Config{})
+	listener := listen(t)
+	run(t, s, listener)
+	ours, theirs := io.Pipe()
+	response, err := http.Post("http://"+listener.Addr().String()+"/v1/subscriptions:batch", "", ours)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answers := bufio.NewReader(response.Body)
+	for i := range 20 {
+		fmt.Fprintf(theirs, `{"url":"https://example.com/%d","sink":{"type":"sse"}}`+"\n", i)
+		if line, err := answers.ReadString('\n'); err != nil || !strings.Contains(line, fmt.Sprintf("/%d\"", i)) {
+			t.Fatalf("answer %d: %q, %v", i, line, err)
+		}
+	}
+	theirs.Close()
+	if rest, err := io.ReadAll(answers); err != nil || len(rest) > 0 {
+		t.Errorf("after the end: %q, %v", rest, err)
+	}
+}
+
+// No more chunks are with the node at a time than are meant to be.
+func TestBatchConcurrencyIsBounded(t *testing.T) {
+	var now, most atomic.Int64
+	node := &fakeNode{subscribeHook: func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+		if n := now.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		for range 100 {
+			runtime.Gosched()
+		}
+		now.Add(-1)
+		return echo(ctx, requests)
+	}}
+	s, _ := newServer(t, node, server.Config{})
+	w := serve(s, httptest.NewRequest("POST", "http://localhost/v1/subscriptions:batch", &numbered{count: 50_000}))
+	if got := len(results(t, w.Body)); got != 50_000 {
+		t.Errorf("%d answers", got)
+	}
+	if most.Load() > 4 {
+		t.Errorf("%d chunks at a time", most.Load())
+	}
+}
+
+// Row 42: lines of a range without majority fail within 5 s, by themselves.
+func TestRow42BatchNoMajority(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		node := &fakeNode{subscribeHook: func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+			outcomes := echo(ctx, requests)
+			<-ctx.Done()
+			outcomes[1] = api.SubscribeOutcome{Err: fmt.Errorf("propose: %w", ctx.Err())}
+			return outcomes
+		}}
+		s, registry := newServer(t, node, server.Config{})
+		begun := time.Now()
+		w := serve(s, request("POST", "/v1/subscriptions:batch", sseBody+"\n"+otherBody+"\n"+sseBody+"\n"))
+		if took := time.Since(begun); took >= 5*time.Second {
+			t.Errorf("took %s", took)
+		}
+		answers := results(t, w.Body)
+		if len(answers) != 3 || answers[0].Error != nil || answers[2].Error != nil {
+			t.Fatalf("answers %+v", answers)
+		}
+		if problem := answers[1].Error; problem == nil || problem.Status != http.StatusServiceUnavailable || !problem.Retryable {
+			t.Errorf("problem %+v", problem)
+		}
+		if got := counted(t, registry, "corona_http_batch_lines_total", "failed"); got != 1 {
+			t.Errorf("%v lines failed, want 1", got)
+		}
+	})
+}
+
+// A panic in a batch's worker is not the end of the process.
+func TestBatchPanic(t *testing.T) {
+	node := &fakeNode{subscribeHook: func(context.Context, []api.SubscribeRequest) []api.SubscribeOutcome { panic("index out of range") }}
+	s, registry := newServer(t, node, server.Config{})
+	answers := results(t, serve(s, request("POST", "/v1/subscriptions:batch", sseBody+"\n"+otherBody+"\n")).Body)
+	if len(answers) != 2 || answers[0].Error == nil || answers[0].Error.Status != 500 || answers[1].Error == nil {
+		t.Errorf("answers %+v", answers)
+	}
+	if got := counted(t, registry, "corona_http_panics_total"); got != 1 {
+		t.Errorf("%v panics counted", got)
+	}
+}
+
+// batchOverPipe starts a batch of which a first line was answered, over a
+// connection in memory that stays open.
+func batchOverPipe(t *testing.T, listener *pipeListener) (conn net.Conn, answers *bufio.Reader) {
+	t.Helper()
+	conn, err := listener.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	go fmt.Fprintf(conn, "POST /v1/subscriptions:batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\n\r\n",
+		len(sseBody)+1, sseBody)
+	answers = bufio.NewReader(conn)
+	for {
+		line, err := answers.ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(line, `{"id"`) {
+			return conn, answers
+		}
+	}
+}
+
+// A batch ends with a cut connection, not as if it were whole, when its client
+// falls silent, when its client does not read, and when the server stops.
+func TestBatchCutShort(t *testing.T) {
+	tests := []struct {
+		name string
+		end  func(conn net.Conn, stop func() error)
+		min  time.Duration // until the end
+	}{
+		{"silent client", func(net.Conn, func() error) {}, 30 * time.Second},
+		{"client that does not read", func(conn net.Conn, _ func() error) {
+			fmt.Fprintf(conn, "%x\r\n%s\n\r\n", len(sseBody)+1, sseBody)
+			time.Sleep(31 * time.Second)
+		}, 30 * time.Second},
+		{"stopping server", func(_ net.Conn, stop func() error) { stop() }, 0},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, registry := newServer(t, &fakeNode{subscribeHook: echo}, server.Config{})
+				listener := newPipeListener()
+				server := run(t, s, listener)
+				begun := time.Now()
+				conn, answers := batchOverPipe(t, listener)
+				defer conn.Close()
+				test.end(conn, server.stop)
+				rest, err := io.ReadAll(answers)
+				if strings.HasSuffix(string(rest), "0\r\n\r\n") || (err != nil && !errors.Is(err, io.ErrClosedPipe)) {
+					t.Errorf("ended with %q, %v", rest, err)
+				}
+				if took := time.Since(begun); took < test.min || took > test.min+2*time.Second {
+					t.Errorf("ended after %s, want %s", took, test.min)
+				}
+				synctest.Wait()
+				if got := counted(t, registry, "corona_http_requests_in_flight"); got != 0 {
+					t.Errorf("%v requests in flight", got)
+				}
+			})
+		})
+	}
+}
+
+// One batch more than may run is told to come back.
+func TestTooManyBatches(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan struct{})
+	node := &fakeNode{subscribeHook: func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+		close(entered)
+		<-release
+		return echo(ctx, requests)
+	}}
+	s, _ := newServer(t, node, server.Config{MaxBatches: 1})
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		serve(s, request("POST", "/v1/subscriptions:batch", sseBody))
+	}()
+	<-entered
+	wantProblem(t, serve(s, request("POST", "/v1/subscriptions:batch", sseBody)), http.StatusServiceUnavailable, "", "batches")
+	close(release)
+	<-done
+	node.subscribeHook = echo
+	if w := serve(s, request("POST", "/v1/subscriptions:batch", sseBody)); w.Code != http.StatusOK {
+		t.Errorf("afterwards: status %d", w.Code)
+	}
+}
