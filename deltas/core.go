@@ -19,6 +19,7 @@ const ExtractorVersion = 1
 const (
 	MaxDocument = 8 << 20 // bytes of a document, as fetched and as decoded to UTF-8
 	MaxText     = 8 << 20 // bytes of core content
+	MaxLines    = 250_000 // lines of a page or text
 	MaxEntries  = 5000    // entries of a document; what follows is not looked at
 
 	maxDepth = 256 // nested elements or JSON values

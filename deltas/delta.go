@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strings"
 )
 
 // The layout of a delta: version, the first bytes of the base's hash, the
@@ -27,7 +26,7 @@ func MakeDelta(base, next *Core) []byte {
 	for _, i := range slices.Sorted(slices.Values(append(c.added, c.changed...))) {
 		n.entries = append(n.entries, note{next.places[i], next.Entries[i].Published, next.Entries[i].Updated})
 	}
-	var b strings.Builder
+	var b bytes.Buffer
 	b.Write(next.Content())
 	n.render(&b)
 
@@ -37,7 +36,7 @@ func MakeDelta(base, next *Core) []byte {
 	}
 	delta := append([]byte{deltaVersion}, from[:deltaBaseLen]...)
 	delta = append(delta, next.Hash[:]...)
-	return compress(delta, []byte(b.String()), contentOf(base))
+	return compress(delta, b.Bytes(), contentOf(base))
 }
 
 // ApplyDelta returns the content that the delta was made for: its Content and
@@ -99,8 +98,8 @@ func (c *Core) inherit(base *Core) (*Core, error) {
 			noted.entries = append(noted.entries, note{place, e.Published, e.Updated})
 		}
 	}
-	var b strings.Builder
+	var b bytes.Buffer
 	b.Write(c.Content())
 	noted.render(&b)
-	return ParseCore([]byte(b.String()))
+	return ParseCore(b.Bytes())
 }

@@ -65,7 +65,7 @@ func detectJSON(text string, kind Kind) (Kind, string, error) {
 
 // isJSONFeed looks for JSON Feed's version member without building the tree.
 func isJSONFeed(text string) bool {
-	if text[0] != '{' || !strings.Contains(text, "jsonfeed.org/version/") {
+	if text[0] != '{' || !strings.Contains(text, "jsonfeed.org") {
 		return false
 	}
 	var head struct {

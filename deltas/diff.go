@@ -24,14 +24,13 @@ type Op struct {
 func Ops(base, next *Core) []Op {
 	ops := make([]Op, 0, 8)
 	for _, h := range hunks(contentOf(base), contentOf(next)) {
-		omitted, added := h.EndLineNoX-h.LineNoX, h.EndLineNoY-h.LineNoY
 		switch {
-		case omitted == 0:
-			ops = append(ops, Op{Op: "add", Line: h.LineNoX, Count: added})
-		case added == 0:
-			ops = append(ops, Op{Op: "omit", Line: h.LineNoX + 1, Count: omitted})
+		case h.omitted == 0:
+			ops = append(ops, Op{Op: "add", Line: h.oldLine, Count: h.added})
+		case h.added == 0:
+			ops = append(ops, Op{Op: "omit", Line: h.oldLine + 1, Count: h.omitted})
 		default:
-			ops = append(ops, Op{Op: "replace", Line: h.LineNoX + 1, Count: omitted, NewCount: added})
+			ops = append(ops, Op{Op: "replace", Line: h.oldLine + 1, Count: h.omitted, NewCount: h.added})
 		}
 	}
 	return ops
@@ -49,60 +48,67 @@ func contentOf(c *Core) []byte {
 // context lines, and whether it was cut. Behind each position stands the title
 // of the entry that the lines belong to.
 func unified(base, next *Core) (text string, truncated bool) {
-	old, is := contentOf(base), contentOf(next)
-	titles := titlesAt{content: is}
-	var b strings.Builder
-	for _, h := range hunks(old, is) {
-		head := fmt.Sprintf("@@ -%s +%s @@%s\n", span(h.LineNoX, h.EndLineNoX), span(h.LineNoY, h.EndLineNoY), titles.at(h.LineNoY))
-		if b.Len()+len(head) > maxDiff {
-			return b.String(), true
-		}
-		b.WriteString(head)
-		for _, e := range h.Edits {
-			if b.Len()+1+len(e.Line) > maxDiff {
-				return b.String(), true
-			}
-			b.WriteByte(sign(e.Op))
-			b.Write(e.Line)
+	w := diffWriter{titles: titlesAt{content: contentOf(next)}}
+	for _, h := range hunks(contentOf(base), contentOf(next)) {
+		if !w.hunk(h) {
+			return w.String(), true
 		}
 	}
-	return b.String(), false
+	return w.String(), false
 }
 
-func sign(op diff.Op) byte {
-	if op == diff.Delete {
-		return '-'
+// diffWriter writes hunks until maxDiff is reached.
+type diffWriter struct {
+	strings.Builder
+	titles titlesAt
+}
+
+// hunk reports false when something did not fit.
+func (w *diffWriter) hunk(h hunk) bool {
+	head := fmt.Sprintf("@@ -%s +%s @@%s\n", span(h.oldLine, h.omitted), span(h.newLine, h.added), w.titles.at(h.newLine))
+	if w.Len()+len(head) > maxDiff {
+		return false
 	}
-	return '+'
+	w.WriteString(head)
+	return w.side('-', h.old) && w.side('+', h.new)
 }
 
-// span writes lines from to end, both from 0 and end exclusive, as diff -U0 does.
-func span(from, end int) string {
-	switch end - from {
+func (w *diffWriter) side(sign byte, lines []byte) bool {
+	for line := range bytes.Lines(lines) {
+		if w.Len()+1+len(line) > maxDiff {
+			return false
+		}
+		w.WriteByte(sign)
+		w.Write(line)
+	}
+	return true
+}
+
+// span writes count lines from line, counted from 0, as diff -U0 does.
+func span(line, count int) string {
+	switch count {
 	case 0:
-		return fmt.Sprintf("%d,0", from)
+		return fmt.Sprintf("%d,0", line)
 	case 1:
-		return fmt.Sprint(from + 1)
+		return fmt.Sprint(line + 1)
 	}
-	return fmt.Sprintf("%d,%d", from+1, end-from)
+	return fmt.Sprintf("%d,%d", line+1, count)
 }
 
 // titlesAt finds the entry that lines belong to, asked in the order of lines.
 type titlesAt struct {
-	content []byte
-	line    int // of what is left of content
+	content []byte // from line on
+	line    int
 	title   string
 }
 
-// at returns " " and the title, or identity, of the entry that line is in; nothing if
-// the line itself begins an entry or stands before the first.
+// at returns " " and the title, or identity, of the entry that line is in;
+// nothing if an entry begins there, or none stands before.
 func (t *titlesAt) at(line int) string {
 	for t.line < line && len(t.content) > 0 {
 		end := bytes.IndexByte(t.content, '\n') + 1
-		for _, label := range [...]string{entryLabel, titleLabel} {
-			if value, ok := bytes.CutPrefix(t.content[:end], []byte(label)); ok && t.line > 1 {
-				t.title = " " + clipRunes(string(bytes.TrimSuffix(value, []byte("\n"))), 80)
-			}
+		if value, ok := entryName(t.content[:end]); ok && t.line > 1 {
+			t.title = " " + clipRunes(value, 80)
 		}
 		t.content = t.content[end:]
 		t.line++
@@ -113,47 +119,89 @@ func (t *titlesAt) at(line int) string {
 	return t.title
 }
 
-// Beyond these a search for the shortest difference may take longer than a poll
-// should: a faster search, then none.
+func entryName(line []byte) (string, bool) {
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	for _, label := range [...]string{entryLabel, titleLabel} {
+		if value, ok := bytes.CutPrefix(line, []byte(label)); ok {
+			return string(value), true
+		}
+	}
+	return "", false
+}
+
+// hunk is a run of lines in the place of another.
+type hunk struct {
+	oldLine, omitted int // first line, from 0, and how many
+	newLine, added   int
+	old, new         []byte // the lines
+}
+
+// How many lines may differ, common beginning and end aside, for a search of
+// the shortest difference, and for a faster one: beyond, either may take longer
+// than a poll should.
 const (
-	fastLines = 20_000
-	mostLines = 200_000
+	shortestLines = 4000
+	fastLines     = 100_000
 )
 
 // hunks returns the differences of two texts whose lines all end in \n.
-func hunks(old, is []byte) []textdiff.Hunk[[]byte] {
-	lines := bytes.Count(old, []byte("\n")) + bytes.Count(is, []byte("\n"))
-	switch {
-	case lines <= fastLines:
-		return textdiff.Hunks(old, is, diff.Context(0))
-	case lines <= mostLines:
-		return textdiff.Hunks(old, is, diff.Context(0), diff.Fast())
-	default:
-		return replaceMiddle(old, is)
-	}
-}
-
-// replaceMiddle returns one hunk: all lines between the common beginning and
-// the common end.
-func replaceMiddle(old, is []byte) []textdiff.Hunk[[]byte] {
-	x, y := bytes.SplitAfter(old, []byte("\n")), bytes.SplitAfter(is, []byte("\n"))
-	x, y = x[:max(len(x)-1, 0)], y[:max(len(y)-1, 0)]
-	from, tail := 0, 0
-	for from < len(x) && from < len(y) && bytes.Equal(x[from], y[from]) {
-		from++
-	}
-	for tail < len(x)-from && tail < len(y)-from && bytes.Equal(x[len(x)-1-tail], y[len(y)-1-tail]) {
-		tail++
-	}
-	h := textdiff.Hunk[[]byte]{LineNoX: from, EndLineNoX: len(x) - tail, LineNoY: from, EndLineNoY: len(y) - tail}
-	if h.LineNoX == h.EndLineNoX && h.LineNoY == h.EndLineNoY {
+func hunks(old, is []byte) []hunk {
+	if bytes.Equal(old, is) {
 		return nil
 	}
-	for i, line := range x[from:h.EndLineNoX] {
-		h.Edits = append(h.Edits, textdiff.Edit[[]byte]{Op: diff.Delete, Line: line, LineNoX: from + i, LineNoY: -1})
+	head := commonHead(old, is)
+	tail := commonTail(old[head:], is[head:])
+	before := bytes.Count(old[:head], newline)
+	old, is = old[head:len(old)-tail], is[head:len(is)-tail]
+	omitted, added := bytes.Count(old, newline), bytes.Count(is, newline)
+	if omitted == 0 || added == 0 || omitted+added > fastLines {
+		return []hunk{{oldLine: before, omitted: omitted, newLine: before, added: added, old: old, new: is}}
 	}
-	for i, line := range y[from:h.EndLineNoY] {
-		h.Edits = append(h.Edits, textdiff.Edit[[]byte]{Op: diff.Insert, Line: line, LineNoX: -1, LineNoY: from + i})
+	options := []textdiff.Option{diff.Context(0)}
+	if omitted+added > shortestLines {
+		options = append(options, diff.Fast())
 	}
-	return []textdiff.Hunk[[]byte]{h}
+	return search(old, is, before, options)
+}
+
+// search compares the lines that differ; before is how many stand before them.
+func search(old, is []byte, before int, options []textdiff.Option) []hunk {
+	found := textdiff.Hunks(old, is, options...)
+	out := make([]hunk, 0, len(found))
+	for _, h := range found {
+		next := hunk{oldLine: before + h.LineNoX, omitted: h.EndLineNoX - h.LineNoX, newLine: before + h.LineNoY, added: h.EndLineNoY - h.LineNoY}
+		for _, e := range h.Edits {
+			if e.Op == diff.Delete {
+				next.old = append(next.old, e.Line...)
+			} else {
+				next.new = append(next.new, e.Line...)
+			}
+		}
+		out = append(out, next)
+	}
+	return out
+}
+
+var newline = []byte("\n")
+
+// commonHead returns the length in bytes of the lines that both begin with.
+func commonHead(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return bytes.LastIndexByte(a[:n], '\n') + 1
+}
+
+// commonTail returns the length in bytes of the lines that both end with.
+func commonTail(a, b []byte) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	if n == len(a) && (n == len(b) || b[len(b)-n-1] == '\n') || n == len(b) && a[len(a)-n-1] == '\n' {
+		return n
+	}
+	end := bytes.IndexByte(a[len(a)-n:], '\n')
+	return n - (end + 1)
 }

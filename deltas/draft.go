@@ -1,6 +1,7 @@
 package deltas
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -57,7 +58,10 @@ func (e *draftEntry) section() string {
 // so that the content does not depend on the document's order, which the notes
 // keep.
 func (d *draft) render() ([]byte, error) {
-	var b strings.Builder
+	if len(d.lines) > MaxLines {
+		return nil, fmt.Errorf("%w: more than %d lines", ErrTooLarge, MaxLines)
+	}
+	var b bytes.Buffer
 	b.WriteString(textMagic + d.kind.String() + "\n")
 	if d.title != "" {
 		b.WriteString(titleLabel + d.title + "\n")
@@ -71,10 +75,10 @@ func (d *draft) render() ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes of content, at most %d are kept", ErrTooLarge, b.Len(), MaxText)
 	}
 	d.renderNotes(&b, order)
-	return []byte(b.String()), nil
+	return b.Bytes(), nil
 }
 
-func (d *draft) renderBody(b *strings.Builder) {
+func (d *draft) renderBody(b *bytes.Buffer) {
 	prefix := indent
 	if d.kind == KindHTML || d.kind == KindText {
 		prefix = ""
@@ -101,7 +105,7 @@ func (d *draft) sorted() []int {
 	return order
 }
 
-func (d *draft) renderNotes(b *strings.Builder, order []int) {
+func (d *draft) renderNotes(b *bytes.Buffer, order []int) {
 	notes := notes{feedURL: d.feedURL, entries: make([]note, len(order))}
 	for place, i := range order {
 		notes.entries[i] = note{place: place, published: d.entries[i].published, updated: d.entries[i].updated}
@@ -121,7 +125,7 @@ type note struct {
 	published, updated string
 }
 
-func (n *notes) render(b *strings.Builder) {
+func (n *notes) render(b *bytes.Buffer) {
 	b.WriteString(notesMark)
 	if n.feedURL != "" {
 		b.WriteString(feedLabel + n.feedURL + "\n")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -243,11 +244,26 @@ func (w *jsonWriter) members(margin string, object map[string]any) {
 
 // quoteJSON returns a scalar as JSON, < and & as they are.
 func quoteJSON(v any) string {
+	switch v := v.(type) {
+	case string:
+		return quoteString(v)
+	case json.Number:
+		return v.String()
+	case bool:
+		return strconv.FormatBool(v)
+	}
+	return "null"
+}
+
+func quoteString(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' || r >= 0x7f }) < 0 {
+		return `"` + s + `"`
+	}
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return "null" // scalars of a parsed document always encode
+	if err := enc.Encode(s); err != nil {
+		panic(fmt.Sprintf("deltas: quote: %v", err)) // a string always encodes
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

@@ -3,6 +3,8 @@ package deltas
 import (
 	"encoding/json"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -28,14 +30,18 @@ var (
 func jsonEntry(id string, lines []string) Entry {
 	members := make(map[string]string)
 	for _, line := range lines {
-		if name, value, ok := jsonMember(line); ok {
-			members[strings.ToLower(name)] = value
+		name, value, ok := cutMember(line)
+		if name = strings.ToLower(name); ok && shownNames[name] && strings.HasPrefix(value, `"`) {
+			var text string
+			if json.Unmarshal([]byte(value), &text) == nil {
+				members[name] = text
+			}
 		}
 	}
 	e := Entry{
 		ID:      id,
 		Title:   plainLine(firstMember(members, titleNames[:]), maxTitle),
-		Summary: clipRunes(summarise(htmlLines(firstMember(members, summaryNames[:]), nil)), maxSummary),
+		Summary: summarise(htmlLines(firstMember(members, summaryNames[:]), nil)),
 	}
 	for _, name := range linkNames {
 		if isHTTP(members[name]) {
@@ -46,26 +52,21 @@ func jsonEntry(id string, lines []string) Entry {
 	return e
 }
 
-// jsonMember reads a line that holds a member of the entry itself with a string
-// or number for its value.
-func jsonMember(line string) (name, value string, ok bool) {
-	if !strings.HasPrefix(line, `"`) {
+// shownNames are the members that an entry shows.
+var shownNames = set(slices.Concat(titleNames[:], linkNames[:], summaryNames[:])...)
+
+// cutMember cuts a line that begins with a member of the entry itself into name
+// and value.
+func cutMember(line string) (name, value string, ok bool) {
+	quoted, err := strconv.QuotedPrefix(line)
+	if err != nil || !strings.HasPrefix(line, `"`) {
 		return "", "", false
 	}
-	dec := json.NewDecoder(strings.NewReader(line))
-	dec.UseNumber()
-	if dec.Decode(&name) != nil {
+	name = quoted[1 : len(quoted)-1]
+	if strings.Contains(name, `\`) && json.Unmarshal([]byte(quoted), &name) != nil {
 		return "", "", false
 	}
-	rest, found := strings.CutPrefix(line[dec.InputOffset():], ": ")
-	if !found {
-		return "", "", false
-	}
-	var v any
-	if dec := json.NewDecoder(strings.NewReader(rest)); dec.Decode(&v) != nil {
-		return "", "", false
-	}
-	value, ok = v.(string)
+	value, ok = strings.CutPrefix(line[len(quoted):], ": ")
 	return name, value, ok
 }
 
@@ -166,11 +167,8 @@ func membersOf(section string) map[string]string {
 	name := ""
 	for line := range strings.Lines(section) {
 		line = strings.TrimPrefix(line, indent)
-		if strings.HasPrefix(line, `"`) {
-			dec := json.NewDecoder(strings.NewReader(line))
-			if dec.Decode(&name) != nil {
-				continue
-			}
+		if member, _, ok := cutMember(line); ok {
+			name = member
 		}
 		members[name] += line
 	}

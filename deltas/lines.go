@@ -57,10 +57,10 @@ func (w *lineWriter) endCell() { w.cell = w.line.Len() > 0 }
 
 // end ends the line.
 func (w *lineWriter) end() {
-	if w.line.Len() > 0 {
+	if w.line.Len() > 0 && len(w.lines) <= MaxLines {
 		w.lines = appendSentences(w.lines, maskTimes(w.line.String()))
-		w.line.Reset()
 	}
+	w.line.Reset()
 	w.space, w.cell = false, false
 }
 
@@ -192,8 +192,14 @@ func extractText(text string) *draft {
 	if strings.HasPrefix(text, "<") {
 		text = strings.ReplaceAll(text, "><", ">\n<")
 	}
+	if strings.Contains(text, "\r") {
+		text = strings.ReplaceAll(text, "\r", "\n")
+	}
 	d := &draft{kind: KindText}
-	for line := range strings.Lines(strings.ReplaceAll(text, "\r", "\n")) {
+	for line := range strings.Lines(text) {
+		if len(d.lines) > MaxLines {
+			break
+		}
 		line = strings.TrimRightFunc(line, unicode.IsSpace)
 		for len(line) > maxLine {
 			end := breakAt(line, maxLine)

@@ -32,7 +32,7 @@ func (u *Update) Append(dst []byte) []byte {
 	if err := enc.Encode(stored); err != nil {
 		panic(fmt.Sprintf("deltas: encode update: %v", err)) // strings, numbers and lists of them
 	}
-	return compress(append(dst, updateVersion), b.Bytes(), []byte(updateDictionary))
+	return compressUpdate(append(dst, updateVersion), b.Bytes())
 }
 
 // DecodeUpdate is the inverse of [Update.Append]. The error is [ErrVersion] or
@@ -44,7 +44,7 @@ func DecodeUpdate(data []byte) (*Update, error) {
 	if data[0] != updateVersion {
 		return nil, fmt.Errorf("%w of update: %d", ErrVersion, data[0])
 	}
-	plain, err := decompress(data[1:], []byte(updateDictionary), maxUpdate)
+	plain, err := decompressUpdate(data[1:])
 	if err != nil {
 		return nil, err
 	}

@@ -11,12 +11,13 @@ import (
 // zstdMagic begins every zstd frame; it is left out of what is stored and sent.
 var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 
-// window is how far back the encoders look. It covers base and result of nearly
-// every delta; beyond it a delta is larger than need be, not wrong.
-const window = 2 << 20
+// deltaWindow is how far back a delta's encoder looks. It covers base and result
+// of nearly every delta; beyond it a delta is larger than need be, not wrong.
+const deltaWindow = 2 << 20
 
-// Encoders and decoders are kept for reuse: their tables are megabytes. Each is
-// in one goroutine's hands at a time, since the dictionary is part of its state.
+// Encoders and decoders of deltas are kept for reuse: their tables are
+// megabytes. Each is in one goroutine's hands at a time, since the dictionary is
+// part of its state.
 var (
 	encoders sync.Pool // of *zstd.Encoder
 	decoders sync.Pool // of *zstd.Decoder
@@ -27,17 +28,15 @@ func compress(dst, src, dict []byte) []byte {
 	enc, _ := encoders.Get().(*zstd.Encoder)
 	var err error
 	if enc == nil {
-		enc, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(false), zstd.WithWindowSize(window), zstd.WithZeroFrames(true), zstd.WithEncoderDictRaw(0, dict))
+		enc, err = newEncoder(dict, zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
 	} else {
 		err = enc.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict))
 	}
 	if err != nil {
-		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // constant options
+		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // the options are constant
 	}
-	frame := enc.EncodeAll(src, nil)
-	encoders.Put(enc)
-	return append(dst, bytes.TrimPrefix(frame, zstdMagic)...)
+	defer encoders.Put(enc)
+	return appendFrame(dst, enc, src)
 }
 
 // decompress is the inverse of compress. It refuses what would be longer than
@@ -47,8 +46,7 @@ func decompress(frame, dict []byte, most int) ([]byte, error) {
 	options := []zstd.DOption{zstd.WithDecoderDictRaw(0, dict), zstd.WithDecoderMaxMemory(uint64(most))}
 	var err error
 	if dec == nil {
-		options = append(options, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))
-		dec, err = zstd.NewReader(nil, options...)
+		dec, err = zstd.NewReader(nil, append(options, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))...)
 	} else {
 		err = dec.ResetWithOptions(nil, options...)
 	}
@@ -56,6 +54,45 @@ func decompress(frame, dict []byte, most int) ([]byte, error) {
 		return nil, fmt.Errorf("zstd decoder: %w", err)
 	}
 	defer decoders.Put(dec)
+	return readFrame(dec, frame)
+}
+
+// The encoder and the decoder of stored updates have one dictionary for ever,
+// and serve all goroutines.
+var (
+	updateEncoder = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder([]byte(updateDictionary)) })
+	updateDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
+		return zstd.NewReader(nil, zstd.WithDecoderDictRaw(0, []byte(updateDictionary)), zstd.WithDecoderMaxMemory(maxUpdate),
+			zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true))
+	})
+)
+
+func compressUpdate(dst, src []byte) []byte {
+	enc, err := updateEncoder()
+	if err != nil {
+		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // the options are constant
+	}
+	return appendFrame(dst, enc, src)
+}
+
+func decompressUpdate(frame []byte) ([]byte, error) {
+	dec, err := updateDecoder()
+	if err != nil {
+		return nil, fmt.Errorf("zstd decoder: %w", err)
+	}
+	return readFrame(dec, frame)
+}
+
+func newEncoder(dict []byte, options ...zstd.EOption) (*zstd.Encoder, error) {
+	return zstd.NewWriter(nil, append(options, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false),
+		zstd.WithZeroFrames(true), zstd.WithEncoderDictRaw(0, dict))...)
+}
+
+func appendFrame(dst []byte, enc *zstd.Encoder, src []byte) []byte {
+	return append(dst, bytes.TrimPrefix(enc.EncodeAll(src, nil), zstdMagic)...)
+}
+
+func readFrame(dec *zstd.Decoder, frame []byte) ([]byte, error) {
 	out, err := dec.DecodeAll(append(bytes.Clone(zstdMagic), frame...), nil)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)

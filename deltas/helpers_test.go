@@ -1,0 +1,189 @@
+package deltas
+
+import (
+	"archive/tar"
+	"bufio"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"pgregory.net/rapid"
+)
+
+// item is an entry of a feed that a test makes.
+type item struct {
+	guid, link, title, text, date string
+}
+
+// rssFeed returns an RSS 2.0 document. head stands among the channel's elements.
+func rssFeed(head string, items ...item) []byte {
+	var b strings.Builder
+	b.WriteString(`<?xml version="1.0"?><rss version="2.0"><channel><title>News</title>` + head)
+	for _, it := range items {
+		b.WriteString("<item>")
+		for _, f := range [...]struct{ name, value string }{
+			{"guid", it.guid}, {"link", it.link}, {"title", it.title}, {"description", it.text}, {"pubDate", it.date},
+		} {
+			if f.value != "" {
+				b.WriteString("<" + f.name + ">")
+				if err := xml.EscapeText(&b, []byte(f.value)); err != nil {
+					panic(err)
+				}
+				b.WriteString("</" + f.name + ">")
+			}
+		}
+		b.WriteString("</item>")
+	}
+	b.WriteString("</channel></rss>")
+	return []byte(b.String())
+}
+
+// story returns item number n, published n hours into 2026.
+func story(n int) item {
+	return item{
+		guid: fmt.Sprintf("id-%d", n), link: fmt.Sprintf("https://example.com/%d", n), title: fmt.Sprintf("Story %d", n),
+		text: fmt.Sprintf("What happened in story %d.", n),
+		date: time.Date(2026, 1, 1, n, 0, 0, 0, time.UTC).Format(time.RFC1123Z),
+	}
+}
+
+// stories returns a feed of the stories numbered, in that order.
+func stories(numbers ...int) []byte {
+	items := make([]item, len(numbers))
+	for i, n := range numbers {
+		items[i] = story(n)
+	}
+	return rssFeed("", items...)
+}
+
+func mustExtract(t testing.TB, body []byte) *Core {
+	t.Helper()
+	return mustExtractDocument(t, Document{Body: body})
+}
+
+func mustExtractDocument(t testing.TB, doc Document) *Core {
+	t.Helper()
+	core, err := Extract(doc)
+	if err != nil {
+		t.Fatalf("Extract(%.200q): %v", doc.Body, err)
+	}
+	return core
+}
+
+func entryIDs(entries []Entry) string {
+	ids := make([]string, len(entries))
+	for i, e := range entries {
+		ids[i] = e.ID
+	}
+	return strings.Join(ids, " ")
+}
+
+// anyDocument generates documents of every kind, most of them well-formed.
+func anyDocument() *rapid.Generator[[]byte] {
+	return rapid.OneOf(anyFeed(), anyHTML(), anyJSON(), rapid.SliceOfN(rapid.Byte(), 1, 200))
+}
+
+func anyFeed() *rapid.Generator[[]byte] {
+	word := rapid.SampledFrom([]string{"", "a", "b", "title", "entry: x", "  deep", "<b>bold</b>", "line\nend", "\x1enotes 1\n", "é漢", "http://x/1", "https://x/1", "&amp;"})
+	one := rapid.Custom(func(t *rapid.T) item {
+		return item{word.Draw(t, "guid"), word.Draw(t, "link"), word.Draw(t, "title"), word.Draw(t, "text"),
+			rapid.SampledFrom([]string{"", "Thu, 01 Jan 2026 00:00:00 GMT", "never", "Mon, 01 Jan 0000 00:00:00 GMT"}).Draw(t, "date")}
+	})
+	return rapid.Custom(func(t *rapid.T) []byte {
+		return rssFeed("", rapid.SliceOfN(one, 0, 6).Draw(t, "items")...)
+	})
+}
+
+func anyHTML() *rapid.Generator[[]byte] {
+	piece := rapid.SampledFrom([]string{"<p>", "</p>", "<div hidden>", "</div>", "<li>", "<a href='/x?utm_source=y'>", "</a>", "<table><tr><td>", "</td></tr>",
+		"<script>x</script>", "<pre>\n", "text ", "More. ", "&nbsp;", "<br>", "<title>T</title>", "⟨", "corona-core 1 feed"})
+	return rapid.Custom(func(t *rapid.T) []byte {
+		return []byte("<html>" + strings.Join(rapid.SliceOfN(piece, 0, 20).Draw(t, "pieces"), ""))
+	})
+}
+
+func anyJSON() *rapid.Generator[[]byte] {
+	return rapid.Custom(func(t *rapid.T) []byte {
+		type object map[string]any
+		value := rapid.OneOf(rapid.Just[any](nil), rapid.Just[any](1.5), rapid.Map(rapid.String(), func(s string) any { return s }))
+		objects := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) object {
+			return object{"id": rapid.IntRange(0, 5).Draw(t, "id"), "title": value.Draw(t, "title"), rapid.String().Draw(t, "name"): value.Draw(t, "value")}
+		}), 0, 5).Draw(t, "objects")
+		body, err := json.Marshal(object{"items": objects, "more": value.Draw(t, "more")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	})
+}
+
+const sharedData = "../../shared/data"
+
+// capture is one line of a recorded history.
+type capture struct {
+	T    int64  `json:"t"`
+	Body string `json:"body"`
+}
+
+// readHistory calls f with each capture of a history; without the histories it
+// skips the test.
+func readHistory(t *testing.T, name string, f func(capture)) {
+	t.Helper()
+	lines := bufio.NewScanner(openZstd(t, filepath.Join(sharedData, "traces", name, "trace.jsonl.zst")))
+	lines.Buffer(nil, 64<<20)
+	for lines.Scan() {
+		var c capture
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatal(err)
+		}
+		f(c)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// readFeeds calls f with each document of the collection; without it, it skips
+// the test.
+func readFeeds(t *testing.T, f func(name string, body []byte)) {
+	t.Helper()
+	archive := tar.NewReader(openZstd(t, filepath.Join(sharedData, "feeds", "feeds.tar.zst")))
+	for {
+		header, err := archive.Next()
+		if err == io.EOF {
+			return
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(archive)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag == tar.TypeReg {
+			f(header.Name, body)
+		}
+	}
+}
+
+func openZstd(t *testing.T, path string) io.Reader {
+	t.Helper()
+	file, err := os.Open(path)
+	if err != nil {
+		t.Skipf("recorded data is not here: %v", err)
+	}
+	t.Cleanup(func() { file.Close() })
+	decoder, err := zstd.NewReader(file, zstd.WithDecoderMaxWindow(128<<20), zstd.WithDecoderConcurrency(1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(decoder.Close)
+	return decoder
+}

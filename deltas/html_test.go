@@ -1,0 +1,131 @@
+package deltas
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestHTMLLines(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"blocks make lines", "<div>One<p>Two <b>words</b></div>Three<br>Four", "One\nTwo words\nThree\nFour"},
+		{"white space", "<p> a\n\t b&nbsp;c &#8203;d\u00ad </p>", "a b c d"},
+		{"scripts and styles", "<p>a</p><script>var x='<p>b'</script><style>p{}</style><noscript>c</noscript><template><p>d</p></template>", "a"},
+		{"comments", "<p>a<!-- b --></p><!DOCTYPE x>", "a"},
+		{"hidden", "<div hidden>a<div>b</div>c</div><p style='color:red; display: none'>d</p><p>e", "e"},
+		{"hidden without an end tag", "<ul><li hidden>a<li>b</ul>", "b"},
+		{"hidden that never ends", "<div hidden>a<p>b", "a\nb"},
+		{"form tokens", `<form><input name="csrf" value="12345"><select><option>x</select><button>Send</button></form>`, "Send"},
+		{"table", "<table><tr><th>County<th>Cases</tr><tr><td><p>Bucks</p><td>5</td></tr></table>", "County | Cases\nBucks | 5"},
+		{"cell of two paragraphs", "<table><tr><td>a<br>b</td><td><div>c</div></td></table>", "a b | c"},
+		{"layout table", "<table><tr><td><h1>Title</h1><p>Text</p></td><td>More</td></tr></table>", "Title\nText\nMore"},
+		{"pre", "<pre>one\n  two\n</pre>", "one\ntwo"},
+		{"images", `<p><img src="/logo.3f2a.png" alt="A logo"> text <img alt=""></p>`, "[A logo] text"},
+		{"link", `<a href="https://other.example/x">Elsewhere</a>`, "Elsewhere ⟨other.example/x⟩"},
+		{"link on the same host", `<a href="https://www.example.com/a?b=1#c">Here</a> and <a href="../d">there</a>`, "Here ⟨/a?b=1⟩ and there ⟨/d⟩"},
+		{"http and https", `<a href="http://other.example/x">Elsewhere</a>`, "Elsewhere ⟨other.example/x⟩"},
+		{"link around blocks", `<a href="/x"><div>Head</div><p>Text</p></a>`, "Head ⟨/x⟩\nText"},
+		{"link that says where it goes", `<a href="https://other.example/x">https://other.example/x</a>`, "https://other.example/x"},
+		{"tracking", `<a href="/x?utm_source=a&id=7&fbclid=b&PHPSESSID=c">x</a>`, "x ⟨/x?id=7⟩"},
+		{"mail protection", `<a href="/cdn-cgi/l/email-protection#5a3b">[email&#160;protected]</a>`, "[email protected]"},
+		{"no content", `<a href="#top">Up</a><a href="javascript:void(0)">x</a><a href="mailto:a@b.example">y</a><a href="/app.3f2a.js">z</a>`, "Upxyz"},
+		{"broken markup", "<p>a</b></div></p><<b>c", "a\n<c"},
+	}
+	for _, test := range tests {
+		core := mustExtractDocument(t, Document{Body: []byte("<html>" + test.body), URL: "https://example.com/page/"})
+		if got := strings.TrimSuffix(core.body, "\n"); got != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
+		}
+	}
+}
+
+func TestHTMLHead(t *testing.T) {
+	core := mustExtractDocument(t, Document{URL: "https://example.com/news/", Body: []byte(`<!doctype html><head><title> The
+		&amp; Title </title><link rel="stylesheet" href="x.css"><link rel="alternate" type="application/rss+xml" href="feed.xml">
+		<link rel=alternate type=application/atom+xml href=/other><meta name=csrf content=1></head><body><svg><title>icon</title></svg><p>x`)})
+	if core.Title != "The & Title" || core.FeedURL != "https://example.com/news/feed.xml" || core.body != "x\n" {
+		t.Errorf("title %q, feed %q, body %q", core.Title, core.FeedURL, core.body)
+	}
+}
+
+// What changes at every fetch of a page whose text stands.
+func TestHTMLNoise(t *testing.T) {
+	page := func(nonce, stamp string) []byte {
+		return []byte(`<html><head><script nonce="` + nonce + `">1</script><link href="/assets/app-` + nonce + `.css"></head><body class="` + nonce + `">
+			<p id="` + nonce + `">The news.</p><a href="/item?id=1&amp;_=` + nonce + `">More</a><input type=hidden value="` + nonce + `">
+			<img src="/i-` + nonce + `.png"><a href="/cdn-cgi/l/email-protection#` + nonce + `">mail</a>
+			<p>Last updated: ` + stamp + `</p><p>Posted ` + nonce[:1] + ` minutes ago</p></body>`)
+	}
+	a, b := mustExtract(t, page("1a2b", "Mon Mar 1 10:00:00 2026 (UTC)")), mustExtract(t, page("9f8e", "Tue Mar 2 11:30:21 2026 (UTC)"))
+	if a.Hash != b.Hash {
+		t.Errorf("noise is content:\n%s\n%s", a.Content(), b.Content())
+	}
+	if !strings.Contains(a.body, "The news.\nMore ⟨/item?id=1⟩") {
+		t.Errorf("content is gone:\n%s", a.body)
+	}
+}
+
+// Row 24, of pages: deep and wide markup is read in linear time without a tree.
+func TestHTMLHostile(t *testing.T) {
+	for name, body := range map[string]string{
+		"nested":       strings.Repeat("<div><b><table>", 200_000) + "x",
+		"attributes":   "<p " + strings.Repeat("a=b ", 200_000) + ">x",
+		"hidden":       strings.Repeat("<div hidden>", 200_000) + "x",
+		"open links":   strings.Repeat("<a href=/y>", 200_000) + "x",
+		"open comment": "<p>x<!--" + strings.Repeat("<!--", 200_000),
+	} {
+		if core := mustExtract(t, []byte("<html>"+body)); !strings.HasPrefix(core.body, "x") {
+			t.Errorf("%s: %.100q", name, core.body)
+		}
+	}
+}
+
+func TestMaskTimes(t *testing.T) {
+	tests := []struct{ line, want string }{
+		{"Posted 3 hours ago by x", "Posted … ago by x"},
+		{"an hour ago, 12 mins ago", "… ago, … ago"},
+		{"long ago", "long ago"},
+		{"3 agonies", "3 agonies"},
+		{"ten days ago", "ten days ago"},
+		{"Last updated: March 12, 2020 4:30 PM EST", "Last updated: …"},
+		{"Election 2020 | Last scrape: Thu Nov  5 18:35:39 2020 (UTC)", "Election 2020 | Last scrape: …"},
+		{"Last modified on 2026-01-02T03:04:05Z by admin", "Last modified on … by admin"},
+		{"Page generated in 0.123 seconds.", "Page generated in …"},
+		{"Generated by a tool", "Generated by a tool"},
+		{"The last 5 days", "The last 5 days"},
+		{"Updated 3/12/2020", "Updated 3/12/2020"},
+		{"4,596 cases on March 12", "4,596 cases on March 12"},
+		{"last updated", "last updated"},
+	}
+	for _, test := range tests {
+		if got := maskTimes(test.line); got != test.want {
+			t.Errorf("maskTimes(%q) = %q, want %q", test.line, got, test.want)
+		}
+	}
+}
+
+func TestSentences(t *testing.T) {
+	long := strings.Repeat("Words of a sentence that is long enough. ", 8)
+	tests := []struct {
+		name, line string
+		want       int // lines
+	}{
+		{"a short line stays", "One. Two. Three.", 1},
+		{"a long one is broken", strings.TrimSpace(long), 8},
+		{"not behind titles and initials", "By Mr. Smith and J. K. Rowling" + strings.Repeat(" and others", 30), 1},
+		{"Japanese", strings.Repeat("これは文です。", 20), 20},
+		{"no sentence at all", strings.Repeat("x", 3*maxLine), 3},
+	}
+	for _, test := range tests {
+		lines := appendSentences(nil, test.line)
+		if len(lines) != test.want {
+			t.Errorf("%s: %d lines, want %d: %.60q", test.name, len(lines), test.want, lines)
+		}
+		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.ReplaceAll(test.line, " ", "") {
+			t.Errorf("%s: text was lost", test.name)
+		}
+	}
+	// An edit moves no other sentence's end.
+	if a, b := appendSentences(nil, long), appendSentences(nil, "A new one. "+long); len(b) != len(a)+1 || b[1] != a[0] {
+		t.Errorf("%q\n%q", a, b)
+	}
+}

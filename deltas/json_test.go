@@ -1,0 +1,67 @@
+package deltas
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestJSONLines(t *testing.T) {
+	tests := []struct{ name, body, want string }{
+		{"sorted", `{"b":1.50,"a":[true,null,"x\ny <é>"],"c":{}}`,
+			"  {\n    \"a\": [\n      true\n      null\n      \"x\\ny <é>\"\n    ]\n    \"b\": 1.50\n    \"c\": {\n    }\n  }\n"},
+		{"build stamps", `{"a":1,"generated_at":"2026-01-01","took":3}`, "  {\n    \"a\": 1\n  }\n"},
+		{"list without identity", `[{"a":1},{"a":2}]`, "  [\n    {\n      \"a\": 1\n    }\n    {\n      \"a\": 2\n    }\n  ]\n"},
+	}
+	for _, test := range tests {
+		if core := mustExtract(t, []byte(test.body)); core.body != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, core.body, test.want)
+		}
+	}
+}
+
+func TestJSONEntries(t *testing.T) {
+	core := mustExtract(t, []byte(`{"total":2,"data":[
+		{"title":"Second","html_url":"https://example.com/2","id":2,"body":"<p>Text</p>","created_at":"2026-01-02T00:00:00Z","votes":5},
+		{"id":1,"name":"First","url":"https://example.com/1"}]}`))
+	if core.Kind != KindJSON || core.body != "  {\n    \"total\": 2\n  }\n" || entryIDs(core.Entries) != "2 1" {
+		t.Fatalf("%v %q %s\n%s", core.Kind, core.body, entryIDs(core.Entries), core.Text)
+	}
+	e := core.Entries[0]
+	if e.Title != "Second" || e.Link != "https://example.com/2" || e.Summary != "Text" || e.Published != "2026-01-02T00:00:00Z" {
+		t.Errorf("entry %+v", e)
+	}
+}
+
+// Row 29, of JSON: the order of members and of a list's items is no content.
+func TestJSONHashIgnoresOrder(t *testing.T) {
+	a := mustExtract(t, []byte(`[{"id":1,"v":{"x":1,"y":2},"updated_at":"2026-01-01T00:00:00Z"},{"id":2}]`))
+	b := mustExtract(t, []byte(`[{"id":2},{"updated_at":"2027-01-01T00:00:00Z","v":{"y":2,"x":1},"id":1}]`))
+	if a.Hash != b.Hash {
+		t.Errorf("order is content:\n%s\n%s", a.Content(), b.Content())
+	}
+	if c := mustExtract(t, []byte(`["b","a"]`)); c.Hash == mustExtract(t, []byte(`["a","b"]`)).Hash {
+		t.Error("the order of a list without identities is content")
+	}
+}
+
+// Row 31: null items do not keep a list from being one.
+func TestJSONNullItems(t *testing.T) {
+	core := mustExtract(t, []byte(`{"items":[null,{"id":1},null],"authors":[null]}`))
+	if entryIDs(core.Entries) != "1" {
+		t.Errorf("entries %+v", core.Entries)
+	}
+}
+
+// Row 24, of JSON.
+func TestJSONHostile(t *testing.T) {
+	for name, body := range map[string]string{
+		"deep":       strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
+		"wide":       "[" + strings.Repeat("1,", maxValues) + "1]",
+		"long lines": strings.Repeat("[", 200) + strings.Repeat("1,", 100_000) + "1" + strings.Repeat("]", 200),
+	} {
+		if core, err := Extract(Document{Body: []byte(body)}); !errors.Is(err, ErrTooLarge) {
+			t.Errorf("%s: %v, %v; want ErrTooLarge", name, core, err)
+		}
+	}
+}
