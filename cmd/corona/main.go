@@ -60,6 +60,7 @@ func newRootCommand() *cobra.Command {
 		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(),
 		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
 	addGroup(root, "tools", "Tools:",
+		newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
 		newLoadgenCommand(), newVersionCommand())
 	root.AddCommand(newSettingsTopic())
 	root.SetHelpCommandGroupID("tools")

@@ -46,7 +46,7 @@ func listUpdates(cmd *cobra.Command, flags *nodeFlags, name string, after uint64
 		return err
 	}
 	defer client.Close()
-	list := newUpdateList(cmd.OutOrStdout(), flags.json, name)
+	list := newUpdateList(cmd.OutOrStdout(), flags.json, name, after)
 	for page, err := range client.Updates(cmd.Context(), id, after) {
 		if err != nil {
 			return nodeError(err)
@@ -63,9 +63,9 @@ func listUpdates(cmd *cobra.Command, flags *nodeFlags, name string, after uint64
 var errOvertaken = errors.New("updates were dropped while they were read: run it again")
 
 // newUpdateList prints pages of updates as they come.
-func newUpdateList(w io.Writer, asJSON bool, name string) rowList[api.Updates] {
+func newUpdateList(w io.Writer, asJSON bool, name string, after uint64) rowList[api.Updates] {
 	if !asJSON {
-		return newUpdateTexts(w, name)
+		return newUpdateTexts(w, name, after)
 	}
 	rows := newJSONList(w, "updates")
 	var rest struct {
@@ -90,7 +90,7 @@ func newUpdateList(w io.Writer, asJSON bool, name string) rowList[api.Updates] {
 	}
 }
 
-func newUpdateTexts(w io.Writer, name string) rowList[api.Updates] {
+func newUpdateTexts(w io.Writer, name string, after uint64) rowList[api.Updates] {
 	printer := newUpdatePrinter(w)
 	some := false
 	return rowList[api.Updates]{
@@ -110,7 +110,7 @@ func newUpdateTexts(w io.Writer, name string) rowList[api.Updates] {
 		},
 		close: func() error {
 			if !some {
-				fmt.Fprintln(w, "no updates so far")
+				fmt.Fprintf(w, "no updates above version %d so far\n", max(after, 1))
 			}
 			return nil
 		},

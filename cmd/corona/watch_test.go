@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -204,5 +205,22 @@ func TestWatchRefusesWhatItCannotRead(t *testing.T) {
 	got := runWatch(t, &watchNode{scripts: []string{"event: update\ndata: {\n\n"}}, "never")
 	if got.code != exitUnreachable || !strings.Contains(got.errs, `read event "update"`) {
 		t.Errorf("exit code %d, standard error %s", got.code, got.errs)
+	}
+}
+
+// closedPipe is standard output whose reader has gone.
+type closedPipe struct{}
+
+func (closedPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+
+// TestWatchIntoAClosedPipe: "corona watch URL | head" leaves nothing behind.
+func TestWatchIntoAClosedPipe(t *testing.T) {
+	node := &watchNode{scripts: []string{everyEvent()}, done: func() {}}
+	root := newRootCommand()
+	root.SetOut(closedPipe{})
+	root.SetErr(io.Discard)
+	root.SetArgs([]string{"watch", feedURL, "--server", serveFake(t, node)})
+	if code := run(t.Context(), root); code != exitDone || !slices.Equal(node.mu.unsubscribed, []string{"sub_1"}) {
+		t.Errorf("exit code %d, unsubscribed %v", code, node.mu.unsubscribed)
 	}
 }
