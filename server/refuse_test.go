@@ -1,14 +1,20 @@
 package server_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
+	"time"
 
+	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/server"
 )
 
@@ -52,15 +58,15 @@ func TestRow36BadJSON(t *testing.T) {
 	}
 }
 
+var spaces = strings.Repeat(" ", 64<<10)
+
 // endless is a body without end that counts what is taken of it.
 type endless struct{ taken int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
-	for i := range p {
-		p[i] = ' '
-	}
-	e.taken += int64(len(p))
-	return len(p), nil
+	n := copy(p, spaces)
+	e.taken += int64(n)
+	return n, nil
 }
 
 // Row 36: of a body of 1 GiB no more is read than may be long.
@@ -77,6 +83,48 @@ func TestRow36LargeBody(t *testing.T) {
 	}
 	if got := counted(t, registry, "corona_http_requests_total", "413"); got != 2 {
 		t.Errorf("counted %v, want 2", got)
+	}
+}
+
+// slowBody sends a header that declares 100 bytes, and half of them at last.
+func slowBody(t *testing.T, listener *pipeListener, wait time.Duration) *http.Response {
+	t.Helper()
+	conn, err := listener.dial()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	body := fmt.Sprintf("%-100s", sseBody)
+	fmt.Fprintf(conn, "POST /v1/subscriptions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n\r\n%s", body[:50])
+	rest := time.AfterFunc(wait, func() { io.WriteString(conn, body[50:]) })
+	t.Cleanup(func() { rest.Stop() })
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response
+}
+
+// Row 37: a slow body has 30 s and takes nothing from the node's time; a slower
+// one is answered 408.
+func TestRow37SlowBody(t *testing.T) {
+	for wait, want := range map[time.Duration]int{20 * time.Second: http.StatusCreated, time.Minute: http.StatusRequestTimeout} {
+		synctest.Test(t, func(t *testing.T) {
+			node := &fakeNode{subscribeHook: func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+				time.Sleep(4 * time.Second)
+				if ctx.Err() != nil {
+					t.Error("the node's time was over")
+				}
+				return echo(ctx, requests)
+			}}
+			s, _ := newServer(t, node, server.Config{})
+			listener := newPipeListener()
+			run(t, s, listener)
+			response := slowBody(t, listener, wait)
+			if content := drain(response.Body); response.StatusCode != want {
+				t.Errorf("status %d after %s, want %d: %s", response.StatusCode, wait, want, content)
+			}
+		})
 	}
 }
 

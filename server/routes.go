@@ -18,13 +18,13 @@ const (
 )
 
 // routes is the API at a glance. A call is answered within a time, so its
-// context ends with it; streams and batches keep deadlines of their own.
+// context ends with it; what is long keeps deadlines of its own.
 func (s *Server) routes() *http.ServeMux {
 	mux := http.NewServeMux()
 	call := func(pattern string, h handler) { mux.Handle(pattern, s.call(s.cfg.CallTimeout, h)) }
 	long := func(pattern string, h handler) { mux.Handle(pattern, s.answer(h)) }
 
-	call("POST /v1/subscriptions", s.subscribe)
+	long("POST /v1/subscriptions", s.subscribe)
 	long(routeBatch, s.batch)
 	call("GET /v1/subscriptions", s.listSubscriptions)
 	call("GET /v1/subscriptions/{id}", s.subscription)

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -16,7 +17,11 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	outcomes := s.node.Subscribe(r.Context(), []api.SubscribeRequest{request})
+	// Only now: however slowly the body came, the node has its time.
+	extendWrite(w, s.cfg.CallTimeout+s.cfg.WriteTimeout)
+	ctx, cancel := context.WithTimeout(r.Context(), s.cfg.CallTimeout)
+	defer cancel()
+	outcomes := s.node.Subscribe(ctx, []api.SubscribeRequest{request})
 	if err := outcomes[0].Err; err != nil {
 		return err
 	}
@@ -33,6 +38,7 @@ func (s *Server) readSubscribe(w http.ResponseWriter, r *http.Request) (request 
 	if err != nil {
 		return request, err
 	}
+	extendWrite(w, s.cfg.ReadTimeout+s.cfg.WriteTimeout) // so that a body too slow is told so
 	body, err := readBody(w, r)
 	if err != nil {
 		return request, err
