@@ -23,12 +23,9 @@ type poll struct {
 	eligible int64 // when its slot had come and its host allowed it
 	hostWait int64 // how long after its slot that was
 	begun    time.Time
-	suspect  bool // it counts among the requests to suspect hosts
-	released bool // its host may be asked again
+	manner   manner // it counts among the requests to hosts of this manner
+	released bool   // its host may be asked again
 }
-
-// slowExchange is how long a host may hold a worker before it becomes suspect.
-const slowExchange = 5 * time.Second
 
 // begin takes the next poll; ok is false when there is none, or no worker for it.
 func (s *schedule) begin(now int64) (p poll, ok bool) {
@@ -37,18 +34,15 @@ func (s *schedule) begin(now int64) (p poll, ok bool) {
 		if !ok {
 			return poll{}, false
 		}
-		if h.state != hostReady {
-			continue
-		}
 		h.state = hostQuiet
-		if h.suspect && s.suspects >= s.limits.suspects {
+		if s.requests[h.manner] >= s.limits.shares[h.manner] {
 			h.state = hostParked
-			s.parked.push(h)
+			s.parked[h.manner].push(h)
 			continue
 		}
 		t := s.nextOf(h, now)
 		if t == nil {
-			s.unpark(now) // what this host left may be a suspect's worker
+			s.unpark(h.manner, now) // another takes the turn that this host had
 			continue
 		}
 		p := s.beginOf(t, now)
@@ -76,7 +70,7 @@ func (s *schedule) nextOf(h *host, now int64) *target {
 
 func (s *schedule) beginOf(t *target, now int64) poll {
 	h := t.host
-	p := poll{target: t, eligible: max(t.due, h.freeAt), suspect: h.suspect}
+	p := poll{target: t, eligible: max(t.due, h.freeAt), manner: h.manner}
 	p.hostWait = p.eligible - t.due
 	p.see(t)
 	t.state = busy
@@ -85,9 +79,7 @@ func (s *schedule) beginOf(t *target, now int64) poll {
 	if gap := s.gapOf(h); gap > 0 {
 		h.freeAt = now + gap
 	}
-	if p.suspect {
-		s.suspects++
-	}
+	s.requests[p.manner]++
 	return p
 }
 
@@ -112,26 +104,35 @@ func (s *schedule) release(p *poll, took time.Duration, now int64) {
 	}
 	h.busy--
 	if took > 0 {
-		h.suspect = took > slowExchange
-	}
-	if h.state == hostParked && !h.suspect {
-		h.state = hostQuiet
+		s.manner(h, mannerOf(took), now)
 	}
 	s.settle(h, now)
-	if p.suspect {
-		s.suspects--
-		s.unpark(now)
+	s.requests[p.manner]--
+	s.unpark(p.manner, now)
+}
+
+// manner notes how a host behaves. One that was parked is so no more; one that
+// was unparked leaves its place to the next.
+func (s *schedule) manner(h *host, m manner, now int64) {
+	old := h.manner
+	h.manner = m
+	switch {
+	case old == m:
+	case h.state == hostParked:
+		h.state = hostQuiet
+	case h.state == hostReady:
+		s.unpark(old, now)
 	}
 }
 
-// unpark readies one parked host, if a suspect's worker is free.
-func (s *schedule) unpark(now int64) {
-	for s.suspects < s.limits.suspects {
-		h, ok := s.parked.pop()
+// unpark readies one parked host, if its manner's share of workers allows.
+func (s *schedule) unpark(m manner, now int64) {
+	for s.requests[m] < s.limits.shares[m] {
+		h, ok := s.parked[m].pop()
 		if !ok {
 			return
 		}
-		if h.state != hostParked {
+		if h.state != hostParked || h.manner != m {
 			continue
 		}
 		h.state = hostQuiet

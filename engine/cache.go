@@ -13,8 +13,9 @@ import (
 )
 
 // cache keeps what the poller holds of each channel, on disk: a record, and core
-// content addressed by its hash. Nothing in it is the truth of anything: writes
-// are not synced, and what is lost is fetched again. But they reach the disk in
+// content addressed by its hash. Nothing in it is the truth of anything: what is
+// lost is fetched again. Content is synced when it is staged, since the owner may
+// commit what it is the base of; records are not, and writes reach the disk in
 // their order, so that a record is never there without its content.
 //
 //	'f'                 the format of all keys
@@ -121,8 +122,9 @@ func (c *cache) get(key []byte) (value []byte, ok bool, err error) {
 	return value, true, closer.Close()
 }
 
-// stage puts content in before anybody knows whether it will be a version. All
-// other content of the channel is removed but what has one of the hashes: staging
+// stage makes content durable before anybody knows whether it will be a version:
+// if it is, and we crash before we hear of it, the next change needs it as its
+// base. Concurrent stages share a sync. All other content of the channel is removed but what has one of the hashes: staging
 // for ever, as for a page that is another each time, leaves no more than that.
 func (c *cache) stage(id channel.ID, core *deltas.Core, keep ...deltas.Hash) error {
 	batch := c.db.NewBatch()
@@ -133,7 +135,7 @@ func (c *cache) stage(id channel.ID, core *deltas.Core, keep ...deltas.Hash) err
 	if err := batch.Set(contentKey(id, core.Hash), core.Text, nil); err != nil {
 		return err
 	}
-	return batch.Commit(pebble.NoSync)
+	return batch.Commit(pebble.Sync)
 }
 
 // setRecord says what is held of a channel.

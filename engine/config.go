@@ -23,12 +23,12 @@ type Config struct {
 	// Interval. 0: 5 min, or Interval if that is shorter.
 	Floor time.Duration
 
-	// Workers is how many polls run at a time, over all hosts, at least 2. Half of
-	// them are never held by hosts that are slow or not known yet. 0: 1024.
+	// Workers is how many polls run at a time, over all hosts, at least 4. Hosts that
+	// were not asked before get at most half of them, slow ones a quarter. 0: 1024.
 	Workers int
 
-	// HostParallel is how many requests one host gets at a time. A slow host gets
-	// one. 0: 2.
+	// HostParallel is how many requests one host gets at a time. One that is slow, or
+	// was not asked before, gets one. 0: 2.
 	HostParallel int
 
 	// HostGap is the shortest time between the beginnings of two requests to one
@@ -95,7 +95,7 @@ func (c Config) Validate() error {
 		check(c.Dir != "", "no Dir for the content cache"),
 		check(c.Interval > 0, "Interval %s: want more than 0", c.Interval),
 		check(c.Floor > 0 && c.Floor <= c.Interval, "Floor %s: want more than 0, at most the Interval %s", c.Floor, c.Interval),
-		check(c.Workers >= 2, "Workers %d: want 2 at least", c.Workers),
+		check(c.Workers >= 4, "Workers %d: want 4 at least", c.Workers),
 		check(c.HostParallel >= 1, "HostParallel %d: want 1 at least", c.HostParallel),
 		check(c.HostGap >= 0, "HostGap %s: want 0 or more", c.HostGap),
 		check(c.PrivateHostGap >= 0, "PrivateHostGap %s: want 0 or more", c.PrivateHostGap),

@@ -160,7 +160,8 @@ func (e *Engine) Close() error {
 func (e *Engine) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	clock := newStepClock(time.Now())
+	start := time.Now()
+	clock := stepClock{ahead: start.UnixNano()}
 	for {
 		select {
 		case <-ctx.Done():
@@ -169,7 +170,7 @@ func (e *Engine) loop(ctx context.Context) {
 		case <-e.kick:
 		}
 		begun := time.Now()
-		timer.Reset(e.turn(clock.step(begun)))
+		timer.Reset(e.turn(clock.step(begun.UnixNano(), begun.Sub(start))))
 		e.metrics.loopBusy.Add(time.Since(begun).Seconds())
 	}
 }

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/seed-91e7e7c1/corona/internal/guard"
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/guard"
+)
 
 // host is what the engine knows of one origin: whom it keeps waiting for it, and
 // how it has behaved. Every field is guarded by Engine.mu.
@@ -13,7 +17,7 @@ type host struct {
 	pos     int32        // in the heap of resting hosts; −1: not in it
 	state   hostState
 	turn    uint8 // which queue is next
-	suspect bool  // its last exchange held a worker for long, or there was none yet
+	manner  manner
 	private bool
 }
 
@@ -23,8 +27,31 @@ const (
 	hostQuiet   hostState = iota // nothing to do, or as many requests as it may get
 	hostReady                    // in schedule.ready
 	hostResting                  // in schedule.resting, until freeAt
-	hostParked                   // in schedule.parked
+	hostParked                   // in schedule.parked, since its manner has its share of workers
 )
+
+// manner is how long a host holds those who ask it, by its last exchange. Each has
+// a share of the workers, so that thousands of dead hosts, or a list of hosts that
+// nobody knows, leave some to those that answer.
+type manner uint8
+
+const (
+	strange manner = iota // not asked yet
+	steady
+	slow
+	manners // their number
+)
+
+// slowExchange is how long a host may hold a worker before it is slow.
+const slowExchange = 5 * time.Second
+
+// mannerOf judges a host by how long an exchange took.
+func mannerOf(took time.Duration) manner {
+	if took > slowExchange {
+		return slow
+	}
+	return steady
+}
 
 // The two queues of a host take turns, so that a list of thousands of new
 // channels on a host does not starve its old ones, nor these the new.

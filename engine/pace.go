@@ -97,22 +97,21 @@ func retryAfter(field string) time.Duration {
 	return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second
 }
 
-// stepClock notices when the wall clock is set, as opposed to passing.
+// stepClock notices when the wall clock is set, as opposed to passing: it is then
+// no longer as far ahead of the time that the process has been running.
 type stepClock struct {
-	last time.Time
+	ahead int64 // nanoseconds
 }
-
-func newStepClock(now time.Time) stepClock { return stepClock{last: now} }
 
 // smallestStep is what is not taken for a step: slewing and measuring.
 const smallestStep = time.Second
 
 // step returns by how much the wall clock was set since the last call, forwards
-// or back; 0 when it only passed.
-func (c *stepClock) step(now time.Time) time.Duration {
-	wall := now.Round(0).Sub(c.last.Round(0))
-	step := wall - now.Sub(c.last)
-	c.last = now
+// or back; 0 when it only passed. running is from a clock that cannot be set.
+func (c *stepClock) step(wall int64, running time.Duration) time.Duration {
+	ahead := wall - int64(running)
+	step := time.Duration(ahead - c.ahead)
+	c.ahead = ahead
 	if step.Abs() < smallestStep {
 		return 0
 	}

@@ -22,20 +22,20 @@ type schedule struct {
 
 	due     dueHeap[*target]
 	resting dueHeap[*host]
-	ready   fifo[*host] // entries whose host is not hostReady any more are skipped
-	parked  fifo[*host] // likewise; suspects that wait for a suspect's worker
+	ready   fifo[*host]
+	parked  [manners]fifo[*host] // entries whose host left it meanwhile are skipped
 	dormant fifo[dormancy]
 
 	live     int // targets that are ordered
 	queued   int
-	inFlight int // polls, from begin to finish
-	suspects int // requests under way to suspect hosts
+	inFlight int          // polls, from begin to finish
+	requests [manners]int // under way, by the host's manner when they began
 }
 
 type limits struct {
 	workers         int
-	suspects        int // requests to suspect hosts at a time
-	parallel        int // requests to a host at a time
+	shares          [manners]int // of workers, for hosts of each manner
+	parallel        int          // requests to a host at a time
 	gap, privateGap int64
 }
 
@@ -44,7 +44,7 @@ func newSchedule(c Config) schedule {
 		pace: pace{c.Interval, c.Floor},
 		limits: limits{
 			workers:    c.Workers,
-			suspects:   c.Workers / 2,
+			shares:     [manners]int{strange: c.Workers / 2, slow: c.Workers / 4, steady: c.Workers},
 			parallel:   c.HostParallel,
 			gap:        int64(c.HostGap),
 			privateGap: int64(c.PrivateHostGap),
@@ -98,7 +98,7 @@ func (s *schedule) hostOf(url string) *host {
 	key := maphash.String(s.seed, channel.Host(url))
 	h := s.hosts[key]
 	if h == nil {
-		h = &host{key: key, pos: -1, suspect: true, private: isPrivate(url)}
+		h = &host{key: key, pos: -1, private: isPrivate(url)}
 		s.hosts[key] = h
 	}
 	return h
@@ -166,7 +166,7 @@ func (s *schedule) settle(h *host, now int64) {
 
 // parallel returns how many requests a host may get at a time.
 func (s *schedule) parallel(h *host) int {
-	if h.suspect {
+	if h.manner != steady {
 		return 1
 	}
 	return s.limits.parallel

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+func newCache(t *testing.T, fs vfs.FS) *cache {
+	t.Helper()
+	c, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
+	c := newCache(t, vfs.NewMem())
+	defer c.close()
+	id, neighbour := channel.ID{1}, channel.ID{1, 19: 1}
+	one, two, three := coreOf(t, "one"), coreOf(t, "two"), coreOf(t, "three")
+	check := func(step string, id channel.ID, want ...*deltas.Core) {
+		t.Helper()
+		for _, core := range []*deltas.Core{one, two, three} {
+			wanted := false
+			for _, w := range want {
+				wanted = wanted || w == core
+			}
+			got, err := c.content(id, core.Hash)
+			if err != nil || (got != nil) != wanted || got != nil && !bytes.Equal(got.Text, core.Text) {
+				t.Errorf("%s: content %s = %v, %v; want it: %v", step, saying(core), got, err, wanted)
+			}
+		}
+	}
+	do := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	do(c.stage(neighbour, one))
+	do(c.stage(id, one))
+	check("staged", id, one)
+	do(c.stage(id, two, one.Hash))
+	check("staged beside what is kept", id, one, two)
+	do(c.stage(id, three, one.Hash))
+	check("staged instead of another candidate", id, one, three)
+	do(c.adopt(id, record{incarnation: 1, version: 2, hash: three.Hash}))
+	check("adopted", id, three)
+	check("the neighbour", neighbour, one)
+	do(c.purge(id))
+	check("purged", id)
+	check("the neighbour still", neighbour, one)
+	if _, ok, err := c.record(id); ok || err != nil {
+		t.Errorf("record after purge: %v, %v", ok, err)
+	}
+	var seen []channel.ID
+	do(c.each(func(id channel.ID) bool { seen = append(seen, id); return true }))
+	if len(seen) != 1 || seen[0] != neighbour {
+		t.Errorf("each visits %v", seen)
+	}
+}
+
+// What is there but not what it says is as good as not there.
+func TestCacheDistrustsItself(t *testing.T) {
+	c := newCache(t, vfs.NewMem())
+	defer c.close()
+	id, core := channel.ID{1}, coreOf(t, "one")
+	for name, value := range map[string][]byte{"other content": coreOf(t, "two").Text, "no content": []byte("\x00garbage"), "nothing": nil} {
+		if err := c.db.Set(contentKey(id, core.Hash), value, pebble.NoSync); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := c.content(id, core.Hash); got != nil || err != nil {
+			t.Errorf("%s: content = %v, %v", name, got, err)
+		}
+		if _, ok, _ := c.get(contentKey(id, core.Hash)); ok {
+			t.Errorf("%s is still there", name)
+		}
+	}
+	if err := c.db.Set(recordKey(id), []byte{recordFormat + 1}, pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	if _, ok, err := c.record(id); ok || !errors.Is(err, errRecord) {
+		t.Errorf("a record of another format: %v, %v", ok, err)
+	}
+}
+
+func TestCacheOfNewerProgram(t *testing.T) {
+	fs := vfs.NewMem()
+	c := newCache(t, fs)
+	if err := errors.Join(c.db.Set([]byte{formatKey}, []byte{cacheFormat + 1}, pebble.Sync), c.close()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults()); !errors.Is(err, errFormat) {
+		t.Errorf("open: %v", err)
+	}
+	if _, err := Open(Config{Dir: "cache", fs: fs}, nil, nil, nil); !errors.Is(err, errFormat) {
+		t.Errorf("Open: %v", err)
+	}
+}
+
+func TestCacheLogger(t *testing.T) {
+	var out bytes.Buffer
+	l := pebbleLogger{slog.New(slog.NewTextHandler(&out, nil))}
+	l.Infof("chatter %d", 1)
+	l.Errorf("trouble %d", 2)
+	if text := out.String(); strings.Contains(text, "chatter") || !strings.Contains(text, "trouble 2") {
+		t.Errorf("logged %q", text)
+	}
+	defer func() {
+		if recover() == nil {
+			t.Error("Fatalf returned")
+		}
+	}()
+	l.Fatalf("the end")
+}
+
+func drawRecord(t *rapid.T) record {
+	r := record{
+		incarnation: rapid.Uint64().Draw(t, "incarnation"),
+		version:     rapid.Uint64().Draw(t, "version"),
+		holding:     holding{rawHash: rapid.Uint64().Draw(t, "raw"), feedURL: rapid.StringN(0, 100, 1024).Draw(t, "feed"), ok: true},
+	}
+	copy(r.hash[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "hash"))
+	text := func(name string) string { return rapid.StringN(0, 100, 600).Draw(t, name) }
+	r.holding.validators = newValidators(text("etag"), text("modified"), text("url"))
+	return r
+}
+
+func TestRecordRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		r := drawRecord(t)
+		data := r.append(nil)
+		if got, err := parseRecord(data); err != nil || got != r {
+			t.Fatalf("%+v came back as %+v, %v", r, got, err)
+		}
+		cut := rapid.IntRange(0, len(data)-1).Draw(t, "cut")
+		if got, err := parseRecord(data[:cut]); !errors.Is(err, errRecord) {
+			t.Fatalf("cut to %d of %d bytes: %+v, %v", cut, len(data), got, err)
+		}
+	})
+}
+
+// FuzzParseRecord: bytes are refused, or are a record that comes back the same.
+func FuzzParseRecord(f *testing.F) {
+	f.Add(record{incarnation: 1, version: 2, holding: holding{validators: newValidators("e", "m", "u"), feedURL: "f"}}.append(nil))
+	f.Add([]byte{recordFormat, 1, 1})
+	f.Fuzz(func(t *testing.T, data []byte) {
+		r, err := parseRecord(data)
+		if err != nil {
+			if r != (record{}) || !errors.Is(err, errRecord) {
+				t.Fatalf("%+v and %v", r, err)
+			}
+			return
+		}
+		if again, err := parseRecord(r.append(nil)); err != nil || again != r {
+			t.Fatalf("%+v came back as %+v, %v", r, again, err)
+		}
+	})
+}
+
+func TestValidators(t *testing.T) {
+	if v := newValidators("", "", "http://a.example/"); v != (validators{}) {
+		t.Errorf("an address alone validates nothing: %+v", v)
+	}
+	if v := newValidators(strings.Repeat("e", maxValidators), "m", ""); v != (validators{}) {
+		t.Errorf("%d bytes are kept", len(v.text))
+	}
+	if e, m, u := newValidators("e", "", "u").split(); e != "e" || m != "" || u != "u" {
+		t.Errorf("split = %q, %q, %q", e, m, u)
+	}
+}

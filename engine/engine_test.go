@@ -1,0 +1,462 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+	"go.uber.org/goleak"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
+
+// serve puts up origins that answer like o, and orders their channels.
+func (w *world) serve(rate uint32, o origin, urls ...string) {
+	orders := make([]Order, len(urls))
+	w.mu.Lock()
+	for i, url := range urls {
+		own := o
+		w.origins[url] = &own
+		orders[i] = Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: rate, Intervals: 1}, Width: 1}
+	}
+	w.mu.Unlock()
+	w.engine.Order(orders...)
+}
+
+// urls returns n channels on each of the hosts.
+func urls(n int, hosts ...string) (all []string) {
+	for _, host := range hosts {
+		for i := range n {
+			all = append(all, fmt.Sprintf("http://%s/%d", host, i))
+		}
+	}
+	return all
+}
+
+func numbered(prefix string, n int) (hosts []string) {
+	for i := range n {
+		hosts = append(hosts, fmt.Sprintf("%s%d.example", prefix, i))
+	}
+	return hosts
+}
+
+// Hosts that hang for as long as a fetch may, and there are more of them than
+// workers, make no other host's poll late.
+func TestHostIsolation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second, Workers: 16})
+		defer w.close()
+		healthy := urls(1, numbered("well", 20)...)
+		w.serve(5, origin{status: 200, body: "x", etag: "e", after: 20 * time.Millisecond}, healthy...)
+		w.pass(30 * time.Second)
+		clear(w.asked)
+		w.serve(1, origin{fails: true, class: fetcher.Timeout, after: 30 * time.Second}, urls(5, numbered("dead", 30)...)...)
+		w.serve(1, origin{fails: true, class: fetcher.TooLarge, after: 6 * time.Second}, urls(5, "endless.example")...)
+		w.pass(10 * time.Minute)
+		if late := w.engine.Load().LatenessP99; late > time.Millisecond {
+			t.Errorf("p99 of lateness is %v", late)
+		}
+		for _, url := range healthy {
+			asked := w.asked[url]
+			for i := 1; i < len(asked); i++ {
+				if gap := asked[i].Sub(asked[i-1]); (gap - 2*time.Second).Abs() > 20*time.Millisecond {
+					t.Fatalf("%s was asked after %v, want every 2 s", url, gap)
+				}
+			}
+			if len(asked) != 300 {
+				t.Errorf("%s was asked %d times, want 300", url, len(asked))
+			}
+		}
+		for host, most := range w.crowd {
+			if most > 1 && (strings.HasPrefix(host, "dead") || host == "endless.example:80") {
+				t.Errorf("%s held %d workers at a time", host, most)
+			}
+		}
+	})
+}
+
+// One host that begins to hang keeps at most its two workers, and others none.
+func TestOneHangingHost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second, Workers: 4})
+		defer w.close()
+		w.serve(1, origin{status: 200, body: "x", etag: "e"}, urls(50, "turns.example")...)
+		well := urls(10, "well.example")
+		w.serve(5, origin{status: 200, body: "x", etag: "e"}, well...)
+		w.pass(20 * time.Second)
+		w.mu.Lock()
+		for url, o := range w.origins {
+			if strings.Contains(url, "turns") {
+				o.after = 30 * time.Second
+			}
+		}
+		clear(w.asked)
+		w.mu.Unlock()
+		w.pass(time.Minute)
+		for _, url := range well {
+			if n := len(w.asked[url]); n != 30 {
+				t.Errorf("%s was asked %d times in a minute, want 30", url, n)
+			}
+		}
+		if most := w.crowd["turns.example:80"]; most > 2 {
+			t.Errorf("the hanging host was asked %d times at a time", most)
+		}
+		if late := w.engine.Load().LatenessP99; late > time.Millisecond {
+			t.Errorf("p99 of lateness is %v", late)
+		}
+	})
+}
+
+// A thousand new channels on one host come in single file, at its gap; private
+// hosts have a gap of their own; parallelism is kept.
+func TestHostGapAndParallel(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: time.Hour, Floor: time.Second, HostGap: 100 * time.Millisecond, HostParallel: 3})
+		defer w.close()
+		slowly := origin{status: 200, body: "x", after: 250 * time.Millisecond}
+		public, private := urls(100, "public.example"), urls(100, "127.0.0.1:9100", "localhost", "10.1.2.3")
+		w.serve(1, slowly, public...)
+		w.serve(1, slowly, private...)
+		w.pass(time.Minute)
+		var begun []time.Time
+		for _, url := range public {
+			if first := w.asked[url][0].Sub(w.start); first > 11*time.Second {
+				t.Errorf("%s waited %v, at 10 a second", url, first)
+			}
+			begun = append(begun, w.asked[url]...)
+		}
+		slices.SortFunc(begun, time.Time.Compare)
+		for i := 1; i < len(begun); i++ {
+			if gap := begun[i].Sub(begun[i-1]); gap < 100*time.Millisecond {
+				t.Fatalf("asked twice within %v", gap)
+			}
+		}
+		for host, most := range w.crowd {
+			if most != 3 {
+				t.Errorf("%s was asked %d times at a time, want 3", host, most)
+			}
+		}
+		for _, url := range private {
+			if last := w.asked[url][0].Sub(w.start); last > 9*time.Second {
+				t.Errorf("%s waited %v though its host has no gap", url, last)
+			}
+		}
+	})
+}
+
+// After a start, known channels wait for their slots, which spread over an
+// interval; only those without content are asked at once.
+func TestRestartWithoutStampede(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 100 * time.Second, Floor: time.Second})
+		defer w.close()
+		var orders []Order
+		for i := range 1000 {
+			o := *testOrder(i, 1)
+			w.origins[o.URL] = &origin{status: 200, body: "x"}
+			orders = append(orders, o)
+		}
+		w.engine.Order(orders...)
+		for second := range 100 {
+			before := w.polls()
+			w.pass(time.Second)
+			if n := w.polls() - before; n > 30 {
+				t.Fatalf("%d of 1000 channels were asked in second %d", n, second)
+			}
+		}
+		if n := w.polls(); n != 1000 {
+			t.Errorf("%d polls in an interval, want 1000", n)
+		}
+	})
+}
+
+func (w *world) polls() (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, asked := range w.asked {
+		n += len(asked)
+	}
+	return n
+}
+
+// Memory and cache forget what nobody orders, after an interval: what is dropped,
+// and what an earlier run left.
+func TestSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		kept, dropped, orphan := "http://a.example/kept", "http://b.example/dropped", "http://c.example/orphan"
+		w.serve(1, origin{status: 200, body: "x", etag: "e"}, kept, dropped, orphan)
+		w.pass(time.Second)
+		w.restart()
+		w.engine.Order(w.orderOf(kept), w.orderOf(dropped))
+		w.engine.Drop(channel.IDOf(dropped), channel.IDOf("http://never.example/"))
+		w.pass(9 * time.Second)
+		if got := w.cached(); got != 3 {
+			t.Errorf("within an interval %d channels are cached, want 3", got)
+		}
+		w.pass(12 * time.Second)
+		if got := w.cached(); got != 1 {
+			t.Errorf("later %d channels are cached, want 1", got)
+		}
+		s := &w.engine.mu.schedule
+		if len(s.targets) != 1 || len(s.hosts) != 1 || s.live != 1 || s.dormant.len() != 0 {
+			t.Errorf("%d targets, %d hosts, %d live, %d dormant; want 1, 1, 1, 0", len(s.targets), len(s.hosts), s.live, s.dormant.len())
+		}
+	})
+}
+
+// orderOf returns an order for what the owner has of a channel.
+func (w *world) orderOf(url string) Order {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own(channel.IDOf(url))
+	return Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: o.version, Hash: o.hash()}
+}
+
+func (w *world) cached() int {
+	seen := map[channel.ID]bool{}
+	if err := w.engine.cache.each(func(id channel.ID) bool {
+		seen[id] = true
+		return true
+	}); err != nil {
+		w.t.Error(err)
+	}
+	return len(seen)
+}
+
+// An order that comes while the cache is rid of a channel waits for that, and then
+// begins from nothing.
+func TestOrderDuringPurge(t *testing.T) {
+	s := newSchedule(Config{Interval: 10 * time.Second, Floor: time.Second}.withDefaults())
+	o := testOrder(1, 3)
+	orphan := s.orphan(o.Channel)
+	if orphan == nil || s.orphan(o.Channel) != nil {
+		t.Fatal("an unknown channel is claimed once")
+	}
+	s.order(o, 1e18)
+	if s.due.len() != 0 || s.live != 1 {
+		t.Fatalf("%d due while it is purged, %d live", s.due.len(), s.live)
+	}
+	s.unclaim(orphan, 1e18)
+	if s.due.len() != 1 || !orphan.loaded || orphan.holding.ok || orphan.version != 3 {
+		t.Fatalf("ordered during the purge: %+v", orphan)
+	}
+}
+
+// The owner may send orders from within a report: the one that a commit causes
+// comes before the answer, and does not undo it.
+func TestOrderFromReport(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		w.owner = func(r Report) (Answer, error) {
+			answer, err := w.judge(r)
+			w.engine.Order(w.orderOf(url))
+			return answer, err
+		}
+		w.serve(1, origin{status: 200, body: "one", etag: "e1"}, url)
+		w.pass(10 * time.Second)
+		var asks []string
+		for _, e := range w.drain() {
+			asks = append(asks, e.text)
+		}
+		want := []string{"ask", "report base=0 shows one: version 1", "ask if-none-match=e1"}
+		if !slices.Equal(asks, want) {
+			t.Errorf("have %q, want %q", asks, want)
+		}
+	})
+}
+
+// An order of a newer version than the answer stands: two commits were made.
+func TestNewerOrderThanAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		w.serve(1, origin{status: 200, body: "one", etag: "e1"}, url)
+		w.pass(10 * time.Second)
+		w.owner = func(r Report) (Answer, error) {
+			answer, err := w.judge(r)
+			o := w.orderOf(url)
+			o.Version, o.Hash = o.Version+1, coreOf(t, "three").Hash
+			w.engine.Order(o)
+			return answer, err
+		}
+		w.mu.Lock()
+		w.origins[url].body, w.origins[url].etag = "two", "e2"
+		w.mu.Unlock()
+		w.pass(10 * time.Second)
+		target := w.engine.mu.schedule.targets[channel.IDOf(url)]
+		if target.version != 3 || target.holding.ok || target.hash != coreOf(t, "three").Hash {
+			t.Errorf("after a newer order: %+v", target)
+		}
+	})
+}
+
+// A base that is stale each time ends the poll, not the engine.
+func TestOwnerNeverSettles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		version := uint64(0)
+		w.owner = func(Report) (Answer, error) {
+			version++
+			return Answer{Version: version, Hash: deltas.Hash{byte(version)}, Current: coreOf(t, "not that hash")}, nil
+		}
+		w.serve(1, origin{status: 200, body: "one"}, "http://a.example/a")
+		w.pass(time.Second)
+		if version != maxReports {
+			t.Errorf("%d reports, want %d", version, maxReports)
+		}
+		stats, _ := w.engine.Stats(channel.IDOf("http://a.example/a"))
+		if stats.LastError == "" || stats.Failures != 0 || stats.NextPoll.IsZero() {
+			t.Errorf("afterwards %+v", stats)
+		}
+	})
+}
+
+// heldFetcher lets no fetch end but by its context.
+type heldFetcher struct{ begun chan string }
+
+func (f heldFetcher) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
+	f.begun <- req.URL
+	<-ctx.Done()
+	return nil, &fetcher.Error{Class: fetcher.Canceled, URL: req.URL, Err: ctx.Err()}
+}
+
+// Close ends polls under way and leaves no goroutine.
+func TestCloseInFlight(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	f := heldFetcher{make(chan string, 20)}
+	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, f, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		e.Order(*testOrder(i, 0))
+	}
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(t.Context()) }()
+	for range 10 { // one of each host
+		<-f.begun
+	}
+	e.Drop(channel.IDOf(testURL(3)))
+	if err := errors.Join(e.Close(), e.Close()); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	if err := <-ran; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := e.Run(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("Run after Close: %v", err)
+	}
+}
+
+func TestRunEndsWithItsContext(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, heldFetcher{make(chan string, 1)}, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+	cancel()
+	if err := <-ran; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	if err := e.Run(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("a second Run: %v", err)
+	}
+	if err := e.Close(); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestConfigValidate(t *testing.T) {
+	good := Config{Dir: "d"}.withDefaults()
+	if err := good.Validate(); err != nil {
+		t.Errorf("defaults: %v", err)
+	}
+	if c := (Config{Dir: "d", Interval: time.Second}).withDefaults(); c.Floor != time.Second {
+		t.Errorf("the floor of a short interval is %v", c.Floor)
+	}
+	bad := map[string]func(*Config){
+		"Dir": func(c *Config) { c.Dir = "" }, "Interval": func(c *Config) { c.Interval = -1 },
+		"Floor": func(c *Config) { c.Floor = c.Interval + 1 }, "Workers": func(c *Config) { c.Workers = 3 },
+		"HostParallel": func(c *Config) { c.HostParallel = -1 }, "HostGap": func(c *Config) { c.HostGap = -1 },
+		"PrivateHostGap": func(c *Config) { c.PrivateHostGap = -1 }, "ReportTimeout": func(c *Config) { c.ReportTimeout = -1 },
+		"CacheMemory": func(c *Config) { c.CacheMemory = -1 },
+	}
+	for field, spoil := range bad {
+		c := good
+		spoil(&c)
+		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("bad %s: %v", field, err)
+		}
+	}
+}
+
+// staticFetcher answers 304 at once.
+type staticFetcher struct{ resp fetcher.Response }
+
+func (f *staticFetcher) Fetch(context.Context, fetcher.Request) (*fetcher.Response, error) {
+	return &f.resp, nil
+}
+
+// newStatic returns an engine whose one channel is a 304 each time, and its poll.
+func newStatic(t testing.TB) (*Engine, *target) {
+	t.Helper()
+	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, &staticFetcher{fetcher.Response{Status: 304, WireBytes: 200}}, nil, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { e.Close() })
+	e.mu.pool.start(context.Background())
+	e.Order(*testOrder(1, 1))
+	target := e.mu.schedule.targets[channel.IDOf(testURL(1))]
+	target.loaded, target.polled = true, true
+	target.holding = holding{validators: newValidators("etag", "then", ""), ok: true}
+	return e, target
+}
+
+// pollOnce is all that the engine does for one poll.
+func pollOnce(e *Engine, target *target, inbox chan poll) result {
+	e.mu.Lock()
+	e.mu.schedule.promote(target.due)
+	p, _ := e.mu.schedule.begin(target.due)
+	e.mu.Unlock()
+	r := e.poll(context.Background(), &p)
+	e.finish(&p, &r, inbox)
+	e.mu.pool.idle = e.mu.pool.idle[:0]
+	return r
+}
+
+// Nearly every poll is a 304: it costs no memory, no write and no read.
+func TestNotModifiedAllocatesNothing(t *testing.T) {
+	e, target := newStatic(t)
+	before := e.cache.db.Metrics().WAL.BytesIn
+	inbox := make(chan poll, 1)
+	if allocs := testing.AllocsPerRun(1000, func() {
+		if r := pollOnce(e, target, inbox); r.outcome != notModified {
+			t.Fatalf("outcome %v", r.outcome)
+		}
+	}); allocs > 0 {
+		t.Errorf("a 304 allocates %v times", allocs)
+	}
+	if after := e.cache.db.Metrics().WAL.BytesIn; after != before {
+		t.Errorf("1000 304s wrote %d bytes", after-before)
+	}
+}

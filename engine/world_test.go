@@ -1,0 +1,336 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+)
+
+// world is an engine with origins and owner of the test's making, in virtual
+// time: it runs inside a synctest bubble. It notes what happens.
+type world struct {
+	t      *testing.T
+	config Config
+	engine *Engine
+	ran    chan error
+	start  time.Time
+
+	mu      sync.Mutex
+	origins map[string]*origin // by URL
+	owned   map[channel.ID]*owned
+	owner   func(Report) (Answer, error) // instead of judge, when set
+	events  []event
+	asked   map[string][]time.Time // when each URL was asked
+	served  map[string]int         // requests under way, by host
+	crowd   map[string]int         // the most that there were
+}
+
+type event struct {
+	at   time.Duration
+	name string
+	text string
+}
+
+// origin answers for one URL.
+type origin struct {
+	status       int
+	body         string
+	etag         string
+	modified     string
+	retryAfter   string
+	finalURL     string
+	class        fetcher.Class
+	fails        bool
+	unasked      bool // 304 whatever was asked
+	after        time.Duration
+	contentType  string
+	ignoreCancel bool
+}
+
+// owned is what the fake owner has committed of a channel.
+type owned struct {
+	version uint64
+	core    *deltas.Core
+	held    deltas.Hash // candidate
+	hold    bool        // the next change is a candidate first
+	fail    bool
+	end     bool
+	decline bool
+	lend    bool // answers to stale bases carry the content
+}
+
+func newWorld(t *testing.T, config Config) *world {
+	t.Helper()
+	if config.fs == nil {
+		config.fs = vfs.NewCrashableMem()
+	}
+	config.Dir = "cache"
+	w := &world{
+		t: t, config: config, start: time.Now(),
+		origins: map[string]*origin{}, owned: map[channel.ID]*owned{},
+		asked: map[string][]time.Time{}, served: map[string]int{}, crowd: map[string]int{},
+	}
+	w.open()
+	return w
+}
+
+func (w *world) open() {
+	w.t.Helper()
+	var err error
+	if w.engine, err = Open(w.config, w, w, prometheus.NewRegistry()); err != nil {
+		w.t.Fatal(err)
+	}
+	engine := w.engine
+	w.ran = make(chan error, 1)
+	ran := w.ran
+	go func() { ran <- engine.Run(context.Background()) }()
+	synctest.Wait()
+}
+
+func (w *world) close() {
+	w.t.Helper()
+	if err := w.engine.Close(); err != nil {
+		w.t.Errorf("Close: %v", err)
+	}
+	if err := <-w.ran; err != nil {
+		w.t.Errorf("Run: %v", err)
+	}
+}
+
+// restart ends the engine in good order and starts it again.
+func (w *world) restart() {
+	w.t.Helper()
+	w.close()
+	w.open()
+}
+
+// crash loses every write that was not synced, and starts again on what is left.
+func (w *world) crash() {
+	w.t.Helper()
+	left := w.config.fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
+	w.close()
+	w.config.fs = left
+	w.open()
+}
+
+// pass lets virtual time pass, and what is due in it happen.
+func (w *world) pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (w *world) note(name, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, event{time.Since(w.start), name, fmt.Sprintf(format, args...)})
+}
+
+// drain returns what has happened since the last call, in order; what happened at
+// the same instant, by name.
+func (w *world) drain() []event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	events := w.events
+	w.events = nil
+	slices.SortStableFunc(events, func(a, b event) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), strings.Compare(a.name, b.name))
+	})
+	return events
+}
+
+// Fetch implements [Fetcher].
+func (w *world) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
+	started := time.Now()
+	w.arrive(req, started)
+	defer w.leave(req.URL)
+	w.mu.Lock()
+	o := origin{status: 404}
+	if known := w.origins[req.URL]; known != nil {
+		o = *known
+	}
+	w.mu.Unlock()
+	if o.after > 0 {
+		select {
+		case <-time.After(o.after):
+		case <-ctx.Done():
+			return nil, &fetcher.Error{Class: fetcher.Canceled, URL: req.URL, Err: ctx.Err()}
+		}
+	}
+	if o.fails {
+		return nil, &fetcher.Error{Class: o.class, URL: req.URL, Err: errors.New("as the test wants it")}
+	}
+	return o.response(req, started), nil
+}
+
+func (o *origin) response(req fetcher.Request, started time.Time) *fetcher.Response {
+	resp := &fetcher.Response{
+		Status: o.status, ContentType: cmp.Or(o.contentType, "text/plain"), ETag: o.etag, LastModified: o.modified,
+		FinalURL: cmp.Or(o.finalURL, req.URL), RetryAfter: o.retryAfter, Started: started, Finished: time.Now(), WireBytes: 100,
+	}
+	matches := o.etag != "" && req.ETag == o.etag || o.etag == "" && o.modified != "" && req.LastModified == o.modified
+	if o.unasked || o.status == 200 && matches {
+		resp.Status = 304
+		return resp
+	}
+	if o.status == 200 {
+		resp.Body = []byte(o.body)
+		resp.WireBytes += int64(len(o.body))
+	}
+	return resp
+}
+
+func (w *world) arrive(req fetcher.Request, now time.Time) {
+	conditions := ""
+	if req.ETag != "" {
+		conditions += " if-none-match=" + req.ETag
+	}
+	if req.LastModified != "" {
+		conditions += " if-modified-since=" + req.LastModified
+	}
+	if req.ValidatorURL != "" {
+		conditions += " at=" + req.ValidatorURL
+	}
+	w.note(nameOf(req.URL), "ask%s", conditions)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	host := channel.Host(req.URL)
+	w.asked[req.URL] = append(w.asked[req.URL], now)
+	w.served[host]++
+	w.crowd[host] = max(w.crowd[host], w.served[host])
+}
+
+func (w *world) leave(url string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.served[channel.Host(url)]--
+}
+
+// Report implements [Owner].
+func (w *world) Report(ctx context.Context, r Report) (Answer, error) {
+	w.mu.Lock()
+	judge := w.owner
+	if judge == nil {
+		judge = w.judge
+	}
+	w.mu.Unlock()
+	answer, err := judge(r)
+	w.note(w.nameOfID(r.Channel), "report %s: %s", reportText(r), answerText(answer, err))
+	return answer, err
+}
+
+var errOwner = errors.New("no majority")
+
+// judge is an owner that publishes whatever differs, unless told otherwise.
+func (w *world) judge(r Report) (Answer, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own(r.Channel)
+	switch {
+	case o.fail:
+		return Answer{}, errOwner
+	case o.end, r.Gone:
+		return Answer{Ended: true}, nil
+	case r.BaseVersion != o.version:
+		return o.stale(), nil
+	case r.Core == nil || r.Core.Hash == o.hash():
+		o.held = deltas.Hash{}
+	case o.hold && o.held != r.Core.Hash:
+		o.held = r.Core.Hash
+	case !o.decline:
+		o.version, o.core, o.held = o.version+1, r.Core, deltas.Hash{}
+	}
+	return Answer{Version: o.version, Hash: o.hash(), Held: o.held != deltas.Hash{}}, nil
+}
+
+func (o *owned) stale() Answer {
+	a := Answer{Version: o.version, Hash: o.hash(), Held: o.held != deltas.Hash{}}
+	if o.lend {
+		a.Current = o.core
+	}
+	return a
+}
+
+func (o *owned) hash() deltas.Hash {
+	if o.core == nil {
+		return deltas.Hash{}
+	}
+	return o.core.Hash
+}
+
+// own returns the owner's state of a channel. The caller holds mu.
+func (w *world) own(id channel.ID) *owned {
+	if w.owned[id] == nil {
+		w.owned[id] = &owned{}
+	}
+	return w.owned[id]
+}
+
+func reportText(r Report) string {
+	base := fmt.Sprintf("base=%d", r.BaseVersion)
+	if r.Base != nil {
+		base += "(" + saying(r.Base) + ")"
+	}
+	switch {
+	case r.Gone:
+		return "gone"
+	case r.Core == nil:
+		return base + " stands"
+	}
+	return base + " shows " + saying(r.Core)
+}
+
+// saying returns the last line of content, which in these tests is all there is.
+func saying(core *deltas.Core) string {
+	lines := strings.Split(strings.TrimSpace(string(core.Content())), "\n")
+	return lines[len(lines)-1]
+}
+
+func answerText(a Answer, err error) string {
+	switch {
+	case err != nil:
+		return err.Error()
+	case a.Ended:
+		return "ended"
+	case a.Held:
+		return fmt.Sprintf("version %d, held", a.Version)
+	}
+	return fmt.Sprintf("version %d", a.Version)
+}
+
+// nameOf returns the last part of a URL's path: what tests call a channel.
+func nameOf(url string) string { return url[strings.LastIndexByte(url, '/')+1:] }
+
+func (w *world) nameOfID(id channel.ID) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for url := range w.origins {
+		if channel.IDOf(url) == id {
+			return nameOf(url)
+		}
+	}
+	return id.String()
+}
+
+// coreOf extracts what a plain text says.
+func coreOf(t *testing.T, body string) *deltas.Core {
+	t.Helper()
+	core, err := deltas.Extract(deltas.Document{Body: []byte(body), ContentType: "text/plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
