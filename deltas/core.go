@@ -12,7 +12,8 @@ import (
 
 // ExtractorVersion counts the rules of [Extract] that decide what core content
 // is. Another version may give other content for the same document, which is
-// no update: see [VerdictRebase].
+// no update: see [VerdictRebase]. A poller whose stored content was made by
+// another version must fetch and report once before it answers by hash again.
 const ExtractorVersion = 1
 
 // Caps on what comes from outside.

@@ -63,12 +63,12 @@ func stories(numbers ...int) []byte {
 	return rssFeed("", items...)
 }
 
-func mustExtract(t testing.TB, body []byte) *Core {
+func mustExtract(t rapid.TB, body []byte) *Core {
 	t.Helper()
 	return mustExtractDocument(t, Document{Body: body})
 }
 
-func mustExtractDocument(t testing.TB, doc Document) *Core {
+func mustExtractDocument(t rapid.TB, doc Document) *Core {
 	t.Helper()
 	core, err := Extract(doc)
 	if err != nil {

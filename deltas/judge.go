@@ -101,8 +101,12 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	return d
 }
 
-// unchanged drops a candidate that a later poll contradicts.
+// unchanged drops a candidate that a later poll contradicts, and notes that this
+// extractor makes the current content too.
 func unchanged(state State, obs Observation) Decision {
+	if obs.Core != nil {
+		state.Extractor = ExtractorVersion
+	}
 	if c := state.Candidate; c != nil && obs.Begun.After(c.Begun) {
 		state.Candidate = nil
 		state.Shown = later(state.Shown, obs.Begun)
@@ -238,7 +242,7 @@ func onlyRemoves(c comparison, base, next *Core) bool {
 // errorTitles begin, or are, the titles of pages that say the page is not there.
 var errorTitles = [...]string{"error", "404", "403", "500", "502", "503", "504", "not found", "page not found", "forbidden",
 	"access denied", "bad gateway", "service unavailable", "gateway time-out", "gateway timeout", "internal server error",
-	"just a moment", "attention required", "site maintenance", "maintenance", "under maintenance", "temporarily unavailable"}
+	"just a moment", "attention required", "site maintenance", "under maintenance", "down for maintenance", "temporarily unavailable"}
 
 // isErrorPage reports pages whose title says that they are not the page asked for.
 func isErrorPage(c *Core) bool {

@@ -1,0 +1,317 @@
+package deltas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// owner is a channel's owner reduced to what the judge needs: it takes reports
+// in the order of their arrival and keeps what it decided.
+type owner struct {
+	state    State
+	seen     []uint64
+	base     *Core
+	versions []Hash   // published, the first content included
+	reported []string // IDs of entries reported as new
+	removed  []string // IDs of entries reported as withdrawn
+}
+
+func (o *owner) report(t rapid.TB, begun time.Time, core *Core) Decision {
+	d := Judge(o.state, o.seen, o.base, Observation{Begun: begun, Core: core})
+	stored, err := d.State.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.state = State{}
+	if err := o.state.UnmarshalBinary(stored); err != nil {
+		t.Fatal(err)
+	}
+	o.seen = Remember(o.seen, d.NewSeen)
+	switch d.Verdict {
+	case VerdictPublish:
+		if o.base != nil {
+			u := Compare(o.base, core)
+			u.Admit(d.NewSeen)
+			for _, e := range u.Entries.Added {
+				o.reported = append(o.reported, e.ID)
+			}
+			for _, e := range u.Entries.Removed {
+				o.removed = append(o.removed, e.ID)
+			}
+		}
+		o.versions = append(o.versions, core.Hash)
+		o.base = core
+	case VerdictRebase:
+		o.base = core
+	}
+	return d
+}
+
+// TestJudgeTimelines shows polls of one poller, a minute apart, and what the
+// judge says of each: u unchanged, h held, p published, r rebased.
+func TestJudgeTimelines(t *testing.T) {
+	edited := func(n int, text string) []byte {
+		it := story(n)
+		it.text = text
+		return rssFeed("", it, story(1))
+	}
+	page := func(lines ...string) []byte { return []byte("<html><p>" + strings.Join(lines, "<p>")) }
+	errorPage := []byte("<html><title>503 Service Unavailable</title><p>Please come back later.")
+	variantA, variantB := page("a", "b", "one"), page("a", "b", "two")
+	ten := []int{10, 9, 8, 7, 6, 5, 4, 3, 2, 1}
+	tests := []struct {
+		name  string
+		polls [][]byte
+		want  string
+	}{
+		{"new entries", [][]byte{stories(1), stories(1), stories(2, 1), stories(3, 2)}, "pupp"},
+		{"edited entry", [][]byte{edited(2, "x"), edited(2, "y"), edited(2, "y")}, "ppu"},
+		{"row 29: reordered", [][]byte{stories(2, 1), stories(1, 2)}, "pu"},
+		{"left the window", [][]byte{stories(3, 2, 1), stories(3, 2), stories(3, 2)}, "pru"},
+		{"entry came back", [][]byte{stories(2, 1), stories(3, 2), stories(3, 2, 1)}, "ppr"},
+		{"withdrawn", [][]byte{stories(3, 2, 1), stories(3, 1), stories(3, 1), stories(3, 1)}, "phpu"},
+		{"withdrawn for a moment", [][]byte{stories(3, 2, 1), stories(3, 1), stories(3, 2, 1), stories(3, 1), stories(3, 2, 1)}, "phuhu"},
+		{"withdrawn, then news", [][]byte{stories(3, 2, 1), stories(3, 1), stories(4, 3, 1)}, "php"},
+		{"row 32: empty feed", [][]byte{stories(2, 1), stories(), stories(2, 1)}, "phu"},
+		{"row 32: empty for long", [][]byte{stories(2, 1), stories(), stories(), stories(), stories(2, 1), stories(3, 2, 1)}, "phpurp"},
+		{"row 32: error page", [][]byte{stories(2, 1), errorPage, stories(2, 1), stories(3, 2, 1)}, "phup"},
+		{"row 32: error page for long", [][]byte{stories(2, 1), errorPage, errorPage, stories(2, 1), stories(2, 1)}, "phphr"},
+		{"row 32: page becomes an error page", [][]byte{page("a", "b"), errorPage, page("a", "b")}, "phu"},
+		{"row 32: page becomes blank", [][]byte{page("a", "b"), page(), page("a", "b")}, "phu"},
+		{"mass removal", [][]byte{stories(ten...), stories(10, 9, 8), stories(ten...)}, "phu"},
+		{"mass removal that stays", [][]byte{stories(ten...), stories(10, 2, 1), stories(10, 2, 1)}, "php"},
+		{"lines taken away", [][]byte{page("a", "b", "c"), page("a", "c"), page("a", "c")}, "php"},
+		{"lines replaced", [][]byte{page("a", "b", "c"), page("a", "x", "c")}, "pp"},
+		{"a cut page", [][]byte{page("a", "b", "c", "d", "e", "f"), page("a", "b x"), page("a", "b", "c", "d", "e", "f")}, "phu"},
+		{"row 35: two variants in turn", [][]byte{variantA, variantB, variantA, variantB, variantA, variantB, variantA, variantB}, "pphuhuhu"},
+		{"row 35: two variants in pairs", [][]byte{variantA, variantB, variantA, variantA, variantB, variantB, variantA, variantA, variantB}, "pphphhuuh"},
+		{"a revert", [][]byte{variantA, variantB, variantA, variantA, variantA}, "pphpu"},
+		{"first content is empty", [][]byte{stories(), stories(1)}, "pp"},
+	}
+	for _, test := range tests {
+		var o owner
+		got := ""
+		for n, body := range test.polls {
+			d := o.report(t, epoch.Add(time.Duration(n)*time.Minute), mustExtract(t, body))
+			got += d.Verdict.String()[:1]
+			if (d.Reason != "") != (d.Verdict == VerdictHeld) {
+				t.Errorf("%s: poll %d is %v for reason %q", test.name, n, d.Verdict, d.Reason)
+			}
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// What a poll begun earlier showed neither confirms nor contradicts.
+func TestJudgeOrderOfPolls(t *testing.T) {
+	full, less, more := mustExtract(t, stories(3, 2, 1)), mustExtract(t, stories(3, 1)), mustExtract(t, stories(4, 3, 2, 1))
+	at := func(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.Second) }
+	type report struct {
+		begun int
+		core  *Core
+	}
+	tests := []struct {
+		name    string
+		reports []report
+		want    string
+	}{
+		{"confirmed by a later poll", []report{{0, full}, {300, less}, {600, less}}, "php"},
+		{"not by the same poll", []report{{0, full}, {300, less}, {300, less}}, "phh"},
+		{"not by an earlier poll", []report{{0, full}, {300, less}, {299, less}}, "phh"},
+		{"contradicted by a later poll", []report{{0, full}, {300, less}, {400, nil}, {600, less}}, "phuh"},
+		{"not by an earlier poll", []report{{0, full}, {300, less}, {200, nil}, {600, less}}, "phup"},
+		{"a late report of old content", []report{{0, full}, {300, more}, {299, full}, {600, full}}, "ppuh"},
+		{"an old report of news", []report{{0, full}, {300, less}, {299, more}}, "php"},
+		{"a clock that is wrong by an hour", []report{{3600, full}, {300, less}, {600, less}}, "php"},
+	}
+	for _, test := range tests {
+		var o owner
+		got := ""
+		for _, r := range test.reports {
+			got += o.report(t, at(r.begun), r.core).Verdict.String()[:1]
+		}
+		if got != test.want {
+			t.Errorf("%s: %s, want %s", test.name, got, test.want)
+		}
+	}
+}
+
+// Another extractor's content is taken over silently, unless it has news.
+func TestJudgeExtractorChanged(t *testing.T) {
+	for _, test := range []struct {
+		next []byte
+		want Verdict
+	}{
+		{rssFeed("", item{guid: "id-1", title: "Otherwise"}), VerdictRebase},
+		{stories(2, 1), VerdictPublish},
+		{stories(), VerdictHeld},
+		{stories(1), VerdictUnchanged},
+	} {
+		var o owner
+		o.report(t, epoch, mustExtract(t, stories(1)))
+		o.state.Extractor++
+		if d := o.report(t, epoch.Add(time.Hour), mustExtract(t, test.next)); d.Verdict != test.want {
+			t.Errorf("%s: %v, want %v", test.next, d.Verdict, test.want)
+		} else if o.state.Extractor == ExtractorVersion != (test.want != VerdictHeld) {
+			t.Errorf("extractor %d after %v", o.state.Extractor, d.Verdict)
+		}
+	}
+}
+
+// Without the current content, what is remembered still tells what is new.
+func TestJudgeWithoutBase(t *testing.T) {
+	var o owner
+	o.report(t, epoch, mustExtract(t, stories(2, 1)))
+	o.base = nil
+	if d := o.report(t, epoch.Add(time.Minute), mustExtract(t, stories())); d.Verdict != VerdictHeld {
+		t.Errorf("empty: %v", d.Verdict)
+	}
+	next := mustExtract(t, stories(3, 2, 1))
+	if d := o.report(t, epoch.Add(2*time.Minute), next); d.Verdict != VerdictPublish || !slices.Equal(d.NewSeen, next.Identities()[:1]) {
+		t.Errorf("one new entry: %v, new %v", d.Verdict, d.NewSeen)
+	}
+}
+
+// feedHistory generates a feed's life: each step adds, edits, withdraws, empties
+// or reorders, over a window of at most eight entries.
+func feedHistory(t *rapid.T) [][]byte {
+	next := 1
+	var window []item
+	history := make([][]byte, 0, 20)
+	for range rapid.IntRange(1, 20).Draw(t, "steps") {
+		shown := window
+		switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
+		case step < 5 || len(window) == 0:
+			for range rapid.IntRange(1, 3).Draw(t, "added") {
+				window = append([]item{story(next)}, window...)
+				next++
+			}
+			window = window[:min(len(window), 8)]
+			shown = window
+		case step == 5:
+			window[rapid.IntRange(0, len(window)-1).Draw(t, "edited")].text += " Edited."
+		case step == 6:
+			i := rapid.IntRange(0, len(window)-1).Draw(t, "withdrawn")
+			window = slices.Delete(slices.Clone(window), i, i+1)
+			shown = window
+		case step == 7:
+			shown = nil
+		case step == 8:
+			shown = slices.Clone(window)
+			slices.Reverse(shown)
+		}
+		history = append(history, rssFeed("", shown...))
+	}
+	return history
+}
+
+// Over any history and any number of pollers: every entry that a poll showed is
+// reported once, those of the first content not at all, and a document without
+// entries removes none.
+func TestJudgeReportsOnce(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var o owner
+		shown := make(map[string]bool)
+		for n, body := range feedHistory(t) {
+			core := mustExtract(t, body)
+			for poll := range rapid.IntRange(1, 3).Draw(t, "polls") {
+				removed := len(o.removed)
+				first := len(o.versions) == 0
+				o.report(t, epoch.Add(time.Duration(n)*time.Hour+time.Duration(poll)*time.Minute), core)
+				if len(core.Entries) == 0 && len(o.removed) > removed {
+					t.Fatalf("an empty document removed %v", o.removed[removed:])
+				}
+				for _, e := range core.Entries {
+					if !first && !shown[e.ID] && !slices.Contains(o.reported, e.ID) {
+						t.Fatalf("%s was shown and not reported", e.ID)
+					}
+					shown[e.ID] = true
+				}
+			}
+		}
+		if unique := slices.Compact(slices.Sorted(slices.Values(o.reported))); len(unique) != len(o.reported) {
+			t.Fatalf("reported twice among %v", o.reported)
+		}
+	})
+}
+
+// Two pollers that see a feed grow, their reports arriving in any order within
+// their fetches: the versions published are in the order of the origin, none
+// twice, and the last is what the origin shows.
+func TestJudgeTwoPollers(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type arrival struct {
+			begun, arrives int // seconds
+			core           *Core
+		}
+		var contents []*Core
+		var arrivals []arrival
+		newest := 0
+		for n := range rapid.IntRange(2, 8).Draw(t, "contents") {
+			newest += rapid.IntRange(1, 3).Draw(t, "added")
+			var window []int
+			for i := newest; i > max(0, newest-6); i-- {
+				window = append(window, i)
+			}
+			contents = append(contents, mustExtract(t, stories(window...)))
+			for poller := range 2 {
+				begun := 60*n + rapid.IntRange(0, 59).Draw(t, fmt.Sprint("begun by ", poller))
+				arrivals = append(arrivals, arrival{begun, begun + rapid.IntRange(0, 29).Draw(t, "fetch"), contents[n]})
+			}
+		}
+		slices.SortStableFunc(arrivals, func(a, b arrival) int { return a.arrives - b.arrives })
+		var o owner
+		for _, a := range arrivals {
+			o.report(t, epoch.Add(time.Duration(a.begun)*time.Second), a.core)
+		}
+		last := -1
+		for _, version := range o.versions {
+			at := slices.IndexFunc(contents, func(c *Core) bool { return c.Hash == version })
+			if at <= last {
+				t.Fatalf("content %d was published behind content %d", at, last)
+			}
+			last = at
+		}
+		if want := contents[len(contents)-1].Hash; o.state.Current != want || o.versions[len(o.versions)-1] != want {
+			t.Fatalf("current is %v, last published %v, the origin shows %v", o.state.Current, o.versions[len(o.versions)-1], want)
+		}
+		if unique := slices.Compact(slices.Sorted(slices.Values(o.reported))); len(unique) != len(o.reported) {
+			t.Fatalf("reported twice among %v", o.reported)
+		}
+	})
+}
+
+// Row 35: variants given out at random settle: the polls that a return needs double.
+func TestJudgeRandomVariants(t *testing.T) {
+	variants := [...]*Core{mustExtract(t, []byte("a\nb\none")), mustExtract(t, []byte("a\nb\ntwo"))}
+	var o owner
+	seed := uint32(1)
+	for n := range 10_000 {
+		seed = seed*1664525 + 1013904223
+		o.report(t, epoch.Add(time.Duration(n)*time.Minute), variants[seed>>31])
+	}
+	if len(o.versions) > 8 {
+		t.Errorf("%d versions of two variants in 10,000 polls", len(o.versions))
+	}
+}
+
+func TestIsErrorPage(t *testing.T) {
+	for title, want := range map[string]bool{
+		"404": true, "404 Not Found": true, "Error": true, "Error - Example": true, "Just a moment...": true, "Page not found – Site": true,
+		"": false, "Errors in physics": false, "5000 visitors": false, "News": false, "Maintenance of bicycles": false,
+	} {
+		core := mustExtract(t, []byte("<html><title>"+title+"</title><p>x"))
+		if got := isErrorPage(core); got != want {
+			t.Errorf("isErrorPage(%q) = %v", title, got)
+		}
+	}
+}

@@ -1,0 +1,151 @@
+package deltas
+
+import (
+	"bytes"
+	"encoding/xml"
+	"testing"
+	"time"
+)
+
+// replayed is what became of a history.
+type replayed struct {
+	captures, germane, failed, added, patchErrors int
+	documentBytes, deltaBytes                     int
+}
+
+// replay runs a history; perCapture, if set, sees each capture.
+func replay(t *testing.T, name string, perCapture func(body []byte, step Step)) replayed {
+	var got replayed
+	var r Replay
+	readHistory(t, name, func(c capture) {
+		body := []byte(c.Body)
+		step := r.Capture(Document{Body: body}, time.Unix(c.T, 0))
+		got.captures++
+		if step.Err != nil {
+			got.failed++
+		}
+		if step.Patch != nil {
+			got.patchErrors++
+			t.Errorf("%s, capture at %d: %v", name, c.T, step.Patch)
+		}
+		if u := step.Update; u != nil {
+			got.germane++
+			got.added += len(u.Entries.Added)
+			got.documentBytes += len(body)
+			got.deltaBytes += u.DeltaBytes
+		}
+		if perCapture != nil {
+			perCapture(body, step)
+		}
+	})
+	return got
+}
+
+// TestReplay holds what is measured on recorded histories: how much of them is
+// news, and what deltas cost. The bounds are near what a person counts. Of feeds,
+// every entry is reported once, in the capture that first shows it.
+func TestReplay(t *testing.T) {
+	tests := []struct {
+		name        string
+		least, most int     // germane captures
+		percent     float64 // most delta bytes of document bytes
+		failed      int     // captures that cannot be read
+		feed        bool    // whose entries another parser counts
+	}{
+		{"bbc-home-uk", 370, 400, 1.3, 0, true},
+		{"bbc-world-asia", 80, 90, 1.5, 0, true},
+		{"covid-pa-clean", 38, 48, 0.6, 0, false},
+		{"covid-pa-extract", 33, 54, 0.8, 0, false},
+		{"covid-pa-raw", 40, 55, 0.3, 0, false},
+		{"github-status-atom", 250, 256, 1, 0, true},
+		{"github-tos-html", 3, 5, 0.5, 0, false},
+		{"hn-front-json", 560, 599, 8, 1, false}, // counters are news as long as nobody has learned that they are not
+		{"nyt-battleground-html", 115, 125, 0.3, 0, false},
+		{"producthunt-daily", 599, 599, 2, 0, true},
+		{"rust-blog-atom", 165, 185, 1.5, 0, true},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var check func([]byte, Step)
+			if test.feed {
+				check = reportsOnce(t)
+			}
+			got := replay(t, test.name, check)
+			percent := 100 * float64(got.deltaBytes) / float64(got.documentBytes)
+			t.Logf("%d captures, %d germane, %d added, delta %.2f %%", got.captures, got.germane, got.added, percent)
+			if got.germane < test.least || got.germane > test.most || percent > test.percent || got.failed != test.failed {
+				t.Errorf("%d germane of %d (want %d to %d), delta %.2f %% (want at most %.1f), %d failed",
+					got.germane, got.captures, test.least, test.most, percent, test.percent, got.failed)
+			}
+		})
+	}
+}
+
+// reportsOnce returns a check of each capture of a feed: as many entries are
+// reported as there are that no capture has shown.
+func reportsOnce(t *testing.T) func(body []byte, step Step) {
+	seen := make(map[string]bool)
+	n := 0
+	return func(body []byte, step Step) {
+		fresh, added := 0, 0
+		for _, id := range feedIDs(t, body) {
+			if !seen[id] {
+				seen[id] = true
+				fresh++
+			}
+		}
+		if step.Update != nil {
+			added = len(step.Update.Entries.Added)
+		}
+		if n > 0 && added != fresh {
+			t.Errorf("capture %d: %d reported, %d never seen before", n, added, fresh)
+		}
+		n++
+	}
+}
+
+// feedIDs returns the guid, id or link of each item of an RSS 2.0 or Atom feed.
+func feedIDs(t *testing.T, body []byte) []string {
+	t.Helper()
+	type element struct {
+		GUID string `xml:"guid"`
+		ID   string `xml:"id"`
+		Link string `xml:"link"`
+	}
+	var feed struct {
+		Items   []element `xml:"channel>item"`
+		Entries []element `xml:"entry"`
+	}
+	if err := xml.Unmarshal(bytes.TrimPrefix(body, []byte("\xef\xbb\xbf")), &feed); err != nil {
+		t.Fatal(err)
+	}
+	var ids []string
+	for _, e := range append(feed.Items, feed.Entries...) {
+		ids = append(ids, firstOf(e.GUID, e.ID, e.Link))
+	}
+	return ids
+}
+
+// Row 9's kin: a capture that cannot be read, or holds nothing, changes nothing.
+func TestReplayUnreadableCapture(t *testing.T) {
+	var r Replay
+	for n, test := range []struct {
+		body       string
+		err, added int
+	}{
+		{string(stories(2, 1)), 0, 0},
+		{"", 1, 0},
+		{string(stories(2, 1))[:200], 1, 0},
+		{string(stories(2, 1)), 0, 0},
+		{string(stories(3, 2, 1)), 0, 1},
+	} {
+		step := r.Capture(Document{Body: []byte(test.body)}, epoch.Add(time.Duration(n)*time.Hour))
+		added := 0
+		if step.Update != nil {
+			added = len(step.Update.Entries.Added)
+		}
+		if (step.Err != nil) != (test.err == 1) || added != test.added {
+			t.Errorf("capture %d: %+v", n, step)
+		}
+	}
+}

@@ -1,0 +1,145 @@
+package deltas
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func anyState() *rapid.Generator[State] {
+	hash := rapid.Custom(func(t *rapid.T) Hash { return hashOf(rapid.SliceOfN(rapid.Byte(), 1, 2).Draw(t, "content")) })
+	begun := rapid.Custom(func(t *rapid.T) time.Time {
+		if rapid.Bool().Draw(t, "none") {
+			return time.Time{}
+		}
+		return epoch.Add(time.Duration(rapid.Int64Range(-1e18, 1e18).Draw(t, "begun")))
+	})
+	return rapid.Custom(func(t *rapid.T) State {
+		s := State{
+			Extractor: rapid.Uint16().Draw(t, "extractor"), Current: hash.Draw(t, "current"), Shown: begun.Draw(t, "shown"),
+			Recent: rapid.SliceOfN(hash, 0, maxRecent).Draw(t, "recent"), Returns: rapid.Uint8Range(0, maxReturns).Draw(t, "returns"),
+		}
+		if rapid.Bool().Draw(t, "candidate") {
+			s.Candidate = &Candidate{Hash: hash.Draw(t, "hash"), Begun: begun.Draw(t, "at"), Polls: rapid.Uint8().Draw(t, "polls")}
+		}
+		return s
+	})
+}
+
+func sprintState(s State) string {
+	c := s.Candidate
+	s.Candidate = nil
+	return fmt.Sprintf("%v %v", s, c)
+}
+
+func TestStateReadsBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := anyState().Draw(t, "state")
+		stored, err := s.MarshalBinary()
+		if err != nil || len(stored) > 320 {
+			t.Fatalf("%d bytes, %v", len(stored), err)
+		}
+		var got State
+		if err := got.UnmarshalBinary(stored); err != nil {
+			t.Fatal(err)
+		}
+		if again, _ := got.MarshalBinary(); !bytes.Equal(again, stored) || sprintState(got) != sprintState(s) {
+			t.Fatalf("%s\nwant\n%s", sprintState(got), sprintState(s))
+		}
+	})
+}
+
+// States are stored for as long as their channels: the layout changes only with
+// its version.
+func TestStateGolden(t *testing.T) {
+	s := State{
+		Extractor: 1, Current: Hash{0xaa}, Shown: time.Unix(1, 2), Recent: []Hash{{0xbb}}, Returns: 3,
+		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4},
+	}
+	const zeros = "000000000000000000000000000000"
+	const want = "010001" + "aa" + zeros + "000000003b9aca02" + "030101" + "bb" + zeros + "cc" + zeros + "8000000000000000" + "04"
+	stored, err := s.MarshalBinary()
+	if got := fmt.Sprintf("%x", stored); got != want || err != nil {
+		t.Errorf("%s, %v\nwant\n%s", got, err, want)
+	}
+}
+
+func TestStateErrors(t *testing.T) {
+	stored, err := State{Extractor: 1, Recent: make([]Hash, 2)}.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tooMany := bytes.Clone(stored)
+	tooMany[stateHeader-2] = maxRecent + 1
+	tests := []struct {
+		name string
+		data []byte
+		want error
+	}{
+		{"nothing", nil, nil},
+		{"another version", append([]byte{9}, stored[1:]...), ErrVersion},
+		{"short", stored[:stateHeader-1], ErrCorrupt},
+		{"cut", stored[:len(stored)-1], ErrCorrupt},
+		{"long", append(bytes.Clone(stored), 0), ErrCorrupt},
+		{"too many contents", tooMany, ErrCorrupt},
+	}
+	for _, test := range tests {
+		s := State{Extractor: 7}
+		if err := s.UnmarshalBinary(test.data); !errors.Is(err, test.want) || s.known() && err != nil {
+			t.Errorf("%s: %+v, %v; want %v", test.name, s, err, test.want)
+		}
+	}
+}
+
+func TestStateKeepsSixteen(t *testing.T) {
+	var s State
+	for n := range 40 {
+		s = s.move(Observation{Begun: epoch, Core: &Core{Hash: Hash{byte(n)}}})
+	}
+	if len(s.Recent) != maxRecent || s.Recent[maxRecent-1] != (Hash{38}) || s.Recent[0] != (Hash{23}) {
+		t.Errorf("recent %v", s.Recent)
+	}
+}
+
+func TestRemember(t *testing.T) {
+	var seen []uint64
+	for n := range uint64(MaxSeen + 10) {
+		seen = Remember(seen, []uint64{n})
+	}
+	if len(seen) != MaxSeen || seen[0] != 10 || seen[MaxSeen-1] != MaxSeen+9 {
+		t.Errorf("%d remembered, %d to %d", len(seen), seen[0], seen[len(seen)-1])
+	}
+}
+
+// FuzzJudge: whatever is stored and shown, a decision that is stored and read as itself.
+func FuzzJudge(f *testing.F) {
+	stored, err := State{Extractor: 1, Recent: make([]Hash, 2), Candidate: &Candidate{}}.MarshalBinary()
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(stored, []byte(stories(2, 1)), int64(0))
+	f.Add([]byte{}, []byte("<html><p>x"), int64(1e18))
+	f.Fuzz(func(t *testing.T, stored, body []byte, begun int64) {
+		var s State
+		core, err := Extract(Document{Body: body})
+		if s.UnmarshalBinary(stored) != nil || err != nil {
+			return
+		}
+		d := Judge(s, nil, nil, Observation{Begun: time.Unix(0, begun), Core: core})
+		again, err := d.State.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back State
+		if err := back.UnmarshalBinary(again); err != nil {
+			t.Fatalf("%v of %x", err, again)
+		}
+		if published := d.Verdict == VerdictPublish; published != (d.State.Current == core.Hash && s.Current != core.Hash || !s.known()) && d.Verdict != VerdictRebase {
+			t.Fatalf("%v from %+v to %+v", d.Verdict, s, d.State)
+		}
+	})
+}
