@@ -56,8 +56,11 @@ func (c *checker) checkEntries(record *ChannelRecord, versions map[uint64]*api.U
 		c.checkUpdate(record, update, seenIn)
 	}
 	for version := range versions {
-		if version > current || version < 2 {
-			c.violated(RuleForgotten, "%s is at version %d, but version %d was delivered", record.URL, current, version)
+		switch {
+		case version < 2:
+			c.violated(RuleOrder, "version %d of %s was delivered: it is the first content", version, record.URL)
+		case version > current: // or committed since the state was read
+			c.pending(RuleForgotten, "%s is at version %d, but version %d was delivered", record.URL, current, version)
 		}
 	}
 	if complete {

@@ -236,7 +236,11 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 			s.Snapshot.Channels[never.ID] = api.Channel{Version: 1}
 		}},
 		{"no first content", RuleChange, true, func(s *story) { s.History.Channels[0].FirstSeen = 0 }},
-		{"a delivered version above the channel's", RuleForgotten, false, func(s *story) {
+		{"the first content, delivered", RuleOrder, false, func(s *story) {
+			first := anUpdate(0, urlKept, 1, 2.4, 1)
+			s.Updates[first.Channel] = append(s.Updates[first.Channel], *first)
+		}},
+		{"a delivered version above the channel's", RuleForgotten, true, func(s *story) {
 			kept := channel.IDOf(urlKept)
 			s.Snapshot.Channels[kept] = api.Channel{Version: 3}
 		}},

@@ -2,8 +2,8 @@
 // while clients subscribe, unsubscribe and receive all the time and an origin
 // keeps changing; and checks that nothing was lost that had been acknowledged,
 // nothing came back that had been deleted, and every version that was committed
-// arrived, once under one ID, in order. It uses the contract alone: the program,
-// which it builds, its HTTP API, its webhooks and its streams.
+// arrived, once under one ID, in order. It uses the contract alone: the program, which
+// it builds, its HTTP API, its webhooks and its streams.
 //
 //	go run ./benchmarks/crash -kills 200 -seed 1
 //
@@ -31,6 +31,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "what the instants and the clients' actions follow from")
 	flag.DurationVar(&o.duration, "duration", time.Hour, "stop killing after this time, whatever -kills says")
 	flag.BoolVar(&o.keep, "keep", false, "keep data directory and log when every rule holds, too")
+	flag.StringVar(&o.program, "program", "", "the corona `binary` to test, rather than one built from this module")
 	flag.Parse()
 	if flag.NArg() > 0 || o.kills < 0 || o.duration <= 0 {
 		fmt.Fprintln(os.Stderr, "crash: want no arguments, -kills of at least 0 and a -duration above 0")

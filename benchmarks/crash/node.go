@@ -30,23 +30,34 @@ const (
 	pollFloor    = "200ms"
 )
 
-// newNode builds the program into a folder and chooses an address.
-func newNode(ctx context.Context, folder string) (*node, error) {
-	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	if err != nil {
-		return nil, fmt.Errorf("find the module: %w", err)
-	}
-	n := &node{binary: filepath.Join(folder, "corona"), folder: folder}
-	build := exec.CommandContext(ctx, "go", "build", "-o", n.binary, "./cmd/corona")
-	build.Dir = strings.TrimSpace(string(root))
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("build the node: %w\n%s", err, out)
+// newNode takes a program, or builds one into the folder, and chooses an address.
+func newNode(ctx context.Context, folder, program string) (n *node, err error) {
+	n = &node{binary: program, folder: folder}
+	if program == "" {
+		if n.binary, err = build(ctx, folder); err != nil {
+			return nil, err
+		}
 	}
 	if n.address, err = freeAddress(ctx); err != nil {
 		return nil, err
 	}
 	n.log, err = os.OpenFile(n.logName(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	return n, err
+}
+
+// build builds this module's program.
+func build(ctx context.Context, folder string) (program string, err error) {
+	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return "", fmt.Errorf("find the module: %w", err)
+	}
+	program = filepath.Join(folder, "corona")
+	command := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/corona")
+	command.Dir = strings.TrimSpace(string(root))
+	if out, err := command.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the node: %w\n%s", err, out)
+	}
+	return program, nil
 }
 
 func (n *node) logName() string { return filepath.Join(n.folder, "node.log") }

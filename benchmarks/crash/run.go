@@ -19,6 +19,7 @@ type options struct {
 	seed     uint64
 	duration time.Duration
 	keep     bool
+	program  string // empty: built from this module
 }
 
 // run is one run of the test.
@@ -68,7 +69,7 @@ func execute(ctx context.Context, o options, out io.Writer) error {
 
 // inFolder sets up node, origin, sink and clients, and takes them down.
 func (r *run) inFolder(ctx context.Context, folder string) (err error) {
-	if r.node, err = newNode(ctx, folder); err != nil {
+	if r.node, err = newNode(ctx, folder, r.program); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.node.close()) }()
@@ -253,6 +254,11 @@ func (r *run) judge(ctx context.Context) (violations []Violation, err error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errViolated, err)
+	}
+	for _, record := range channels {
+		if snapshot.Channels[record.ID].Version > 0 {
+			r.origin.firstSeen(record.Number, r.recorder.now())
+		}
 	}
 	r.recorder.with(func(h *History) { violations = Check(h, snapshot) })
 	return violations, nil

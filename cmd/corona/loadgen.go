@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -32,6 +33,7 @@ type originFlags struct {
 	traces   []string
 	paths    []string
 	step     time.Duration
+	json     bool
 }
 
 // defaultChannels is how many synthetic channels an origin has when neither
@@ -73,19 +75,24 @@ first; each stands as long as it was recorded to, divided by --speedup, or for
 				return err
 			}
 			config.Logger = slog.New(slog.NewTextHandler(command.ErrOrStderr(), nil))
-			return runOrigin(command.Context(), config, command.OutOrStdout())
+			return runOrigin(command.Context(), config, originPrinter{command.OutOrStdout(), flags.json})
 		},
 	}
-	set := command.Flags()
-	set.StringVar(&flags.listen, "listen", loadgen.DefaultListen, "address of the first host, within 127.0.0.0/8")
-	set.IntVar(&flags.channels, "channels", defaultChannels, "synthetic channels; with --trace none unless asked for")
-	set.IntVar(&flags.hosts, "hosts", 1, fmt.Sprintf("addresses to spread channels over, up to %d", loadgen.MaxHosts))
-	set.Uint64Var(&flags.seed, "seed", 1, "what content and update times follow from")
-	set.Float64Var(&flags.speedup, "speedup", 1, "how many times as fast time runs")
-	set.StringArrayVar(&flags.traces, "trace", nil, "recorded history to replay, a .jsonl.zst file; may be repeated, each with a --path")
-	set.StringArrayVar(&flags.paths, "path", nil, "where the trace before or after it is shown, such as /x")
-	set.DurationVar(&flags.step, "step", 0, "how long each capture of a trace stands; 0: as recorded, divided by --speedup")
+	flags.bind(command)
 	return command
+}
+
+func (f *originFlags) bind(command *cobra.Command) {
+	set := command.Flags()
+	set.StringVar(&f.listen, "listen", loadgen.DefaultListen, "`address` of the first host, within 127.0.0.0/8")
+	set.IntVar(&f.channels, "channels", defaultChannels, "synthetic channels; with --trace none unless asked for")
+	set.IntVar(&f.hosts, "hosts", 1, fmt.Sprintf("addresses to spread channels over, up to %d", loadgen.MaxHosts))
+	set.Uint64Var(&f.seed, "seed", 1, "what content and update times follow from")
+	set.Float64Var(&f.speedup, "speedup", 1, "how many times as fast time runs")
+	set.StringArrayVar(&f.traces, "trace", nil, "recorded history to replay, a .jsonl.zst `file`; may be repeated, each with a --path")
+	set.StringArrayVar(&f.paths, "path", nil, "where a trace is shown, such as /x: the first --path is the first trace's")
+	set.DurationVar(&f.step, "step", 0, "how long each capture of a trace stands; 0: as recorded, divided by --speedup")
+	addJSON(command, &f.json)
 }
 
 // config pairs traces with paths: the first with the first, and so on.
@@ -114,7 +121,7 @@ func (f *originFlags) config(channelsAsked bool) (loadgen.Config, error) {
 }
 
 // runOrigin serves until the context ends, then says what was served.
-func runOrigin(ctx context.Context, config loadgen.Config, out io.Writer) error {
+func runOrigin(ctx context.Context, config loadgen.Config, printer originPrinter) error {
 	origin, err := loadgen.NewOrigin(config)
 	if err != nil {
 		return err
@@ -123,14 +130,49 @@ func runOrigin(ctx context.Context, config loadgen.Config, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	first := "http://" + listeners[0].Addr().String()
-	fmt.Fprintf(out, "%d channels on %d hosts from %s (seed %d): try curl %s, or curl -s %s/_channels > channels.txt && corona import channels.txt\n",
-		origin.Channels(), len(listeners), first, config.Seed, origin.URL(0), first)
-	if err := origin.Serve(ctx, listeners...); err != nil {
+	err = printer.start(originStart{"http://" + listeners[0].Addr().String(), origin.Channels(), len(listeners), config.Seed})
+	if err := errors.Join(err, origin.Serve(ctx, listeners...)); err != nil {
 		return err
 	}
-	stats := origin.Stats()
-	fmt.Fprintf(out, "served %d requests: %d documents (%d bytes), %d not modified\n",
-		stats.Requests, stats.Full, stats.BodyBytes, stats.NotModified)
-	return nil
+	return printer.end(origin.Stats())
+}
+
+// originStart is what an origin says when it begins to serve.
+type originStart struct {
+	URL      string `json:"url"` // of the first host
+	Channels int    `json:"channels"`
+	Hosts    int    `json:"hosts"`
+	Seed     uint64 `json:"seed"`
+}
+
+// originEnd is what an origin says when it has served.
+type originEnd struct {
+	Requests    uint64 `json:"requests"`
+	Full        uint64 `json:"full"`
+	NotModified uint64 `json:"not_modified"`
+	BodyBytes   uint64 `json:"body_bytes"`
+}
+
+// originPrinter prints for people or for programs.
+type originPrinter struct {
+	w    io.Writer
+	json bool
+}
+
+func (p originPrinter) start(s originStart) error {
+	if p.json {
+		return printJSONLine(p.w, s)
+	}
+	_, err := fmt.Fprintf(p.w, "origin: serving from %s (channels %d, hosts %d, seed %d); to a node that has --allow-private: curl -s %s/_channels > channels.txt && corona import channels.txt\n",
+		s.URL, s.Channels, s.Hosts, s.Seed, s.URL)
+	return err
+}
+
+func (p originPrinter) end(s loadgen.Stats) error {
+	if p.json {
+		return printJSONLine(p.w, originEnd(s))
+	}
+	_, err := fmt.Fprintf(p.w, "origin: served %d requests: %d documents (%d bytes), %d not modified\n",
+		s.Requests, s.Full, s.BodyBytes, s.NotModified)
+	return err
 }
