@@ -27,6 +27,9 @@ func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 	if record == nil || record.Incarnation != c.Incarnation || record.Version != c.Base {
 		return result{err: ErrStale}, nil
 	}
+	if err := noteGone(tx, id, record, c); err != nil {
+		return result{}, err
+	}
 	setContent(record, c)
 	tx.touch(id)
 	if c.Judge != nil {

@@ -122,6 +122,9 @@ func removeChannel(tx *tx, id channel.ID, record *wire.Channel) error {
 			return err
 		}
 	}
+	if err := dropGone(tx, id, record); err != nil {
+		return err
+	}
 	for _, kind := range []byte{kindSeen, kindStraggler} {
 		if err := tx.deletePrefix(channelKey(kind, id)); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -49,6 +50,8 @@ type Config struct {
 	Logger *slog.Logger
 	// Registerer takes the metrics; nil for a registry of its own.
 	Registerer prometheus.Registerer
+
+	files vfs.FS // of log and state; tests lose power on theirs
 }
 
 const maxRanges = 1024
@@ -64,6 +67,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.files == nil {
+		c.files = vfs.Default
 	}
 	if c.Registerer == nil {
 		c.Registerer = prometheus.NewRegistry()

@@ -18,7 +18,7 @@ import (
 //	B 'm' C seq(8)              → Subscription  a channel's subscriptions, in order
 //	B 's' seq(8)                → C             the bucket's subscriptions, in order
 //	B 'u' C version(8)          → Update
-//	B 't' stamp(8)              → Stamped       the bucket's updates, in order
+//	B 't' stamp(8)              → Stamped       the bucket's updates and notices, in order
 //	B 'k' day(4) SHA-1(key)     → Claimed       B is the key's own bucket
 //	B 'd' day(4) SHA-1(key)     → Done          B is the channel's bucket
 //	B 'n' SHA-1(URL)            → Endpoint      B is the URL's own bucket

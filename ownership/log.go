@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"io/fs"
 	"sync"
 	"sync/atomic"
 
@@ -50,23 +51,46 @@ type sharedLog struct {
 	limit    uint64
 }
 
-func openLog(dir string, limit uint64, tools tools) (*sharedLog, error) {
+func openLog(dir string, cfg Config, tools tools) (*sharedLog, error) {
+	if err := checkLogTail(cfg.files, dir); err != nil {
+		return nil, err
+	}
 	opts := &pebble.Options{
+		FS:                 cfg.files,
 		Logger:             tools.pebbleLogger("log"),
 		FormatMajorVersion: pebbleFormat,
-		MemTableSize:       64 << 20,
+		MemTableSize:       memTable,
 		// Entries are deleted long before they would be worth sorting deeper.
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       8,
 		L0StopWritesThreshold:       64,
-		CacheSize:                   8 << 20,
+		CacheSize:                   8<<20 + 2*memTable, // pebble counts memtables as cache
 	}
 	opts.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
-	db, err := openPebble(dir, opts)
+	db, err := openLogStore(dir, opts)
 	if err != nil {
-		return nil, fmt.Errorf("open log: %w", err)
+		return nil, err
 	}
-	return &sharedLog{db: db, fail: tools.fail, limit: limit, full: make(chan struct{}, 1)}, nil
+	return &sharedLog{db: db, fail: tools.fail, limit: cfg.SnapshotBytes, full: make(chan struct{}, 1)}, nil
+}
+
+// openLogStore opens a new store twice: its first write-ahead file would be of
+// pebble's oldest format, which cannot tell damage from a torn end.
+func openLogStore(dir string, opts *pebble.Options) (*pebble.DB, error) {
+	desc, err := pebble.Peek(dir, opts.FS)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, readError("look at "+dir, err)
+	}
+	if err != nil || !desc.Exists {
+		db, err := openPebble(dir, opts.Clone())
+		if err != nil {
+			return nil, err
+		}
+		if err := db.Close(); err != nil {
+			return nil, fmt.Errorf("create log: %w", err)
+		}
+	}
+	return openPebble(dir, opts)
 }
 
 // use keeps the store open until done is called.

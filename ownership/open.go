@@ -71,7 +71,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 
 // openStores opens log and state, and checks that they are this node's.
 func (s *Store) openStores(meta *wire.Meta) (err error) {
-	if s.log, err = openLog(filepath.Join(s.cfg.Dir, "log"), s.cfg.SnapshotBytes, s.tools); err != nil {
+	if s.log, err = openLog(filepath.Join(s.cfg.Dir, "log"), s.cfg, s.tools); err != nil {
 		return err
 	}
 	if s.state, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
@@ -127,18 +127,23 @@ func checkIdentity(store string, have, want []byte, born bool, mark func() error
 	}
 }
 
+// memTable is the bytes that a store gathers in memory before it writes a sorted
+// file.
+const memTable = 64 << 20
+
 // openState opens the store of all ranges' states. It has no write-ahead log:
 // the ranges' logs are that.
 func openState(dir string, cfg Config, tools tools) (*pebble.DB, error) {
 	opts := &pebble.Options{
+		FS:                          cfg.files,
 		Logger:                      tools.pebbleLogger("state"),
 		FormatMajorVersion:          pebbleFormat,
 		DisableWAL:                  true,
-		MemTableSize:                64 << 20,
+		MemTableSize:                memTable,
 		MemTableStopWritesThreshold: 4,
 		L0CompactionThreshold:       4,
 		L0StopWritesThreshold:       32,
-		CacheSize:                   cfg.CacheBytes,
+		CacheSize:                   cfg.CacheBytes + 2*memTable, // pebble counts memtables as cache
 		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
 	}
 	for i := range opts.Levels {

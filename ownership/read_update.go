@@ -48,8 +48,9 @@ func gapAfter(after uint64, record *wire.Channel) *Gap {
 	return &Gap{From: after + 1, To: record.Oldest - 1}
 }
 
-// UpdatesSince returns up to limit updates after a cursor, of all channels, in
-// the order of (stamp, bucket), as far as [Store.Closed]. A page that is not full
+// UpdatesSince returns up to limit updates after a cursor, of all channels, and
+// notices that channels are gone, in the order of (stamp, bucket), as far as
+// [Store.Closed]. A page that is not full
 // is the last for now. ErrTooOld says that updates after the cursor are no longer
 // kept.
 func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
@@ -133,12 +134,15 @@ func (m *stampMerge) next() (Update, error) {
 	if err != nil {
 		return Update{}, corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
 	}
-	update := &wire.Update{}
-	if err := getProto(m.r, channelItemKey(kindUpdate, id, stamped.Version), update); err != nil {
-		return Update{}, err
-	}
 	record, err := getChannel(m.r, id)
 	if err != nil {
+		return Update{}, err
+	}
+	if stamped.GoneUs > 0 {
+		return goneOf(id, record, head.stamp, stamped), nil
+	}
+	update := &wire.Update{}
+	if err := getProto(m.r, channelItemKey(kindUpdate, id, stamped.Version), update); err != nil {
 		return Update{}, err
 	}
 	return updateOf(id, record.Url, stamped.Version, update), nil

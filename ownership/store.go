@@ -195,7 +195,7 @@ func (s *Store) await(ctx context.Context, p *proposal) (result, error) {
 }
 
 // errLate is the cause of a context that within ended.
-var errLate = fmt.Errorf("no answer within %v: %w", answerWithin, ErrUnavailable)
+var errLate = fmt.Errorf("no answer in time: %w", ErrUnavailable)
 
 // within bounds a call's time.
 func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {

@@ -88,7 +88,9 @@ type Commit struct {
 	Gone        bool
 }
 
-// Update is a committed update. Data and Patch belong to the caller.
+// Update is a committed update; or, with Gone, the notice that the origin said
+// after Version that it is gone: that has a stamp of its own and no data, and is
+// found by [Store.UpdatesSince] alone. Data and Patch belong to the caller.
 type Update struct {
 	Channel     channel.ID
 	URL         string
@@ -98,6 +100,7 @@ type Update struct {
 	At          time.Time
 	Data        []byte
 	Patch       []byte
+	Gone        bool
 }
 
 // Gap says that the updates of the versions From to To are no longer kept.

@@ -1,13 +1,16 @@
 package ownership
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -21,9 +24,9 @@ const (
 	maxItemBytes = 256 << 10
 )
 
-// claimWithin is the part of answerWithin that a batch waits for claims, so that
-// a range that does not answer leaves the others time to.
-const claimWithin = answerWithin / 2
+// perItem is the time that a batch has beyond answerWithin for each item, so that
+// a large one does not fail on a slow machine.
+const perItem = 500 * time.Microsecond
 
 // Subscribe makes subscriptions and returns their outcomes in the same order,
 // each durable. A batch is not atomic: every item has its own error. Ranges work
@@ -33,11 +36,12 @@ const claimWithin = answerWithin / 2
 // the subscription of before, for at least 48 hours and even if it was deleted
 // since; with another request it is ErrKeyReused.
 func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []SubscribeResult {
-	ctx, cancel := within(ctx, answerWithin)
+	limit := answerWithin + perItem*time.Duration(len(wishes))
+	ctx, cancel := within(ctx, limit)
 	defer cancel()
 	b := &subscribing{s: s, wishes: wishes, results: make([]SubscribeResult, len(wishes)), items: make([]*wire.Subscribe_Item, len(wishes))}
 	b.prepare()
-	b.claim(ctx)
+	b.claim(ctx, limit/2) // a range that does not answer leaves the others the rest
 	b.subscribe(ctx)
 	return b.results
 }
@@ -83,15 +87,10 @@ func requestDigest(wish *NewSubscription) []byte {
 }
 
 // claim ties the keys to their requests, in the keys' ranges.
-func (b *subscribing) claim(ctx context.Context) {
-	ctx, cancel := within(ctx, claimWithin)
+func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
+	ctx, cancel := within(ctx, limit)
 	defer cancel()
-	parts := b.split(func(i int) (channel.ID, bool) {
-		if len(b.items[i].Key) == 0 {
-			return channel.ID{}, false
-		}
-		return channel.ID(b.items[i].Key), true
-	})
+	parts := b.split(func(i int) []byte { return b.items[i].Key })
 	b.run(ctx, parts, func(part []int) *wire.Command {
 		claim := &wire.Claim{Items: make([]*wire.Claim_Item, len(part))}
 		for j, i := range part {
@@ -107,7 +106,7 @@ func (b *subscribing) claim(ctx context.Context) {
 
 // subscribe makes the subscriptions, in the channels' ranges.
 func (b *subscribing) subscribe(ctx context.Context) {
-	parts := b.split(func(i int) (channel.ID, bool) { return b.wishes[i].Channel, true })
+	parts := b.split(func(i int) []byte { return b.items[i].Channel })
 	b.run(ctx, parts, func(part []int) *wire.Command {
 		subscribe := &wire.Subscribe{Items: make([]*wire.Subscribe_Item, len(part))}
 		for j, i := range part {
@@ -136,18 +135,22 @@ func (b *subscribing) outcome(i int, made subscribed) SubscribeResult {
 	}
 }
 
-// split groups the items that are still in by range: where says where an item
-// belongs, if anywhere.
-func (b *subscribing) split(where func(i int) (channel.ID, bool)) map[*group][]int {
+// split groups the items that are still in by range: where returns the ID by
+// which an item belongs to one, nil if it does not. Items of a range come in the
+// order of their IDs, and so of keys on disk: neighbours find warm memory.
+func (b *subscribing) split(where func(i int) []byte) map[*group][]int {
 	parts := make(map[*group][]int)
 	for i := range b.items {
 		if b.results[i].Err != nil {
 			continue
 		}
-		if id, ok := where(i); ok {
-			g := b.s.of[id.Bucket()]
+		if id := where(i); len(id) > 0 {
+			g := b.s.of[channel.ID(id).Bucket()]
 			parts[g] = append(parts[g], i)
 		}
+	}
+	for _, part := range parts {
+		slices.SortStableFunc(part, func(i, j int) int { return bytes.Compare(where(i), where(j)) })
 	}
 	return parts
 }
@@ -193,11 +196,11 @@ func (part sentPart) wait(ctx context.Context, s *Store) (result, error) {
 
 // fit returns how many of the items go into one command, at least one.
 func (b *subscribing) fit(items []int) int {
-	bytes := 0
+	size := 0
 	for n, i := range items {
 		item := b.items[i]
-		bytes += len(item.Url) + len(item.SinkUrl) + len(item.SinkSecret) + 128
-		if n > 0 && (n == maxItems || bytes > maxItemBytes) {
+		size += len(item.Url) + len(item.SinkUrl) + len(item.SinkSecret) + 128
+		if n > 0 && (n == maxItems || size > maxItemBytes) {
 			return n
 		}
 	}

@@ -1051,6 +1051,7 @@ type Channel struct {
 	FirstSeen      uint64                 `protobuf:"varint,15,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"` // chunks of identities: the oldest kept
 	NextSeen       uint64                 `protobuf:"varint,16,opt,name=next_seen,json=nextSeen,proto3" json:"next_seen,omitempty"`    // and the next to write
 	Seen           uint64                 `protobuf:"varint,17,opt,name=seen,proto3" json:"seen,omitempty"`                            // identities in them
+	GoneStamp      uint64                 `protobuf:"varint,18,opt,name=gone_stamp,json=goneStamp,proto3" json:"gone_stamp,omitempty"` // of the notice that it is gone, 0 while it is not
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1200,6 +1201,13 @@ func (x *Channel) GetNextSeen() uint64 {
 func (x *Channel) GetSeen() uint64 {
 	if x != nil {
 		return x.Seen
+	}
+	return 0
+}
+
+func (x *Channel) GetGoneStamp() uint64 {
+	if x != nil {
+		return x.GoneStamp
 	}
 	return 0
 }
@@ -1470,10 +1478,12 @@ func (x *Update) GetPatch() []byte {
 	return nil
 }
 
+// Stamped is an update, or the notice that its channel is gone.
 type Stamped struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	Version       uint64                 `protobuf:"varint,2,opt,name=version,proto3" json:"version,omitempty"`
+	GoneUs        uint64                 `protobuf:"varint,3,opt,name=gone_us,json=goneUs,proto3" json:"gone_us,omitempty"` // not 0: gone since then, after version; there is no update
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1518,6 +1528,13 @@ func (x *Stamped) GetChannel() []byte {
 func (x *Stamped) GetVersion() uint64 {
 	if x != nil {
 		return x.Version
+	}
+	return 0
+}
+
+func (x *Stamped) GetGoneUs() uint64 {
+	if x != nil {
+		return x.GoneUs
 	}
 	return 0
 }
@@ -2546,7 +2563,7 @@ const file_wire_proto_rawDesc = "" +
 	"\fupdate_bytes\x18\a \x01(\x04R\vupdateBytes\x12\"\n" +
 	"\rfirst_key_day\x18\b \x01(\rR\vfirstKeyDay\x12 \n" +
 	"\flast_key_day\x18\t \x01(\rR\n" +
-	"lastKeyDay\"\xea\x03\n" +
+	"lastKeyDay\"\x89\x04\n" +
 	"\aChannel\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -2568,7 +2585,9 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"first_seen\x18\x0f \x01(\x04R\tfirstSeen\x12\x1b\n" +
 	"\tnext_seen\x18\x10 \x01(\x04R\bnextSeen\x12\x12\n" +
-	"\x04seen\x18\x11 \x01(\x04R\x04seen\"\xa9\x01\n" +
+	"\x04seen\x18\x11 \x01(\x04R\x04seen\x12\x1d\n" +
+	"\n" +
+	"gone_stamp\x18\x12 \x01(\x04R\tgoneStamp\"\xa9\x01\n" +
 	"\fSubscription\x12\x1b\n" +
 	"\tsink_type\x18\x01 \x01(\tR\bsinkType\x12\x19\n" +
 	"\bsink_url\x18\x02 \x01(\tR\asinkUrl\x12\x1f\n" +
@@ -2590,10 +2609,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x05stamp\x18\x02 \x01(\x04R\x05stamp\x12\x13\n" +
 	"\x05at_us\x18\x03 \x01(\x04R\x04atUs\x12\x12\n" +
 	"\x04data\x18\x04 \x01(\fR\x04data\x12\x14\n" +
-	"\x05patch\x18\x05 \x01(\fR\x05patch\"=\n" +
+	"\x05patch\x18\x05 \x01(\fR\x05patch\"V\n" +
 	"\aStamped\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12\x18\n" +
-	"\aversion\x18\x02 \x01(\x04R\aversion\"&\n" +
+	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x17\n" +
+	"\agone_us\x18\x03 \x01(\x04R\x06goneUs\"&\n" +
 	"\x04Seen\x12\x1e\n" +
 	"\n" +
 	"identities\x18\x01 \x03(\x06R\n" +

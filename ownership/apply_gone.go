@@ -1,0 +1,48 @@
+package ownership
+
+import (
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// noteGone gives the notice that a channel is gone its place in the order of the
+// bucket's updates, where streams find it, and takes it back when the origin is
+// there again.
+func noteGone(tx *tx, id channel.ID, record *wire.Channel, c *wire.Commit) error {
+	switch {
+	case c.Gone == record.Gone:
+		return nil
+	case !c.Gone:
+		return dropGone(tx, id, record)
+	}
+	bucket := tx.bucket(id.Bucket())
+	bucket.LastStamp = max(bucket.LastStamp+1, tx.now)
+	record.GoneStamp = bucket.LastStamp
+	notice := &wire.Stamped{Channel: id[:], Version: c.Version, GoneUs: max(c.AtUs, 1)}
+	if err := tx.put(bucketItemKey(id.Bucket(), kindStamp, record.GoneStamp), notice); err != nil {
+		return err
+	}
+	if tx.telling() {
+		u := goneOf(id, record, record.GoneStamp, notice)
+		tx.tell(func(o Observer) { o.Committed(u) })
+	}
+	return nil
+}
+
+// dropGone deletes the notice, if there is one.
+func dropGone(tx *tx, id channel.ID, record *wire.Channel) error {
+	if record.GoneStamp == 0 {
+		return nil
+	}
+	stamp := record.GoneStamp
+	record.GoneStamp = 0
+	return tx.delete(bucketItemKey(id.Bucket(), kindStamp, stamp))
+}
+
+// goneOf is the notice as the order of updates has it.
+func goneOf(id channel.ID, record *wire.Channel, stamp uint64, notice *wire.Stamped) Update {
+	return Update{
+		Channel: id, URL: record.Url, Incarnation: record.Incarnation, Version: notice.Version,
+		Stamp: stamp, At: fromMicros(notice.GoneUs), Gone: true,
+	}
+}

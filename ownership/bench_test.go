@@ -1,0 +1,111 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+func bulkWishes(n, channels, from int, keyed bool) []NewSubscription {
+	wishes := make([]NewSubscription, n)
+	for i := range wishes {
+		url := fmt.Sprintf("http://host%d.example/feed/%d.xml", (from+i)%channels%1000, (from+i)%channels)
+		wishes[i] = NewSubscription{
+			URL: url, Channel: channel.IDOf(url),
+			Sink: Sink{Type: SinkWebhook, URL: fmt.Sprintf("http://sink%d.example/hook", i%100)},
+		}
+		if keyed {
+			wishes[i].Key = fmt.Sprintf("key-%d", from+i)
+		}
+	}
+	return wishes
+}
+
+// BenchmarkBulkSubscribe asks how many durable subscriptions a node takes per
+// second: 1,000,000 over 100,000 channels, in batches of 10,000 by two clients.
+//
+//	go test -run '^$' -bench BulkSubscribe -benchtime 1x ./ownership
+//
+// The figure is subs/s.
+func BenchmarkBulkSubscribe(b *testing.B) {
+	const total, batch, channels, clients = 1_000_000, 10_000, 100_000, 2
+	for _, keyed := range []bool{false, true} {
+		b.Run(fmt.Sprintf("keyed=%v", keyed), func(b *testing.B) {
+			for range b.N {
+				s := open(b, testConfig(b))
+				cpu := cpuSeconds(b)
+				b.ResetTimer()
+				var running sync.WaitGroup
+				for c := range clients {
+					running.Go(func() {
+						for from := c * batch; from < total; from += clients * batch {
+							subscribeAll(b, s, bulkWishes(batch, channels, from, keyed))
+						}
+					})
+				}
+				running.Wait()
+				b.StopTimer()
+				b.ReportMetric(total/b.Elapsed().Seconds(), "subs/s")
+				b.ReportMetric((cpuSeconds(b)-cpu)/total*1e6, "cpu-µs/sub")
+				if err := s.Close(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+func subscribeAll(tb testing.TB, s *Store, wishes []NewSubscription) {
+	for _, r := range s.Subscribe(context.Background(), wishes) {
+		if r.Err != nil {
+			tb.Error(r.Err)
+			return
+		}
+	}
+}
+
+// BenchmarkSubscribe asks how long one durable subscription takes while 64
+// clients make them one by one.
+//
+//	go test -run '^$' -bench '^BenchmarkSubscribe$' -benchtime 200000x ./ownership
+//
+// The figures are p50-ms and p99-ms.
+func BenchmarkSubscribe(b *testing.B) {
+	const clients = 64
+	s := open(b, testConfig(b))
+	wishes := bulkWishes(b.N, 100_000, 0, true)
+	took := make([]time.Duration, b.N)
+	b.ResetTimer()
+	var running sync.WaitGroup
+	for c := range clients {
+		running.Go(func() {
+			for i := c; i < b.N; i += clients {
+				began := time.Now()
+				subscribeAll(b, s, wishes[i:i+1])
+				took[i] = time.Since(began)
+			}
+		})
+	}
+	running.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "subs/s")
+}
+
+// cpuSeconds is what the process has used: on a busy machine it says more than
+// the clock.
+func cpuSeconds(tb testing.TB) float64 {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		tb.Fatal(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
