@@ -19,6 +19,7 @@ type poll struct {
 	holding     holding
 	loaded      bool
 	held        bool
+	stray       bool
 
 	eligible int64 // when its slot had come and its host allowed it
 	hostWait int64 // how long after its slot that was
@@ -87,7 +88,7 @@ func (s *schedule) beginOf(t *target, now int64) poll {
 func (p *poll) see(t *target) {
 	p.id, p.url, p.incarnation = t.id, t.url, t.incarnation
 	p.version, p.hash = t.version, t.hash
-	p.holding, p.loaded, p.held = t.holding, t.loaded, t.held
+	p.holding, p.loaded, p.held, p.stray = t.holding, t.loaded, t.held, t.stray
 }
 
 // release ends a poll's request, which took so long: its host may be asked again.

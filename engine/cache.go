@@ -124,9 +124,15 @@ func (c *cache) get(key []byte) (value []byte, ok bool, err error) {
 
 // stage makes content durable before anybody knows whether it will be a version:
 // if it is, and we crash before we hear of it, the next change needs it as its
-// base. Concurrent stages share a sync. All other content of the channel is removed but what has one of the hashes: staging
-// for ever, as for a page that is another each time, leaves no more than that.
-func (c *cache) stage(id channel.ID, core *deltas.Core, keep ...deltas.Hash) error {
+// base. Concurrent stages share a sync.
+func (c *cache) stage(id channel.ID, core *deltas.Core) error {
+	return c.db.Set(contentKey(id, core.Hash), core.Text, pebble.Sync)
+}
+
+// stageAlone is stage for a channel of which the cache may hold other content: all
+// but what has one of the hashes is removed, so that a page that is another each
+// time leaves no more than that.
+func (c *cache) stageAlone(id channel.ID, core *deltas.Core, keep ...deltas.Hash) error {
 	batch := c.db.NewBatch()
 	defer batch.Close()
 	if err := c.prune(batch, id, append(keep, core.Hash)); err != nil {
@@ -143,16 +149,21 @@ func (c *cache) setRecord(id channel.ID, r record) error {
 	return c.db.Set(recordKey(id), r.append(nil), pebble.NoSync)
 }
 
-// adopt is setRecord for another version, whose content is staged: all other
-// content of the channel is removed.
-func (c *cache) adopt(id channel.ID, r record) error {
+// adopt is setRecord for another version, whose content is staged: content of the
+// other hashes is removed.
+func (c *cache) adopt(id channel.ID, r record, others ...deltas.Hash) error {
 	batch := c.db.NewBatch()
 	defer batch.Close()
 	if err := batch.Set(recordKey(id), r.append(nil), nil); err != nil {
 		return err
 	}
-	if err := c.prune(batch, id, []deltas.Hash{r.hash}); err != nil {
-		return err
+	for _, hash := range others {
+		if hash == r.hash || hash == (deltas.Hash{}) {
+			continue
+		}
+		if err := batch.Delete(contentKey(id, hash), nil); err != nil {
+			return err
+		}
 	}
 	return batch.Commit(pebble.NoSync)
 }

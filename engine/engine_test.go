@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
@@ -325,6 +326,59 @@ func TestOwnerNeverSettles(t *testing.T) {
 			t.Errorf("afterwards %+v", stats)
 		}
 	})
+}
+
+// A page that is another in each poll, and never becomes a version, leaves two
+// contents in the cache; what becomes a version, one.
+func TestCacheStaysSmall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer func() { w.close() }()
+		const url = "http://a.example/a"
+		id := channel.IDOf(url)
+		w.serve(1, origin{status: 200, body: "first"}, url)
+		w.pass(time.Second)
+		show := func(step string, decline bool, polls, want int) {
+			t.Helper()
+			for i := range polls {
+				w.mu.Lock()
+				w.own(id).decline = decline
+				w.origins[url].body = fmt.Sprintf("%s %d", step, i)
+				w.mu.Unlock()
+				w.pass(10 * time.Second)
+			}
+			if got := w.contents(id); got != want {
+				t.Errorf("%s: %d contents, want %d", step, got, want)
+			}
+		}
+		show("published", false, 3, 1)
+		show("declined", true, 5, 2)
+		show("published again", false, 1, 1)
+		show("declined, then a restart", true, 1, 2)
+		w.restart()
+		w.engine.Order(w.orderOf(url))
+		show("declined since", true, 3, 2)
+		w.mu.Lock()
+		w.own(id).version, w.own(id).core = 9, coreOf(t, "from another poller")
+		w.mu.Unlock()
+		show("another poller's, declined", true, 1, 2)
+		w.engine.Order(w.orderOf(url))
+		show("another poller's, published", false, 1, 1)
+	})
+}
+
+func (w *world) contents(id channel.ID) (n int) {
+	iter, err := w.engine.cache.db.NewIter(&pebble.IterOptions{LowerBound: contentKey(id, deltas.Hash{}), UpperBound: contentKey(id, lastHash)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	for valid := iter.First(); valid; valid = iter.Next() {
+		n++
+	}
+	if err := iter.Close(); err != nil {
+		w.t.Error(err)
+	}
+	return n
 }
 
 // heldFetcher lets no fetch end but by its context.

@@ -59,6 +59,9 @@ type result struct {
 	held     bool
 
 	holding holding // of the version that is now current; not ok: as before
+
+	staged bool // the cache's content was changed:
+	stray  bool // it may hold other content of the channel than the current version's
 }
 
 // maxProblem is the longest text of an error, in bytes, that is kept per channel.
@@ -132,6 +135,9 @@ func (t *target) conclude(p *poll, r *result, now int64) {
 	}
 	if r.wire > 0 {
 		t.smooth(r.wire)
+	}
+	if r.staged {
+		t.stray = r.stray
 	}
 	if r.answered && r.version >= t.version {
 		t.know(r.version, r.hash)

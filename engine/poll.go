@@ -135,7 +135,8 @@ func clipURL(url string) string {
 func (e *Engine) hold(p *poll, r result, found holding, core *deltas.Core) result {
 	var err error
 	if !p.holding.ok {
-		err = e.cache.stage(p.id, core)
+		err = e.cache.stageAlone(p.id, core)
+		r.staged = err == nil
 	}
 	if err == nil && !p.holding.sameOnDisk(found) {
 		err = e.cache.setRecord(p.id, p.record(found))

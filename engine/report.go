@@ -23,13 +23,15 @@ const maxReports = 4
 // the owner's answer says that it is now.
 func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, core *deltas.Core) result {
 	from, err := e.baseOf(p)
+	beside := []deltas.Hash{p.hash, from.hash}
 	if err == nil {
-		err = e.cache.stage(p.id, core, p.hash, from.hash)
+		err = e.stage(p, core, beside)
 	}
 	if err != nil {
 		e.cacheFailed("stage content", err)
 		return r.fail(cacheError, "content cache: "+err.Error())
 	}
+	r.staged, r.stray = true, true
 	for range maxReports {
 		report := p.report()
 		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
@@ -44,7 +46,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, c
 		r = r.knows(answer)
 		switch {
 		case answer.Hash == core.Hash:
-			return e.adopt(p, r, found)
+			return e.adopt(p, r, found, beside)
 		case answer.Held:
 			r.outcome = heldBack
 			return r
@@ -52,17 +54,28 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, c
 			r.outcome = declined
 			return r
 		}
-		from = e.rebase(p, answer, core.Hash)
+		from = e.rebase(p, answer)
+		beside = append(beside, from.hash)
 	}
 	return r.fail(outdated, "the owner had another version each time")
 }
 
-// adopt makes content that the owner has committed the poller's state.
-func (e *Engine) adopt(p *poll, r result, found holding) result {
+// stage keeps what was seen beside the contents that it may turn out to be a
+// change of.
+func (e *Engine) stage(p *poll, core *deltas.Core, beside []deltas.Hash) error {
+	if p.stray {
+		return e.cache.stageAlone(p.id, core, beside...)
+	}
+	return e.cache.stage(p.id, core)
+}
+
+// adopt makes content that the owner has committed the poller's state, and rids
+// the cache of what is beside it.
+func (e *Engine) adopt(p *poll, r result, found holding, beside []deltas.Hash) result {
 	record := p.record(found)
 	record.version, record.hash = r.version, r.hash
-	e.cacheFailed("write record", e.cache.adopt(p.id, record))
-	r.outcome, r.holding = changed, found
+	e.cacheFailed("write record", e.cache.adopt(p.id, record, beside...))
+	r.outcome, r.holding, r.stray = changed, found, false
 	return r
 }
 
@@ -91,15 +104,14 @@ func (e *Engine) baseOf(p *poll) (base, error) {
 }
 
 // rebase takes the owner's version as the base of another comparison, with the
-// content that came with the answer, which is staged beside what was found, or
-// that the cache has.
-func (e *Engine) rebase(p *poll, answer Answer, found deltas.Hash) base {
+// content that came with the answer, which is staged too, or that the cache has.
+func (e *Engine) rebase(p *poll, answer Answer) base {
 	to := base{version: answer.Version, hash: answer.Hash, core: answer.Current}
 	var err error
 	if to.core == nil {
 		to.core, err = e.cache.content(p.id, answer.Hash)
 	} else if to.core.Hash == answer.Hash {
-		err = e.cache.stage(p.id, to.core, found)
+		err = e.cache.stage(p.id, to.core)
 	} else {
 		to.core, err = nil, fmt.Errorf("owner sent content %s as version %d, which is %s", to.core.Hash, answer.Version, answer.Hash)
 	}

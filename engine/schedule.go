@@ -126,10 +126,14 @@ func (s *schedule) nextDue() int64 {
 	return next
 }
 
-// promote queues the targets that are due at their hosts, and readies the hosts
-// whose gap is over.
+// promoteBatch is how much promote does at a time: workers wait for the lock
+// meanwhile, and after a stall thousands may be due.
+const promoteBatch = 512
+
+// promote queues targets that are due at their hosts, and readies hosts whose gap
+// is over. What it leaves, nextDue still names.
 func (s *schedule) promote(now int64) {
-	for {
+	for range promoteBatch {
 		free, h, ok := s.resting.min()
 		if !ok || free > now {
 			break
@@ -138,7 +142,7 @@ func (s *schedule) promote(now int64) {
 		h.state = hostQuiet
 		s.settle(h, now)
 	}
-	for {
+	for range promoteBatch {
 		due, t, ok := s.due.min()
 		if !ok || due > now {
 			return

@@ -43,6 +43,7 @@ type target struct {
 	held     bool // a candidate waits at the owner
 	polled   bool // under this incarnation and since the start
 	loaded   bool // holding has been read from the cache, or needs not be
+	stray    bool // the cache may hold other content of it than the current version's
 }
 
 // holding is what the poller holds of a channel's current version. The zero value
@@ -84,7 +85,7 @@ func (t *target) know(version uint64, hash deltas.Hash) {
 	}
 	t.version, t.hash = version, hash
 	t.holding = holding{}
-	t.loaded = version == 0
+	t.loaded, t.stray = version == 0, t.stray || version > 0
 }
 
 // reborn starts another incarnation of the channel: all content is forgotten, but
@@ -93,6 +94,7 @@ func (t *target) reborn(incarnation uint64) {
 	t.incarnation = incarnation
 	t.holding = holding{}
 	t.version, t.hash, t.loaded = 0, deltas.Hash{}, true
+	t.stray = t.polled
 	t.failures, t.lastError, t.notBefore = 0, "", 0
 	t.polled, t.held = false, false
 }
