@@ -27,7 +27,7 @@ func (s *Server) batch(w http.ResponseWriter, r *http.Request) error {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()
-	run := &batchRun{server: s, ctx: ctx, cancel: cancel, out: s.patientWriter(w), pending: make(chan *chunk, batchAhead-1)}
+	run := &batchRun{server: s, ctx: ctx, out: s.patientWriter(w), pending: make(chan *chunk, batchAhead-1)}
 	if err := run.do(r.Body); err != nil {
 		s.log.Debug("batch cut short", "error", err)
 		panic(http.ErrAbortHandler) // only a cut connection says that answers are missing
@@ -49,8 +49,7 @@ func checkBatch(r *http.Request) error {
 // chunk asks the node, and the handler's goroutine writes answers in order.
 type batchRun struct {
 	server  *Server
-	ctx     context.Context // ends with the client, the server, or a failed write
-	cancel  context.CancelFunc
+	ctx     context.Context // ends with the client, a failed write, or the server
 	out     *patientWriter
 	pending chan *chunk // in the order of the body; closed at its end
 	readErr error       // why the body ended early; set before pending is closed
@@ -73,9 +72,7 @@ func (b *batchRun) do(body io.Reader) error {
 		if err == nil {
 			err = b.out.send(c.answer.Bytes())
 		}
-		if err != nil {
-			b.cancel() // and go on until the reader has noticed
-		}
+		// A failed write ends the request's context, and so soon the reader.
 	}
 	b.workers.Wait()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -307,17 +306,24 @@ func batchOverPipe(t *testing.T, listener *pipeListener) (conn net.Conn, answers
 // A batch ends with a cut connection, not as if it were whole, when its client
 // falls silent, when its client does not read, and when the server stops.
 func TestBatchCutShort(t *testing.T) {
+	more := fmt.Sprintf("%x\r\n%s\n\r\n", len(sseBody)+1, sseBody)
 	tests := []struct {
-		name string
-		end  func(conn net.Conn, stop func() error)
-		min  time.Duration // until the end
+		name        string
+		reads       bool // the client reads meanwhile
+		end         func(conn net.Conn, stop func() error)
+		after, most time.Duration // until the end
 	}{
-		{"silent client", func(net.Conn, func() error) {}, 30 * time.Second},
-		{"client that does not read", func(conn net.Conn, _ func() error) {
-			fmt.Fprintf(conn, "%x\r\n%s\n\r\n", len(sseBody)+1, sseBody)
+		{"silent client", true, func(net.Conn, func() error) {}, 30 * time.Second, 31 * time.Second},
+		{"client that does not read", false, func(conn net.Conn, _ func() error) {
+			io.WriteString(conn, more)
 			time.Sleep(31 * time.Second)
-		}, 30 * time.Second},
-		{"stopping server", func(_ net.Conn, stop func() error) { stop() }, 0},
+		}, 30 * time.Second, 32 * time.Second},
+		{"stopping server", true, func(_ net.Conn, stop func() error) { stop() }, 0, time.Second},
+		{"stopping server and client that does not read", false, func(conn net.Conn, stop func() error) {
+			io.WriteString(conn, more)
+			synctest.Wait()
+			stop()
+		}, time.Second, 2 * time.Second},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -328,13 +334,23 @@ func TestBatchCutShort(t *testing.T) {
 				begun := time.Now()
 				conn, answers := batchOverPipe(t, listener)
 				defer conn.Close()
-				test.end(conn, server.stop)
-				rest, err := io.ReadAll(answers)
-				if strings.HasSuffix(string(rest), "0\r\n\r\n") || (err != nil && !errors.Is(err, io.ErrClosedPipe)) {
-					t.Errorf("ended with %q, %v", rest, err)
+				rest := make(chan string, 1)
+				read := func() {
+					content, _ := io.ReadAll(answers)
+					rest <- string(content)
 				}
-				if took := time.Since(begun); took < test.min || took > test.min+2*time.Second {
-					t.Errorf("ended after %s, want %s", took, test.min)
+				if test.reads {
+					go read()
+				}
+				test.end(conn, server.stop)
+				if !test.reads {
+					read()
+				}
+				if content := <-rest; strings.HasSuffix(content, "0\r\n\r\n") {
+					t.Errorf("ended as if it were whole: %q", content)
+				}
+				if took := time.Since(begun); took < test.after || took > test.most {
+					t.Errorf("ended after %s, want %s", took, test.after)
 				}
 				synctest.Wait()
 				if got := counted(t, registry, "corona_http_requests_in_flight"); got != 0 {
@@ -343,6 +359,31 @@ func TestBatchCutShort(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A batch may be slow for ever, as long as something comes.
+func TestSlowBatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, _ := newServer(t, &fakeNode{subscribeHook: echo}, server.Config{})
+		listener := newPipeListener()
+		run(t, s, listener)
+		conn, answers := batchOverPipe(t, listener)
+		defer conn.Close()
+		for i := range 20 {
+			time.Sleep(25 * time.Second)
+			fmt.Fprintf(conn, "%x\r\n%s\n\r\n", len(sseBody)+1, sseBody)
+			for line := ""; !strings.HasPrefix(line, `{"id"`); {
+				var err error
+				if line, err = answers.ReadString('\n'); err != nil {
+					t.Fatalf("answer %d: %v", i, err)
+				}
+			}
+		}
+		io.WriteString(conn, "0\r\n\r\n")
+		if rest, err := io.ReadAll(io.LimitReader(answers, 7)); err != nil || string(rest) != "\r\n0\r\n\r\n" {
+			t.Errorf("ended with %q, %v", rest, err)
+		}
+	})
 }
 
 // One batch more than may run is told to come back.

@@ -164,6 +164,34 @@ func TestUpdatesGap(t *testing.T) {
 	}
 }
 
+// trimmedUpdates loses its oldest updates while they are being read.
+type trimmedUpdates struct{ *fakeNode }
+
+func (n *trimmedUpdates) Updates(ctx context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error) {
+	answer, err := n.fakeNode.Updates(ctx, id, after, limit)
+	if after > 0 {
+		answer.Gap = &api.Gap{From: after + 1, To: after + 1}
+		answer.Updates = answer.Updates[1:]
+	}
+	return answer, err
+}
+
+// A gap that opens on the way ends the answer before it: its updates have no
+// holes, and whoever goes on behind them is told of the gap.
+func TestUpdatesGapOnTheWay(t *testing.T) {
+	node := nodeWithUpdates(40)
+	s, _ := newServer(t, &trimmedUpdates{node}, server.Config{})
+	target := "/v1/channels/" + node.channels[0].ID.String() + "/updates"
+	answer := read[api.Updates](t, serve(s, request("GET", target, "")), http.StatusOK)
+	if len(answer.Updates) != 16 || answer.Gap != nil {
+		t.Errorf("%d updates, gap %v", len(answer.Updates), answer.Gap)
+	}
+	rest := read[api.Updates](t, serve(s, request("GET", target+"?after=17", "")), http.StatusOK)
+	if rest.Gap == nil || *rest.Gap != (api.Gap{From: 18, To: 18}) || rest.Updates[0].Version != 19 {
+		t.Errorf("gap %v, first %d", rest.Gap, rest.Updates[0].Version)
+	}
+}
+
 // An answer that fails on the way is cut, so that it cannot be taken for whole.
 func TestUpdatesCutShort(t *testing.T) {
 	node := nodeWithUpdates(40)

@@ -79,7 +79,6 @@ func streamQuery(r *http.Request) (filter api.StreamFilter, cursor string, err e
 // pump writes events as they come, and heartbeats between them. It returns why
 // it ended, never nil.
 func (s *Server) pump(ctx context.Context, out *patientWriter, events api.EventStream) error {
-	_ = out.control.SetReadDeadline(time.Time{}) // the silence of a client that listens is no failure
 	defer context.AfterFunc(s.stopping, out.hurry)()
 	setStreamHeaders(out.w.Header())
 	if err := out.send(comment("corona")); err != nil {
