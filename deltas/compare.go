@@ -108,6 +108,7 @@ func pick(entries []Entry, indexes []int) []Entry {
 // and changed, of base's entries withdrawn and left.
 type comparison struct {
 	added, changed  []int
+	renamed         []int      // the same as one of base's, but for their ID
 	fields          [][]string // parallel to changed
 	withdrawn, left []int      // gone: taken back, or out of the window at its old end
 	survivors       int        // of base's entries
@@ -125,28 +126,40 @@ func compareEntries(base, next *Core) comparison {
 	if base == nil || base.Kind != next.Kind {
 		base = &Core{Kind: next.Kind}
 	}
-	was := make(map[uint64]int, len(base.ids))
-	for i, id := range base.ids {
-		was[id] = i
-	}
+	was := base.index()
 	stays := make([]bool, len(base.Entries))
 	for i, id := range next.ids {
 		at, ok := was[id]
-		switch {
-		case !ok:
-			c.added = append(c.added, i)
-		case base.sections[at] != next.sections[i]:
+		if !ok {
+			if at, ok = was[next.aliasOrID(i)]; !ok {
+				c.added = append(c.added, i)
+				continue
+			}
+			c.renamed = append(c.renamed, i)
+		} else if base.sections[at] != next.sections[i] {
 			c.changed = append(c.changed, i)
 			c.fields = append(c.fields, changedFields(base, next, at, i))
-			fallthrough
-		default:
-			stays[at] = true
 		}
+		stays[at] = true
 	}
 	if len(next.Entries) > 0 {
 		c.gone(base, stays)
 	}
 	return c
+}
+
+// index returns where each entry stands, by identity and by alias.
+func (c *Core) index() map[uint64]int {
+	at := make(map[uint64]int, 2*len(c.ids))
+	for i := range c.ids {
+		if alias, ok := c.aliasOf(i); ok {
+			at[alias] = i
+		}
+	}
+	for i, id := range c.ids {
+		at[id] = i
+	}
+	return at
 }
 
 // gone tells the entries that were withdrawn from those that left the window at

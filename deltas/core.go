@@ -98,8 +98,7 @@ type Core struct {
 // notes on order and dates. It is not to be written to.
 func (c *Core) Content() []byte { return c.Text[:c.content:c.content] }
 
-// Identities returns the entries' identities, parallel to Entries: what is
-// remembered of an entry so that it is reported as new once.
+// Identities returns the entries' identities, parallel to Entries.
 func (c *Core) Identities() []uint64 { return c.ids }
 
 // Empty reports whether there is nothing to read: no entries where entries

@@ -23,7 +23,7 @@ func MakeDelta(base, next *Core) []byte {
 	var n notes
 	n.feedURL = next.FeedURL
 	c := compareEntries(base, next)
-	for _, i := range slices.Sorted(slices.Values(append(c.added, c.changed...))) {
+	for _, i := range slices.Sorted(slices.Values(slices.Concat(c.added, c.changed, c.renamed))) {
 		n.entries = append(n.entries, note{next.places[i], next.Entries[i].Published, next.Entries[i].Updated})
 	}
 	var b bytes.Buffer

@@ -142,7 +142,7 @@ func newFeedDraft(title, link string, items []feedItem, base *url.URL) *draft {
 }
 
 func feedCandidate(item feedItem, base *url.URL) candidate {
-	c := candidate{guid: oneLine(item.guid, maxLink)}
+	c := candidate{guid: oneLine(item.guid)}
 	e := &c.entry
 	e.title = plainLine(item.title, maxTitle)
 	e.link = cleanLink(item.link, base)

@@ -136,6 +136,9 @@ type capture struct {
 // skips the test.
 func readHistory(t *testing.T, name string, f func(capture)) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("recorded histories take minutes on a busy machine")
+	}
 	lines := bufio.NewScanner(openZstd(t, filepath.Join(sharedData, "traces", name, "trace.jsonl.zst")))
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {

@@ -95,6 +95,26 @@ func identityKey(id string) string {
 // identityOf returns what is remembered of an identity.
 func identityOf(id string) uint64 { return xxhash.Sum64String(identityKey(id)) }
 
+// aliasOf returns what an entry is recognised by should its ID be another at the
+// next build: all that it says, and its date. False without a link: what has
+// none may say the same twice and mean two things.
+func (c *Core) aliasOf(i int) (uint64, bool) {
+	e := c.Entries[i]
+	if c.Kind != KindFeed || e.Link == "" {
+		return 0, false
+	}
+	_, says, _ := strings.Cut(c.sections[i], "\n")
+	return xxhash.Sum64String(says + identityKey(e.Link) + e.Published), true
+}
+
+// aliasOrID returns an entry's alias, or its identity if it has none.
+func (c *Core) aliasOrID(i int) uint64 {
+	if alias, ok := c.aliasOf(i); ok {
+		return alias
+	}
+	return c.ids[i]
+}
+
 // maxID is the length of an identity in bytes beyond which its tail becomes a digest.
 const maxID = 512
 

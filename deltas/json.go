@@ -171,7 +171,7 @@ func jsonCandidate(item map[string]any, key string, base *url.URL) candidate {
 	if isHTTP(id) {
 		id = firstOf(cleanLink(id, base), id)
 	}
-	return candidate{guid: oneLine(id, maxLink), entry: e}
+	return candidate{guid: oneLine(id), entry: e}
 }
 
 func scalar(v any) string {

@@ -39,7 +39,7 @@ type Observation struct {
 type Decision struct {
 	Verdict Verdict
 	State   State
-	NewSeen []uint64 // of the entries never seen before; on VerdictPublish alone
+	NewSeen []uint64 // identities, and what stands for them, of the entries never seen before; on VerdictPublish alone
 	Reason  string   // of a hold: one of a few constant words, for logs and metrics
 }
 
@@ -74,7 +74,7 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	}
 	next := obs.Core
 	if !state.known() {
-		return publish(state, obs, slices.Clone(next.Identities()))
+		return publish(state, obs, unseen(nil, nil, next))
 	}
 	if base != nil && base.Hash != state.Current {
 		base = nil
@@ -150,7 +150,7 @@ func hold(state State, obs Observation, f findings) (Decision, bool) {
 
 // findings are what speaks for and against an observation.
 type findings struct {
-	fresh      []uint64 // identities never seen before
+	fresh      []uint64 // what is new, see unseen
 	suspicion  string   // empty: none
 	returned   bool     // to one of the last contents
 	nothingNew bool     // to a subscriber
@@ -190,25 +190,30 @@ func examine(state State, seen []uint64, base, next *Core) findings {
 	return f
 }
 
-// unseen returns next's identities that are neither in seen nor base's.
+// unseen returns the identities of next's entries that neither seen nor base
+// know, by identity or by alias, and their aliases.
 func unseen(seen []uint64, base, next *Core) []uint64 {
 	if len(next.ids) == 0 {
 		return nil
 	}
-	known := make(map[uint64]bool, len(seen))
+	known := make(map[uint64]bool, len(seen)+2*len(next.ids))
 	for _, id := range seen {
 		known[id] = true
 	}
 	if base != nil {
-		for _, id := range base.ids {
+		for id := range base.index() {
 			known[id] = true
 		}
 	}
 	var fresh []uint64
-	for _, id := range next.ids {
-		if !known[id] {
-			fresh = append(fresh, id)
-			known[id] = true
+	for i, id := range next.ids {
+		alias := next.aliasOrID(i)
+		if known[id] || known[alias] {
+			continue
+		}
+		fresh = append(fresh, id)
+		if alias != id {
+			fresh = append(fresh, alias)
 		}
 	}
 	return fresh

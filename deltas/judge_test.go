@@ -167,6 +167,32 @@ func TestJudgeExtractorChanged(t *testing.T) {
 	}
 }
 
+// Row 28: a feed that makes up new IDs at each build has nothing new, and a
+// recurring entry with another date has.
+func TestJudgeChangedGUIDs(t *testing.T) {
+	build := func(guid string, numbers ...int) *Core {
+		items := make([]item, len(numbers))
+		for i, n := range numbers {
+			items[i] = story(n)
+			items[i].guid = guid + items[i].guid
+		}
+		return mustExtract(t, rssFeed("", items...))
+	}
+	again := story(1)
+	again.guid, again.date = "recurring", story(9).date
+	var o owner
+	got := ""
+	for n, core := range []*Core{
+		build("a", 2, 1), build("b", 2, 1), build("c", 3, 2, 1), build("d", 3, 2, 1),
+		mustExtract(t, rssFeed("", again, story(3), story(2))),
+	} {
+		got += o.report(t, epoch.Add(time.Duration(n)*time.Hour), core).Verdict.String()[:1]
+	}
+	if want := "prprp"; got != want || strings.Join(o.reported, " ") != "cid-3 recurring" {
+		t.Errorf("%s, want %s; reported %v", got, want, o.reported)
+	}
+}
+
 // Without the current content, what is remembered still tells what is new.
 func TestJudgeWithoutBase(t *testing.T) {
 	var o owner
@@ -176,7 +202,7 @@ func TestJudgeWithoutBase(t *testing.T) {
 		t.Errorf("empty: %v", d.Verdict)
 	}
 	next := mustExtract(t, stories(3, 2, 1))
-	if d := o.report(t, epoch.Add(2*time.Minute), next); d.Verdict != VerdictPublish || !slices.Equal(d.NewSeen, next.Identities()[:1]) {
+	if d := o.report(t, epoch.Add(2*time.Minute), next); d.Verdict != VerdictPublish || !slices.Contains(d.NewSeen, next.Identities()[0]) || slices.Contains(d.NewSeen, next.Identities()[1]) {
 		t.Errorf("one new entry: %v, new %v", d.Verdict, d.NewSeen)
 	}
 }
@@ -295,12 +321,12 @@ func TestJudgeRandomVariants(t *testing.T) {
 	variants := [...]*Core{mustExtract(t, []byte("a\nb\none")), mustExtract(t, []byte("a\nb\ntwo"))}
 	var o owner
 	seed := uint32(1)
-	for n := range 10_000 {
+	for n := range 3000 {
 		seed = seed*1664525 + 1013904223
 		o.report(t, epoch.Add(time.Duration(n)*time.Minute), variants[seed>>31])
 	}
 	if len(o.versions) > 8 {
-		t.Errorf("%d versions of two variants in 10,000 polls", len(o.versions))
+		t.Errorf("%d versions of two variants in 3,000 polls", len(o.versions))
 	}
 }
 

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Lengths of what is shown of an entry, in runes; links and IDs in bytes.
+// Lengths of what is shown.
 const (
-	maxTitle   = 1000
-	maxSummary = 500
-	maxLink    = 4096
+	maxTitle   = 1000 // runes
+	maxSummary = 500  // runes
+	maxLink    = 4096 // bytes; longer ones are dropped
 	maxLine    = 4096 // bytes; longer ones without a sentence's end are broken
 )
 
@@ -143,15 +143,8 @@ func isInvisible(r rune) bool {
 	return r < ' ' || r >= 0x7f && r < 0xa0
 }
 
-// oneLine returns s without line ends, white space collapsed; empty when it is
-// longer than most bytes can hold and could only be cut into something else.
-func oneLine(s string, most int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > 4*most {
-		return s[:breakAt(s, 4*most)]
-	}
-	return s
-}
+// oneLine returns s without line ends, white space collapsed.
+func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // clipRunes cuts s to most runes, the last of them an ellipsis if it was longer.
 func clipRunes(s string, most int) string {

@@ -52,7 +52,7 @@ func linkTarget(raw string, base *url.URL) string {
 	if base != nil && host == strings.TrimPrefix(base.Host, "www.") {
 		host = ""
 	}
-	return oneLine(host+path, maxLink)
+	return oneLine(host + path)
 }
 
 // isAsset reports paths of style sheets, scripts, fonts and images, whose names
