@@ -120,6 +120,7 @@ func notifyUpdate(u ownership.Update) notify.Update {
 		Stamp:       u.Stamp,
 		At:          u.At,
 		Data:        u.Data,
+		Gone:        u.Gone,
 	}
 }
 
