@@ -191,7 +191,8 @@ func examine(state State, seen []uint64, base, next *Core) findings {
 }
 
 // unseen returns the identities of next's entries that neither seen nor base
-// know, by identity or by alias, and their aliases.
+// know, by identity or by alias, and their aliases: those of the document's last
+// entries first, since what is remembered first is forgotten first.
 func unseen(seen []uint64, base, next *Core) []uint64 {
 	if len(next.ids) == 0 {
 		return nil
@@ -206,7 +207,7 @@ func unseen(seen []uint64, base, next *Core) []uint64 {
 		}
 	}
 	var fresh []uint64
-	for i, id := range next.ids {
+	for i, id := range slices.Backward(next.ids) {
 		alias := next.aliasOrID(i)
 		if known[id] || known[alias] {
 			continue

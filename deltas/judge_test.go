@@ -167,6 +167,20 @@ func TestJudgeExtractorChanged(t *testing.T) {
 	}
 }
 
+// Of more entries than are remembered, the first of the document are: the newest.
+func TestJudgeRemembersNewest(t *testing.T) {
+	numbers := make([]int, MaxSeen)
+	for i := range numbers {
+		numbers[i] = MaxSeen - i
+	}
+	core := mustExtract(t, stories(numbers...))
+	var o owner
+	o.report(t, epoch, core)
+	if len(o.seen) != MaxSeen || !slices.Contains(o.seen, core.Identities()[0]) || slices.Contains(o.seen, core.Identities()[MaxSeen-1]) {
+		t.Errorf("%d remembered; the newest must be, the oldest cannot", len(o.seen))
+	}
+}
+
 // Row 28: a feed that makes up new IDs at each build has nothing new, and a
 // recurring entry with another date has.
 func TestJudgeChangedGUIDs(t *testing.T) {
