@@ -58,6 +58,7 @@ function show(page) {
   byId("channels-note").textContent = "";
   byId("previous").disabled = trail.length === 1;
   byId("next").disabled = !next;
+  byId("pages").hidden = trail.length === 1 && !next;
   byId("page").textContent = trail.length > 1 || next ? `page ${number(trail.length)}` : "";
 }
 
@@ -70,7 +71,7 @@ function drawRows(channels) {
 }
 
 function fail(problem) {
-  byId("channels-note").textContent = problem.message;
+  if (problem.status) byId("channels-note").textContent = problem.message; // that nobody answers is said above
 }
 
 function row(channel) {

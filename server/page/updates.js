@@ -10,6 +10,7 @@ const perFrame = 10;
 
 let waiting = [];
 let skipped = 0;
+let cursor = ""; // of the last event
 let paused = false;
 let drawing = false;
 let open = () => {};
@@ -21,9 +22,23 @@ export function startUpdates({ openChannel, sawChange }) {
   open = openChannel;
   changed = sawChange;
   byId("pause").addEventListener("click", togglePause);
-  const stream = new EventSource("/v1/updates");
-  stream.onopen = () => live("open", "live");
-  stream.onerror = () => live("lost", stream.readyState === EventSource.CLOSED ? "no stream: reload the page" : "reconnecting");
+  connect("");
+}
+
+// connect opens the stream behind a cursor. A browser connects again by itself,
+// but not after an answer that was no stream: then we do, and leave a cursor
+// behind that did not help.
+function connect(from) {
+  const stream = new EventSource(from ? "/v1/updates?" + new URLSearchParams({ last_event_id: from }) : "/v1/updates");
+  let opened = false;
+  stream.onopen = () => {
+    opened = true;
+    live("open", "live");
+  };
+  stream.onerror = () => {
+    live("lost", "reconnecting");
+    if (stream.readyState === EventSource.CLOSED) setTimeout(() => connect(opened ? cursor : ""), 5000);
+  };
   on(stream, "update", (update) => drawUpdate(update, open));
   on(stream, "gap", (gap) => drawNotice(`Versions ${gap.from} to ${gap.to} are no longer kept. ${gap.reason}`, gap, open));
   on(stream, "gone", (gone) => drawNotice(`The origin says that this is gone for good. ${gone.reason}`, gone, open));
@@ -33,6 +48,7 @@ export function startUpdates({ openChannel, sawChange }) {
 function on(stream, type, draw) {
   stream.addEventListener(type, (event) => {
     const data = JSON.parse(event.data);
+    cursor = event.lastEventId;
     waiting.push(() => draw(data));
     if (waiting.length > maxWaiting) {
       waiting.shift();
