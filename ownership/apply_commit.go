@@ -27,9 +27,6 @@ func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 	if record == nil || record.Incarnation != c.Incarnation || record.Version != c.Base {
 		return result{err: ErrStale}, nil
 	}
-	if err := noteGone(tx, id, record, c); err != nil {
-		return result{}, err
-	}
 	setContent(record, c)
 	tx.touch(id)
 	if c.Judge != nil {
@@ -41,9 +38,11 @@ func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 		return result{}, err
 	}
 	if len(c.Update) > 0 {
-		return result{}, putUpdate(tx, id, record, c)
+		if err := putUpdate(tx, id, record, c); err != nil {
+			return result{}, err
+		}
 	}
-	return result{}, nil
+	return result{}, noteGone(tx, id, record, c)
 }
 
 func setContent(record *wire.Channel, c *wire.Commit) {
@@ -53,7 +52,6 @@ func setContent(record *wire.Channel, c *wire.Commit) {
 	if c.Kind > 0 {
 		record.Kind = c.Kind
 	}
-	record.Gone = c.Gone
 	if c.Version == c.Base {
 		return
 	}

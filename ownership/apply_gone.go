@@ -6,13 +6,14 @@ import (
 )
 
 // noteGone gives the notice that a channel is gone its place in the order of the
-// bucket's updates, where streams find it, and takes it back when the origin is
-// there again.
+// bucket's updates, where streams find it, after an update of the same commit;
+// and takes it back when the origin is there again.
 func noteGone(tx *tx, id channel.ID, record *wire.Channel, c *wire.Commit) error {
-	switch {
-	case c.Gone == record.Gone:
+	if c.Gone == record.Gone {
 		return nil
-	case !c.Gone:
+	}
+	record.Gone = c.Gone
+	if !c.Gone {
 		return dropGone(tx, id, record)
 	}
 	bucket := tx.bucket(id.Bucket())

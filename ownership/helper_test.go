@@ -131,6 +131,20 @@ func newMachine(t testing.TB, observer Observer) *machine {
 	return m
 }
 
+// reset empties the machine, and gives it the range of one bucket: what a fuzz
+// target can afford for each input.
+func (m *machine) reset(t testing.TB, b channel.Bucket) {
+	t.Helper()
+	if err := m.db.DeleteRange([]byte{0}, []byte{0xFF, 0xFF, 0xFF}, pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	m.index = 0
+	m.fsm = &fsm{from: b, to: b, db: m.db, flush: m.flush, tools: m.tools, clock: m.clock}
+	if err := m.load(); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // apply applies one command at a time and returns its result.
 func (m *machine) apply(t testing.TB, at time.Time, command *wire.Command) result {
 	t.Helper()
@@ -214,4 +228,13 @@ func wantError(t testing.TB, got, want error) {
 	if !errors.Is(got, want) {
 		t.Errorf("error %v, want %v", got, want)
 	}
+}
+
+func marshal(t testing.TB, message proto.Message) []byte {
+	t.Helper()
+	content, err := proto.Marshal(message)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return content
 }

@@ -50,9 +50,8 @@ func gapAfter(after uint64, record *wire.Channel) *Gap {
 
 // UpdatesSince returns up to limit updates after a cursor, of all channels, and
 // notices that channels are gone, in the order of (stamp, bucket), as far as
-// [Store.Closed]. A page that is not full
-// is the last for now. ErrTooOld says that updates after the cursor are no longer
-// kept.
+// [Store.Closed]. A page that is not full is the last for now. ErrTooOld says
+// that updates after the cursor are no longer kept.
 func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
 	done, err := s.reading()
 	if err != nil {

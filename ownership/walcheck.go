@@ -41,34 +41,47 @@ func checkLogTail(files vfs.FS, dir string) error {
 	if err != nil {
 		return fmt.Errorf("list %s: %w", dir, err)
 	}
-	newest, path := wal.NumWAL(0), ""
-	for _, name := range names {
-		if number, _, ok := wal.ParseLogFilename(name); ok && (path == "" || number > newest) {
-			newest, path = number, files.PathJoin(dir, name)
-		}
-	}
+	number, path := newestWAL(files, dir, names)
 	if path == "" {
 		return nil
 	}
-	file, err := files.Open(path)
+	content, err := readWhole(files, path)
 	if err != nil {
-		return fmt.Errorf("open %s: %w", path, err)
+		return err
 	}
-	content, err := io.ReadAll(file)
-	if err := errors.Join(err, file.Close()); err != nil {
-		return fmt.Errorf("read %s: %w", path, err)
-	}
-	if at, found := walDamage(content, uint32(newest)); found {
+	if at, found := walDamage(content, number); found {
 		return corrupt("%s: unreadable at offset %d, though it was synced", path, at)
 	}
 	return nil
 }
 
+// newestWAL returns the write-ahead file with the highest number, if any.
+func newestWAL(files vfs.FS, dir string, names []string) (number uint32, path string) {
+	for _, name := range names {
+		if n, _, ok := wal.ParseLogFilename(name); ok && (path == "" || uint32(n) > number) {
+			number, path = uint32(n), files.PathJoin(dir, name)
+		}
+	}
+	return number, path
+}
+
+func readWhole(files vfs.FS, path string) ([]byte, error) {
+	file, err := files.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	content, err := io.ReadAll(file)
+	if err := errors.Join(err, file.Close()); err != nil {
+		return nil, fmt.Errorf("read %s: %w", path, err)
+	}
+	return content, nil
+}
+
 // walDamage returns where a write-ahead file ends to be readable, if a later
 // chunk shows that it was synced beyond.
 func walDamage(content []byte, number uint32) (at int, found bool) {
-	at, clean := walEnd(content, number)
-	if clean {
+	at, whole := walEnd(content, number)
+	if whole {
 		return at, false
 	}
 	for i := at + 1; i+walHeader <= len(content); i++ {
@@ -80,8 +93,8 @@ func walDamage(content []byte, number uint32) (at int, found bool) {
 }
 
 // walEnd returns the offset of the first chunk that cannot be read, and whether
-// the file was closed there.
-func walEnd(content []byte, number uint32) (at int, clean bool) {
+// the file was closed there or has no more.
+func walEnd(content []byte, number uint32) (at int, whole bool) {
 	for {
 		if left := walBlock - at%walBlock; left < walHeader {
 			at += left // padding

@@ -1,0 +1,272 @@
+package ownership
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"pgregory.net/rapid"
+)
+
+var day0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+func subscribeCommand(items ...*wire.Subscribe_Item) *wire.Command {
+	return &wire.Command{Change: &wire.Command_Subscribe{Subscribe: &wire.Subscribe{Items: items}}}
+}
+
+func item(url string, sink Sink) *wire.Subscribe_Item {
+	id := channel.IDOf(url)
+	return &wire.Subscribe_Item{Channel: id[:], Url: url, SinkType: sink.Type, SinkUrl: sink.URL, SinkSecret: sink.Secret}
+}
+
+func commitCommand(id channel.ID, incarnation, base, version uint64, update string) *wire.Command {
+	return &wire.Command{Change: &wire.Command_Commit{Commit: &wire.Commit{
+		Channel: id[:], Incarnation: incarnation, Base: base, Version: version, Update: []byte(update),
+	}}}
+}
+
+// TestRefusals: a command that breaks the rules is refused, changes nothing, and
+// neither stops the range nor the commands beside it.
+func TestRefusals(t *testing.T) {
+	url := "http://example.com/"
+	id := channel.IDOf(url)
+	short := []byte("short")
+	bad := func(change func(*wire.Subscribe_Item)) *wire.Command {
+		i := item(url, webhook)
+		change(i)
+		return subscribeCommand(i)
+	}
+	commit := func(change func(*wire.Commit)) *wire.Command {
+		c := commitCommand(id, 1, 1, 2, "update")
+		change(c.GetCommit())
+		return c
+	}
+	tests := map[string]*wire.Command{
+		"channel ID":        bad(func(i *wire.Subscribe_Item) { i.Channel = short }),
+		"no URL":            bad(func(i *wire.Subscribe_Item) { i.Url = "" }),
+		"long URL":          bad(func(i *wire.Subscribe_Item) { i.Url = strings.Repeat("x", channel.MaxURL+1) }),
+		"no sink":           bad(func(i *wire.Subscribe_Item) { i.SinkType = "" }),
+		"long sink":         bad(func(i *wire.Subscribe_Item) { i.SinkUrl = strings.Repeat("x", channel.MaxURL+1) }),
+		"long secret":       bad(func(i *wire.Subscribe_Item) { i.SinkSecret = strings.Repeat("x", maxSecret+1) }),
+		"short key":         bad(func(i *wire.Subscribe_Item) { i.Key = short }),
+		"key, no digest":    bad(func(i *wire.Subscribe_Item) { i.Key = id[:] }),
+		"version leap":      commit(func(c *wire.Commit) { c.Version = 3 }),
+		"version back":      commit(func(c *wire.Commit) { c.Version = 0 }),
+		"no update":         commit(func(c *wire.Commit) { c.Update = nil }),
+		"update of a hold":  commit(func(c *wire.Commit) { c.Base = 2 }),
+		"update of first":   commit(func(c *wire.Commit) { c.Base, c.Version = 0, 1 }),
+		"hash":              commit(func(c *wire.Commit) { c.Hash = short }),
+		"kind":              commit(func(c *wire.Commit) { c.Kind = 256 }),
+		"judge":             commit(func(c *wire.Commit) { c.Judge = make([]byte, maxJudge+1) }),
+		"commit's channel":  commit(func(c *wire.Commit) { c.Channel = nil }),
+		"claim":             {Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: short}}}}},
+		"bucket":            {Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: channel.Buckets, Seq: 1}}},
+		"progress":          {Change: &wire.Command_Advance{Advance: &wire.Advance{Items: []*wire.Advance_Item{{Channel: short}}}}},
+		"no endpoint":       {Change: &wire.Command_SetEndpoint{SetEndpoint: &wire.SetEndpoint{}}},
+		"end":               {Change: &wire.Command_EndChannel{EndChannel: &wire.EndChannel{Channel: short}}},
+		"trim":              {Change: &wire.Command_Trim{Trim: &wire.Trim{}}},
+		"keys still in use": {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4095, BeforeDay: dayOf(micros(day0))}}},
+		"keys' buckets":     {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4096, BeforeDay: 1}}},
+	}
+	m := newMachine(t, nil)
+	m.apply(t, day0, subscribeCommand(item(url, stream)))
+	m.apply(t, day0, commitCommand(id, 1, 0, 1, ""))
+	before := dump(t, m.db)
+	for name, command := range tests {
+		r := m.apply(t, day0, command)
+		err := r.err
+		for _, s := range r.subscribed {
+			err = s.err
+		}
+		for _, refused := range r.claims {
+			err = refused
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	delete(before, string(appliedKey(0)))
+	after := dump(t, m.db)
+	delete(after, string(appliedKey(0)))
+	if fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("a refused command changed state")
+	}
+	m.apply(t, day0, commitCommand(id, 1, 1, 2, "update"))
+}
+
+// TestStale: a commit counts only against what is current.
+func TestStale(t *testing.T) {
+	m := newMachine(t, nil)
+	url := "http://example.com/"
+	id := channel.IDOf(url)
+	m.apply(t, day0, subscribeCommand(item(url, stream)))
+	m.apply(t, day0, commitCommand(id, 1, 0, 1, ""))
+	for name, command := range map[string]*wire.Command{
+		"unknown channel": commitCommand(channel.IDOf("http://other.example/"), 1, 0, 1, ""),
+		"incarnation":     commitCommand(id, 2, 1, 2, "x"),
+		"version again":   commitCommand(id, 1, 0, 1, ""),
+		"version to come": commitCommand(id, 1, 2, 3, "x"),
+	} {
+		if err := m.apply(t, day0, command).err; err != ErrStale {
+			t.Errorf("%s: %v, want ErrStale", name, err)
+		}
+	}
+	if err := m.apply(t, day0, commitCommand(id, 1, 1, 2, "x")).err; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestSeen: the newest 4096 identities are remembered, in order, whatever the
+// sizes of the commits.
+func TestSeen(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		m := newMachine(t, nil)
+		url := "http://example.com/"
+		id := channel.IDOf(url)
+		m.apply(t, day0, subscribeCommand(item(url, stream)))
+		var all []uint64
+		for range rapid.IntRange(1, 12).Draw(rt, "commits") {
+			var seen []uint64
+			for range rapid.SampledFrom([]int{0, 1, 7, 1000, 4096, 5000}).Draw(rt, "seen") {
+				seen = append(seen, uint64(len(all)+len(seen)))
+			}
+			all = append(all, seen...)
+			hold := commitCommand(id, 1, 0, 0, "")
+			hold.GetCommit().Seen = seen
+			if err := m.apply(t, day0, hold).err; err != nil {
+				rt.Fatal(err)
+			}
+		}
+		s := &Store{state: m.db}
+		got, err := s.Seen(id)
+		want := all[max(len(all)-maxSeen, 0):]
+		if err != nil || !slices.Equal(got, want) {
+			rt.Fatalf("%d identities, want %d, %v", len(got), len(want), err)
+		}
+		record, err := getChannel(m.db, id)
+		if err != nil || record.Seen > 2*maxSeen {
+			rt.Fatalf("%d identities stored, %v", record.Seen, err)
+		}
+	})
+}
+
+// TestKeyDays: a key holds for 48 hours at least, is free after 72, and expiring
+// early is refused.
+func TestKeyDays(t *testing.T) {
+	url := "http://example.com/"
+	id := channel.IDOf(url)
+	keyed := func(digest byte) *wire.Subscribe_Item {
+		i := item(url, stream)
+		i.Key, i.Digest = id[:], slices.Repeat([]byte{digest}, digestLen)
+		return i
+	}
+	claim := func(digest byte) *wire.Command {
+		i := keyed(digest)
+		return &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: i.Key, Digest: i.Digest}}}}}
+	}
+	for hour := range 24 {
+		m := newMachine(t, nil)
+		start := day0.Add(time.Duration(hour) * time.Hour)
+		m.apply(t, start, claim(1))
+		first := m.apply(t, start, subscribeCommand(keyed(1))).subscribed[0]
+		for _, after := range []time.Duration{time.Second, 24 * time.Hour, 48 * time.Hour} {
+			if err := m.apply(t, start.Add(after), claim(2)).claims[0]; err != ErrKeyReused {
+				t.Errorf("other request %v later: %v", after, err)
+			}
+			if again := m.apply(t, start.Add(after), subscribeCommand(keyed(1))).subscribed[0]; !again.existing || again.seq != first.seq {
+				t.Errorf("same request %v later: %+v, first %+v", after, again, first)
+			}
+		}
+		late := start.Add(72 * time.Hour)
+		if err := m.apply(t, late, claim(2)).claims[0]; err != nil {
+			t.Errorf("other request after three days: %v", err)
+		}
+		if again := m.apply(t, late, subscribeCommand(keyed(2))).subscribed[0]; again.existing || again.err != nil {
+			t.Errorf("other request after three days: %+v", again)
+		}
+		m.apply(t, late, &wire.Command{Change: &wire.Command_ExpireKeys{
+			ExpireKeys: &wire.ExpireKeys{From: 0, To: channel.Buckets - 1, BeforeDay: firstKeyDay(micros(late))},
+		}})
+		keys := 0
+		for key := range dump(t, m.db) {
+			if _, kind := keyBucket([]byte(key)); kind == kindClaim || kind == kindDone {
+				keys++
+			}
+		}
+		if keys != 2 {
+			t.Errorf("%d key records after expiry, want the 2 of the last request", keys)
+		}
+	}
+}
+
+// TestDoneOfExpiredClaim: the claim has expired by a clock that is ahead in one range, and
+// the key comes with another request: a new subscription, not the old one.
+func TestDoneOfExpiredClaim(t *testing.T) {
+	m := newMachine(t, nil)
+	one := item("http://example.com/", stream)
+	key := channel.IDOf("key")
+	one.Key, one.Digest = key[:], slices.Repeat([]byte{1}, digestLen)
+	two := item("http://example.com/", webhook)
+	two.Key, two.Digest = key[:], slices.Repeat([]byte{2}, digestLen)
+	first := m.apply(t, day0, subscribeCommand(one)).subscribed[0]
+	second := m.apply(t, day0, subscribeCommand(two)).subscribed[0]
+	if second.existing || second.seq == first.seq {
+		t.Errorf("another request got the first one's subscription: %+v, %+v", first, second)
+	}
+}
+
+// FuzzEntry: whatever bytes a log holds, two replicas come to the same state and
+// answers, or both stop; nothing panics.
+func FuzzEntry(f *testing.F) {
+	for _, command := range []*wire.Command{
+		subscribeCommand(item("http://example.com/", webhook)),
+		commitCommand(channel.IDOf("http://example.com/"), 1, 0, 1, ""),
+		{Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: 0, Seq: 1}}},
+		{Change: &wire.Command_Trim{Trim: &wire.Trim{Channel: make([]byte, 20), Incarnation: 1, BeforeUs: 5, Forced: true}}},
+		{Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{To: 4095}}},
+		{},
+	} {
+		f.Add(encodeEntry([]*proposal{{command: marshal(f, command), time: 1e15}}))
+	}
+	url := "http://example.com/"
+	machines := [2]*machine{newMachine(f, nil), newMachine(f, nil)}
+	for _, m := range machines {
+		m.tools.fail = func(error) {}
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		prelude := subscribeCommand(item(url, webhook), item(url, stream))
+		var answers [2]string
+		var states [2]map[string]string
+		for i, m := range machines {
+			m.reset(t, channel.IDOf(url).Bucket())
+			m.apply(t, day0, prelude)
+			a := m.entry(data)
+			if (a.err != nil) != (m.failed != nil) {
+				t.Fatalf("entry failed with %v, the replica with %v", a.err, m.failed)
+			}
+			if _, err := decodeEntry(data); err == nil && a.err != nil {
+				t.Fatalf("entry that reads stopped the replica: %v", a.err)
+			}
+			answers[i], states[i] = answerText(a), dump(t, m.db)
+		}
+		if answers[0] != answers[1] || fmt.Sprint(states[0]) != fmt.Sprint(states[1]) {
+			t.Fatalf("replicas differ: %s and %s", answers[0], answers[1])
+		}
+	})
+}
+
+// answerText spells an entry's answers out, errors too.
+func answerText(a applied) string {
+	text := fmt.Sprintln(a.err)
+	for _, r := range a.results {
+		text += fmt.Sprintln(r.err, r.claims)
+		for _, s := range r.subscribed {
+			text += fmt.Sprintln(s.seq, s.createdUS, s.fromVersion, s.existing, s.err)
+		}
+	}
+	return text
+}
