@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+
+	"github.com/seed-91e7e7c1/corona/api"
 )
 
 // pageFiles is the web page: no framework, nothing from the network.
@@ -34,20 +36,29 @@ var contentTypes = map[string]string{
 	".svg":  "image/svg+xml",
 }
 
-// pageAssets returns what is served, by pattern: every file under its name, the
-// page itself and the icon also where browsers look for them.
-func pageAssets() map[string]*asset {
-	assets := make(map[string]*asset)
+// page returns the handlers of the page and its files, by pattern: one for all
+// files, so that metrics count them as one.
+func (s *Server) page() map[string]http.Handler {
 	files, err := pageFiles.ReadDir("page")
 	if err != nil {
 		panic(err) // a program built without its files
 	}
+	assets := make(map[string]*asset, len(files))
 	for _, file := range files {
-		assets["/page/"+file.Name()] = newAsset("page/" + file.Name())
+		assets[file.Name()] = newAsset("page/" + file.Name())
 	}
-	assets["/{$}"] = newAsset("page/index.html")
-	assets["/favicon.ico"] = newAsset("page/icon.svg")
-	return assets
+	return map[string]http.Handler{
+		"GET /{$}":         assets["index.html"],
+		"GET /favicon.ico": assets["icon.svg"],
+		"GET /page/{file}": s.answer(func(w http.ResponseWriter, r *http.Request) error {
+			file, ok := assets[r.PathValue("file")]
+			if !ok {
+				return api.NewProblem(http.StatusNotFound, "the page has no such file")
+			}
+			file.ServeHTTP(w, r)
+			return nil
+		}),
+	}
 }
 
 func newAsset(name string) *asset {

@@ -199,6 +199,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"GET", "/nothing", nil, 404, "", "/nothing"},
 		{"GET", "/v1", nil, 404, "", "/v1"},
+		{"GET", "/page/none.js", nil, 404, "", "no such file"},
 		{"GET", "/v1/channels/", nil, 404, "", ""},
 		{"GET", "/v1/../etc/passwd", nil, 404, "", ""},
 		{"POST", "/v2/subscriptions", nil, 404, "", ""},

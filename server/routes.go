@@ -45,8 +45,8 @@ func (s *Server) routes() *http.ServeMux {
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	for path, asset := range pageAssets() {
-		mux.Handle("GET "+path, asset)
+	for pattern, h := range s.page() {
+		mux.Handle(pattern, h)
 	}
 	return mux
 }
