@@ -283,3 +283,17 @@ func TestEntryTitles(t *testing.T) {
 		}
 	}
 }
+
+func TestCount(t *testing.T) {
+	s := newStory()
+	s.Ends = []Instant{at(3.35), at(6.38), at(9)}
+	// Version 4 came again after the kill at 6.38 s, 80 ms after its answer.
+	want := counts{acked: 4, deleted: 1, cut: 3, versions: 4, deliveries: 8, repeats: 1, forgotten: at(6.38) - at(6.3), events: 7, connections: 2}
+	if got := count(s.History); got != want {
+		t.Errorf("count = %+v, want %+v", got, want)
+	}
+	s.Ends = s.Ends[2:]
+	if got := count(s.History); got.needless != 1 || got.forgotten != 0 {
+		t.Errorf("without a kill between: %+v, want one needless repeat", got)
+	}
+}

@@ -104,7 +104,7 @@ func readSubscription(attempt *Attempt, answer []byte) *api.Subscription {
 func (c *client) note(record *SubscribeRecord, attempt Attempt) {
 	c.recorder.with(func(*History) { record.Attempts = append(record.Attempts, attempt) })
 	if attempt.Outcome == Acked {
-		c.recorder.happened()
+		c.recorder.happened(momentSubscribed)
 	}
 }
 
@@ -169,7 +169,7 @@ func (c *client) unsubscribe(ctx context.Context, record *SubscribeRecord) Outco
 	attempt, _ := c.do(ctx, http.MethodDelete, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
 	c.recorder.with(func(*History) { record.Deletes[at] = attempt })
 	if attempt.Outcome == Acked {
-		c.recorder.happened()
+		c.recorder.happened(momentDeleted)
 	}
 	return attempt.Outcome
 }

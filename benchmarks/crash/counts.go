@@ -1,16 +1,24 @@
 package main
 
-import "github.com/seed-91e7e7c1/corona/channel"
+import (
+	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
 
 // counts are a history's size, for the report.
 type counts struct {
-	acked, deleted, cut           int
-	versions, deliveries, repeats int
-	events, connections           int
+	acked, deleted, cut int
+	versions            int
+	deliveries          int
+	repeats             int     // deliveries of what had been answered with 2xx before
+	needless            int     // those that the same process repeated
+	forgotten           Instant // the longest time from such an answer to the end of the process
+	events, connections int
 }
 
 func count(h *History) counts {
-	var c counts
+	c := counts{deliveries: len(h.Deliveries)}
 	for _, record := range h.Subscribes {
 		if record.acked() != nil {
 			c.acked++
@@ -18,29 +26,40 @@ func count(h *History) counts {
 		if record.deleted() != nil {
 			c.deleted++
 		}
-		for _, attempt := range append(append([]Attempt(nil), record.Attempts...), record.Deletes...) {
+		for _, attempt := range slices.Concat(record.Attempts, record.Deletes) {
 			if attempt.Outcome == Unknown {
 				c.cut++
 			}
 		}
 	}
+	for _, stream := range h.Streams {
+		c.events, c.connections = c.events+len(stream.Events), c.connections+stream.Connections
+	}
+	c.countDeliveries(h)
+	return c
+}
+
+func (c *counts) countDeliveries(h *History) {
 	type version struct {
 		channel channel.ID
 		number  uint64
 	}
-	versions, messages := make(map[version]bool), make(map[string]bool)
+	versions, answered := make(map[version]bool), make(map[string]Instant)
 	for _, delivery := range h.Deliveries {
-		if messages[delivery.WebhookID] {
-			c.repeats++
-		}
-		messages[delivery.WebhookID] = true
 		if delivery.Update != nil {
 			versions[version{delivery.Update.Channel, delivery.Update.Version}] = true
 		}
+		if since, again := answered[delivery.WebhookID]; again {
+			c.repeats++
+			if next, _ := slices.BinarySearch(h.Ends, since); next == len(h.Ends) || h.Ends[next] > delivery.At {
+				c.needless++
+			} else {
+				c.forgotten = max(c.forgotten, h.Ends[next]-since)
+			}
+		}
+		if delivery.Answer/100 == 2 {
+			answered[delivery.WebhookID] = delivery.At
+		}
 	}
-	for _, stream := range h.Streams {
-		c.events, c.connections = c.events+len(stream.Events), c.connections+stream.Connections
-	}
-	c.versions, c.deliveries = len(versions), len(h.Deliveries)
-	return c
+	c.versions = len(versions)
 }

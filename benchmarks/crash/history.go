@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"sync"
@@ -23,6 +24,7 @@ type History struct {
 	Streams    []*StreamRecord
 	Gets       []Get
 	Reads      []VersionRead
+	Ends       []Instant // of processes, by SIGKILL but for the last ones
 }
 
 // ChannelRecord is a channel as its origin knows it: a feed to which entries
@@ -160,11 +162,27 @@ type recorder struct {
 		history History
 		updates map[string]*api.Update // by content: most arrive many times
 	}
-	pulse chan struct{} // something just happened: a moment to kill at
+	pulses [moments]chan struct{} // something just happened
 }
 
+// moment is something after which it is worth to kill the node.
+type moment uint8
+
+// The moments.
+const (
+	momentSubscribed moment = iota
+	momentDeleted
+	momentDocument // the origin is about to send one
+	momentDelivered
+	momentStreamed
+	moments
+)
+
 func newRecorder() *recorder {
-	r := &recorder{began: time.Now(), pulse: make(chan struct{}, 1)}
+	r := &recorder{began: time.Now()}
+	for m := range r.pulses {
+		r.pulses[m] = make(chan struct{}, 1)
+	}
 	r.mu.history.Began = r.began
 	r.mu.updates = make(map[string]*api.Update)
 	return r
@@ -180,10 +198,24 @@ func (r *recorder) with(f func(h *History)) {
 }
 
 // happened tells whoever waits for a moment to kill at.
-func (r *recorder) happened() {
+func (r *recorder) happened(m moment) {
 	select {
-	case r.pulse <- struct{}{}:
+	case r.pulses[m] <- struct{}{}:
 	default:
+	}
+}
+
+// await waits for the next time that something happens, up to a limit.
+func (r *recorder) await(ctx context.Context, m moment, limit time.Duration) {
+	select {
+	case <-r.pulses[m]: // before now
+	default:
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	select {
+	case <-r.pulses[m]:
+	case <-ctx.Done():
 	}
 }
 

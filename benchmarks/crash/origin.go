@@ -37,15 +37,18 @@ type feed struct {
 	count   int            // entries added
 	changed time.Time      // when the last one was
 	next    Instant
-	seen    int // the newest entry known to be delivered, or in the first content
+	seen    int     // the newest entry known to be delivered, or in the first content
+	sent    Instant // when the last document was sent
+	resting bool    // changes no more until the next check
 	random  *rand.Rand
 }
 
 const (
-	window     = 120 // entries in a document
-	aheadMost  = 60  // entries that a feed may be ahead of what was delivered
-	tick       = 25 * time.Millisecond
-	firstCount = 5 // entries at the start
+	window      = 120 // entries in a document
+	aheadMost   = 60  // entries that a feed may be ahead of what was delivered
+	tick        = 25 * time.Millisecond
+	throughNode = 50 * time.Millisecond // from a document to its delivery
+	firstCount  = 5                     // entries at the start
 )
 
 // means are the feeds' mean times between entries: one that changes with every
@@ -89,7 +92,7 @@ func (o *origin) advance(now Instant) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.mu.feeds {
-		if o.mu.frozen || now < f.next || f.limited && f.count-f.seen >= aheadMost {
+		if o.mu.frozen || f.resting || now < f.next || f.limited && f.count-f.seen >= aheadMost {
 			continue
 		}
 		o.add(f)
@@ -103,11 +106,25 @@ func (o *origin) add(f *feed) {
 	o.recorder.with(func(*History) { f.record.Added = append(f.record.Added, o.recorder.now()) })
 }
 
-// freeze stops all change, or lets it go on.
+// freeze stops all change, or lets it go on everywhere.
 func (o *origin) freeze(frozen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.frozen = frozen
+	for _, f := range o.mu.feeds {
+		f.resting = f.resting && frozen
+	}
+}
+
+// rest stops the change of those feeds whose documents may have been on their way
+// through the node when it was killed: their next change would bring what that
+// one lost, and hide it.
+func (o *origin) rest(killed Instant) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, f := range o.mu.feeds {
+		f.resting = f.resting || f.sent > killed-throughNode
+	}
 }
 
 // seen tells that the entries up to one are delivered.
@@ -142,10 +159,11 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := o.mu.feeds[number]
-	count, changed := f.count, f.changed
+	count, modified := f.count, setValidators(w.Header(), f.dated, f.count, f.changed, r)
+	if modified {
+		f.sent = o.recorder.now()
+	}
 	o.mu.Unlock()
-
-	modified := setValidators(w.Header(), f.dated, count, changed, r)
 	status := http.StatusOK
 	if !modified {
 		status = http.StatusNotModified
@@ -155,7 +173,7 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(status)
 	if modified {
 		_, _ = w.Write(document(number, count)) // a killed node does not read on
-		o.recorder.happened()
+		o.recorder.happened(momentDocument)
 	}
 }
 

@@ -61,9 +61,23 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 	if limited.count != 40+aheadMost || len(limited.record.Added) != limited.count {
 		t.Errorf("%d entries (%d recorded) after 40 arrived, want %d", limited.count, len(limited.record.Added), 40+aheadMost)
 	}
-	o.freeze(true)
+	o.rest(2 * time.Hour)
+	ask(o, "/c/1")
+	o.rest(passing.sent)
 	before := passing.count
 	o.advance(3 * time.Hour)
+	if passing.count != before {
+		t.Error("a feed whose document was on its way changed before the check")
+	}
+	o.freeze(true)
+	o.freeze(false)
+	o.advance(4 * time.Hour)
+	if passing.count == before {
+		t.Error("after the check it still rests")
+	}
+	o.freeze(true)
+	before = passing.count
+	o.advance(5 * time.Hour)
 	if passing.count != before {
 		t.Error("a frozen feed changed")
 	}

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"slices"
 	"sync"
 	"time"
 )
@@ -43,11 +44,12 @@ type run struct {
 var errViolated = errors.New("violated")
 
 const (
-	checkEvery  = 20               // kills
+	checkEvery  = 10               // kills
 	readyWithin = 30 * time.Second // of a start on what a killed process left
 	settleTime  = 90 * time.Second // until everything must have arrived
 	settlePause = 300 * time.Millisecond
 	readyPause  = 10 * time.Millisecond
+	afterMoment = 3 * time.Millisecond // mean
 )
 
 // execute runs the test in a folder of its own. The error wraps errViolated when
@@ -175,6 +177,9 @@ func (r *run) killAll(ctx context.Context) error {
 		if err := errors.Join(r.node.kill(), ctx.Err()); err != nil {
 			return err
 		}
+		killed := r.recorder.now()
+		r.origin.rest(killed)
+		r.recorder.with(func(h *History) { h.Ends = append(h.Ends, killed) })
 		r.killed++
 		if err := r.start(ctx); err != nil {
 			return err
@@ -190,11 +195,11 @@ func (r *run) killAll(ctx context.Context) error {
 }
 
 // awaitMoment waits for an instant to kill at: of a quarter of the lives while
-// the process starts, of the others at any time, or right after something
-// happened, such as an acknowledgement, a delivery or a document.
+// the process starts, of another at any time, of the rest right after something
+// was acknowledged, asked for or delivered.
 func (r *run) awaitMoment(ctx context.Context) error {
-	kind := r.random.IntN(100)
-	if kind < 25 {
+	kind := r.random.IntN(4)
+	if kind == 0 {
 		r.early++
 		pause(ctx, upTo(r.random, 400*time.Millisecond))
 		return nil
@@ -202,21 +207,13 @@ func (r *run) awaitMoment(ctx context.Context) error {
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	if kind < 60 {
+	if kind == 1 {
 		pause(ctx, upTo(r.random, 3*time.Second))
 		return nil
 	}
-	pause(ctx, upTo(r.random, 1500*time.Millisecond))
-	select {
-	case <-r.recorder.pulse: // what happened before is not the moment
-	default:
-	}
-	select {
-	case <-r.recorder.pulse:
-	case <-time.After(time.Second):
-	case <-ctx.Done():
-	}
-	pause(ctx, upTo(r.random, 15*time.Millisecond))
+	pause(ctx, upTo(r.random, time.Second))
+	r.recorder.await(ctx, moment(r.random.IntN(int(moments))), time.Second)
+	pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
 	return nil
 }
 
@@ -266,25 +263,17 @@ func (r *run) judge(ctx context.Context) (violations []Violation, err error) {
 
 // final reports whether waiting cannot help.
 func final(violations []Violation) bool {
-	for _, violation := range violations {
-		if !violation.Pending {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(violations, func(v Violation) bool { return !v.Pending })
 }
 
-// tell prints violations, those that waiting cannot help first.
+// tell prints violations: if there are any that waiting cannot help, those alone.
 func (r *run) tell(violations []Violation) error {
 	const most = 20
-	told := 0
-	for _, pending := range []bool{false, true} {
-		for _, violation := range violations {
-			if violation.Pending == pending && told < most {
-				fmt.Fprintln(r.out, violation)
-				told++
-			}
-		}
+	if final(violations) {
+		violations = slices.DeleteFunc(violations, func(v Violation) bool { return v.Pending })
+	}
+	for _, violation := range violations[:min(len(violations), most)] {
+		fmt.Fprintln(r.out, violation)
 	}
 	return fmt.Errorf("%w: %d times, after %d kills, seed %d", errViolated, len(violations), r.killed, r.seed)
 }
@@ -295,8 +284,8 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}
-	if err := r.node.stop(); err != nil {
-		return fmt.Errorf("%w: %w", errViolated, err)
+	if err := r.stop(); err != nil {
+		return err
 	}
 	if err := r.start(ctx); err != nil {
 		return err
@@ -304,9 +293,14 @@ func (r *run) end(ctx context.Context) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}
+	return r.stop()
+}
+
+func (r *run) stop() error {
 	if err := r.node.stop(); err != nil {
 		return fmt.Errorf("%w: %w", errViolated, err)
 	}
+	r.recorder.with(func(h *History) { h.Ends = append(h.Ends, r.recorder.now()) })
 	return nil
 }
 
@@ -318,7 +312,8 @@ func (r *run) report() {
 		r.killed, r.early, r.slowest.Round(time.Millisecond), r.recorder.now().Round(time.Second))
 	fmt.Fprintf(r.out, "subscriptions: %d acknowledged, %d deleted, %d requests cut and repeated or given up\n",
 		c.acked, c.deleted, c.cut)
-	fmt.Fprintf(r.out, "versions: %d seen; webhooks: %d arrived, %d of them repeats; streams: %d events over %d connections\n",
-		c.versions, c.deliveries, c.repeats, c.events, c.connections)
+	fmt.Fprintf(r.out, "versions: %d seen; streams: %d events over %d connections\n", c.versions, c.events, c.connections)
+	fmt.Fprintf(r.out, "webhooks: %d arrived, %d of them again though answered, %d by the same process; the longest time from answer to kill %s\n",
+		c.deliveries, c.repeats, c.needless, c.forgotten.Round(time.Millisecond))
 	fmt.Fprintf(r.out, "%d rules hold (seed %d)\n", len(rules), r.seed)
 }

@@ -18,8 +18,8 @@ import (
 // secret signs the messages of those sinks that have one.
 const secret = "whsec_Y3Jhc2ggdGVzdCwgbm90aGluZyBzZWNyZXQgaGVyZQ=="
 
-// sink receives webhooks. Now and then it fails once, so that messages are
-// repeated for other reasons than a kill, too.
+// sink receives webhooks. Now and then it is slow, so that kills find messages on
+// their way, or fails once, so that messages are repeated for other reasons, too.
 type sink struct {
 	recorder *recorder
 	origin   *origin
@@ -38,6 +38,8 @@ type sink struct {
 const (
 	failEvery = 150
 	failRest  = 30 * time.Second
+	slowEvery = 4
+	slowMost  = 400 * time.Millisecond
 	maxBody   = 1 << 20
 )
 
@@ -52,11 +54,12 @@ func newSink(listener net.Listener, r *recorder, o *origin, seed uint64) (*sink,
 	return s, nil
 }
 
-// ServeHTTP implements [http.Handler]. A message counts once it is whole, before
-// it is answered.
+// ServeHTTP implements [http.Handler]. A message counts right before it is
+// answered; one whose sender is gone by then never came.
 func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	if err != nil {
+	pause(r.Context(), s.slowness())
+	if err != nil || r.Context().Err() != nil {
 		return // cut by a kill
 	}
 	delivery := Delivery{
@@ -73,7 +76,7 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		delivery.Answer = http.StatusInternalServerError
 	}
 	s.recorder.with(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
-	s.recorder.happened()
+	s.recorder.happened(momentDelivered)
 	w.WriteHeader(delivery.Answer)
 }
 
@@ -103,6 +106,16 @@ func (s *sink) read(delivery *Delivery, body []byte) error {
 	delivery.Update = update
 	s.origin.arrived(update)
 	return nil
+}
+
+// slowness returns how long the sink takes for a message.
+func (s *sink) slowness() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.random.IntN(slowEvery) != 0 {
+		return 0
+	}
+	return upTo(s.mu.random, slowMost)
 }
 
 func (s *sink) fails(label string, now Instant) bool {

@@ -130,7 +130,7 @@ func (s *streamReader) take(event StreamEvent, data string) {
 		}
 	}
 	s.recorder.with(func(*History) { s.record.Events = append(s.record.Events, event) })
-	s.recorder.happened()
+	s.recorder.happened(momentStreamed)
 }
 
 // retryPause is how long clients wait before they try again.
@@ -138,6 +138,9 @@ const retryPause = 50 * time.Millisecond
 
 // pause waits, or returns when the context ends.
 func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
 	select {
 	case <-ctx.Done():
 	case <-time.After(d):
