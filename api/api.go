@@ -53,8 +53,8 @@ type Subscription struct {
 	FromVersion      uint64     `json:"from_version"` // the first version it receives
 	State            string     `json:"state"`
 	DeliveredVersion uint64     `json:"delivered_version"` // 0 until something was delivered, and for cursor sinks
-	LastError        string     `json:"last_error,omitempty"`
-	FailingSince     *time.Time `json:"failing_since,omitempty"`
+	LastError        string     `json:"last_error"`
+	FailingSince     *time.Time `json:"failing_since"`
 }
 
 // Subscriptions is a page of subscriptions. Next is empty on the last page.
@@ -76,19 +76,19 @@ type Channel struct {
 	URL             string     `json:"url"`
 	Subscribers     uint64     `json:"subscribers"`
 	Version         uint64     `json:"version"` // 0 until the first content is committed
-	Kind            string     `json:"kind,omitempty"`
+	Kind            string     `json:"kind"`
 	SizeBytes       int64      `json:"size_bytes"`        // expected bytes of a poll
 	UpdateIntervalS float64    `json:"update_interval_s"` // estimated
 	Rate            float64    `json:"rate"`              // polls per interval by the whole system
 	Width           int        `json:"width"`             // pollers
 	Owner           string     `json:"owner"`
 	Pollers         []string   `json:"pollers"`
-	LastPoll        *time.Time `json:"last_poll,omitempty"`
-	LastChange      *time.Time `json:"last_change,omitempty"`
+	LastPoll        *time.Time `json:"last_poll"`
+	LastChange      *time.Time `json:"last_change"`
 	LastStatus      int        `json:"last_status"` // HTTP status, 0 when there was none
-	LastError       string     `json:"last_error,omitempty"`
+	LastError       string     `json:"last_error"`
 	Failures        int        `json:"failures"` // in a row
-	NextPoll        *time.Time `json:"next_poll,omitempty"`
+	NextPoll        *time.Time `json:"next_poll"`
 	Gone            bool       `json:"gone,omitempty"`     // the origin answered 410
 	FeedURL         string     `json:"feed_url,omitempty"` // the feed that an HTML page names
 }

@@ -13,7 +13,7 @@ type Problem struct {
 	Status    int    `json:"status"`
 	Detail    string `json:"detail,omitempty"`
 	Field     string `json:"field,omitempty"`     // the JSON field, header or query parameter that is wrong, as in "sink.url"
-	Retryable bool   `json:"retryable,omitempty"` // the same request may succeed later
+	Retryable bool   `json:"retryable"` // the same request may succeed later
 }
 
 // NewProblem returns the problem of an HTTP status. Whether it is retryable

@@ -110,10 +110,10 @@ func TestImport(t *testing.T) {
 				"feeds:8: nonsense: no scheme: write http:// or https:// before the host\n"},
 		{"some refused, for programs", mixedList, []string{"--json"}, exitNo,
 			`{"errors":[
-{"line":3,"url":"https://u:p@b.example/","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"user name or password in the URL","field":"url"}},
-{"line":4,"url":"http://refused.example/x","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"not here","field":"url"}},
+{"line":3,"url":"https://u:p@b.example/","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"user name or password in the URL","field":"url","retryable":false}},
+{"line":4,"url":"http://refused.example/x","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"not here","field":"url","retryable":false}},
 {"line":7,"url":"http://busy.example/","error":{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"no majority","retryable":true}},
-{"line":8,"url":"nonsense","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"no scheme: write http:// or https:// before the host","field":"url"}}],"subscribed":2,"refused":4}
+{"line":8,"url":"nonsense","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"no scheme: write http:// or https:// before the host","field":"url","retryable":false}}],"subscribed":2,"refused":4}
 `, ""},
 		{"none well", "nonsense\n", nil, exitNo,
 			"feeds: 0 subscribed, 1 refused\n", "feeds:1: nonsense: no scheme: write http:// or https:// before the host\n"},
