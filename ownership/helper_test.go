@@ -238,3 +238,11 @@ func marshal(t testing.TB, message proto.Message) []byte {
 	}
 	return content
 }
+
+// failer is what [testing.T] and [rapid.T] share.
+type failer interface {
+	Helper()
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+	Fatal(args ...any)
+}
