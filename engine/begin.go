@@ -24,39 +24,59 @@ type poll struct {
 	eligible int64 // when its slot had come and its host allowed it
 	hostWait int64 // how long after its slot that was
 	begun    time.Time
-	manner   manner // it counts among the requests to hosts of this manner
+	class    manner // it counts among the polls of this class
 	released bool   // its host may be asked again
 }
 
 // begin takes the next poll; ok is false when there is none, or no worker for it.
 func (s *schedule) begin(now int64) (p poll, ok bool) {
-	for s.inFlight < s.limits.workers {
-		h, ok := s.ready.pop()
-		if !ok {
-			return poll{}, false
+	for s.inFlight < s.limits.workers && !ok {
+		h, some := s.ready.pop()
+		if !some {
+			break
 		}
-		h.state = hostQuiet
-		if s.requests[h.manner] >= s.limits.shares[h.manner] {
-			h.state = hostParked
-			s.parked[h.manner].push(h)
-			continue
-		}
-		t := s.nextOf(h, now)
-		if t == nil {
-			s.unpark(h.manner, now) // another takes the turn that this host had
-			continue
-		}
-		p := s.beginOf(t, now)
-		s.settle(h, now)
-		return p, true
+		p, ok = s.beginAt(h, now)
+		s.unpark(now)
 	}
-	return poll{}, false
+	return p, ok
 }
 
-// nextOf takes the host's next target that is still ordered, or nil.
-func (s *schedule) nextOf(h *host, now int64) *target {
+// beginAt takes the next poll of a ready host, unless that has to be parked, or
+// all that waited there was dropped.
+func (s *schedule) beginAt(h *host, now int64) (p poll, ok bool) {
+	h.state = hostQuiet
+	queue, class := s.choose(h)
+	if s.full(class) {
+		h.state, h.parked = hostParked, class
+		s.parked[class].push(h)
+		return poll{}, false
+	}
+	if t := s.nextOf(h, queue, now); t != nil {
+		p, ok = s.beginOf(t, class, now), true
+	}
+	s.settle(h, now)
+	return p, ok
+}
+
+// choose picks the queue of a host that is next, and its polls' class: the other
+// one only when this one is empty, or its class has its share already.
+func (s *schedule) choose(h *host) (queue uint8, class manner) {
+	queue, class = h.turn, h.classOf(h.turn)
+	other := 1 - queue
+	if h.queues[queue].empty() || s.full(class) && !h.queues[other].empty() && !s.full(h.classOf(other)) {
+		return other, h.classOf(other)
+	}
+	return queue, class
+}
+
+// full reports a class of polls that has its share of workers.
+func (s *schedule) full(class manner) bool { return s.polls[class] >= s.limits.shares[class] }
+
+// nextOf takes the next target of a host's queue that is still ordered, or nil.
+func (s *schedule) nextOf(h *host, queue uint8, now int64) *target {
+	h.turn = 1 - queue
 	for {
-		t := h.pop()
+		t := h.queues[queue].pop()
 		if t == nil {
 			return nil
 		}
@@ -69,9 +89,9 @@ func (s *schedule) nextOf(h *host, now int64) *target {
 	}
 }
 
-func (s *schedule) beginOf(t *target, now int64) poll {
+func (s *schedule) beginOf(t *target, class manner, now int64) poll {
 	h := t.host
-	p := poll{target: t, eligible: max(t.due, h.freeAt), manner: h.manner}
+	p := poll{target: t, eligible: max(t.due, h.freeAt), class: class}
 	p.hostWait = p.eligible - t.due
 	p.see(t)
 	t.state = busy
@@ -80,7 +100,7 @@ func (s *schedule) beginOf(t *target, now int64) poll {
 	if gap := s.gapOf(h); gap > 0 {
 		h.freeAt = now + gap
 	}
-	s.requests[p.manner]++
+	s.polls[class]++
 	return p
 }
 
@@ -105,42 +125,42 @@ func (s *schedule) release(p *poll, took time.Duration, now int64) {
 	}
 	h.busy--
 	if took > 0 {
-		s.manner(h, mannerOf(took), now)
+		s.manner(h, mannerOf(took))
 	}
 	s.settle(h, now)
-	s.requests[p.manner]--
-	s.unpark(p.manner, now)
 }
 
-// manner notes how a host behaves. One that was parked is so no more; one that
-// was unparked leaves its place to the next.
-func (s *schedule) manner(h *host, m manner, now int64) {
-	old := h.manner
+// manner notes how a host behaves; one that was parked is so no more.
+func (s *schedule) manner(h *host, m manner) {
+	if h.manner != m && h.state == hostParked {
+		h.state = hostQuiet
+	}
 	h.manner = m
-	switch {
-	case old == m:
-	case h.state == hostParked:
-		h.state = hostQuiet
-	case h.state == hostReady:
-		s.unpark(old, now)
+}
+
+// unpark readies one parked host of each class that has room. It is called
+// whenever a poll ends, and after each turn of a ready host: that may have begun a
+// poll of another class than it was readied for, or none, and so left its room to
+// the next.
+func (s *schedule) unpark(now int64) {
+	for class := range manners {
+		for !s.full(class) && !s.unparkOne(class, now) {
+			if s.parked[class].len() == 0 {
+				break
+			}
+		}
 	}
 }
 
-// unpark readies one parked host, if its manner's share of workers allows.
-func (s *schedule) unpark(m manner, now int64) {
-	for s.requests[m] < s.limits.shares[m] {
-		h, ok := s.parked[m].pop()
-		if !ok {
-			return
-		}
-		if h.state != hostParked || h.manner != m {
-			continue
-		}
-		h.state = hostQuiet
-		h.freeAt = max(h.freeAt, now)
-		s.settle(h, now)
-		if h.state == hostReady {
-			return
-		}
+// unparkOne takes the next of the hosts that are parked for a class, and returns
+// whether it was still parked and is ready now.
+func (s *schedule) unparkOne(class manner, now int64) bool {
+	h, ok := s.parked[class].pop()
+	if !ok || h.state != hostParked || h.parked != class {
+		return false
 	}
+	h.state = hostQuiet
+	h.freeAt = max(h.freeAt, now)
+	s.settle(h, now)
+	return h.state == hostReady
 }

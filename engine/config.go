@@ -23,8 +23,9 @@ type Config struct {
 	// Interval. 0: 5 min, or Interval if that is shorter.
 	Floor time.Duration
 
-	// Workers is how many polls run at a time, over all hosts, at least 4. Hosts that
-	// were not asked before get at most half of them, slow ones a quarter. 0: 1024.
+	// Workers is how many polls run at a time, over all hosts, at least 4. First polls
+	// and hosts that were not asked before get at most half of them, slow hosts a
+	// quarter. 0: 1024.
 	Workers int
 
 	// HostParallel is how many requests one host gets at a time. One that is slow, or

@@ -8,7 +8,7 @@ import (
 )
 
 // dormancy is a target without an order, and since when it has none. It is void
-// when the target was ordered again meanwhile.
+// when the target was ordered again meanwhile, or forgotten.
 type dormancy struct {
 	target *target
 	since  int64
@@ -43,7 +43,7 @@ func (s *schedule) expired(before int64) *target {
 			return nil
 		}
 		s.dormant.pop()
-		if t := d.target; t.dropped && t.state == idle && t.due == d.since {
+		if t := d.target; s.targets[t.id] == t && t.dropped && t.state == idle && t.due == d.since {
 			t.state = busy
 			return t
 		}

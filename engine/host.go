@@ -18,6 +18,7 @@ type host struct {
 	state   hostState
 	turn    uint8 // which queue is next
 	manner  manner
+	parked  manner // which of schedule.parked it is in, when it is
 	private bool
 }
 
@@ -27,12 +28,12 @@ const (
 	hostQuiet   hostState = iota // nothing to do, or as many requests as it may get
 	hostReady                    // in schedule.ready
 	hostResting                  // in schedule.resting, until freeAt
-	hostParked                   // in schedule.parked, since its manner has its share of workers
+	hostParked                   // in schedule.parked, since what waits there has its share of workers
 )
 
-// manner is how long a host holds those who ask it, by its last exchange. Each has
-// a share of the workers, so that thousands of dead hosts, or a list of hosts that
-// nobody knows, leave some to those that answer.
+// manner is how long a host holds those who ask it, by its last exchange. Polls of
+// each manner have a share of the workers, so that thousands of dead hosts, or a
+// list of channels that nobody knows, leave some to those that answer.
 type manner uint8
 
 const (
@@ -63,26 +64,24 @@ const (
 func (h *host) place() int32         { return h.pos }
 func (h *host) setPlace(place int32) { h.pos = place }
 
-func (h *host) empty() bool {
-	return h.queues[dueQueue].tail == nil && h.queues[firstQueue].tail == nil
-}
+func (h *host) empty() bool { return h.queues[dueQueue].empty() && h.queues[firstQueue].empty() }
 
-func (h *host) push(t *target) {
+// queueOf returns which queue a target waits in.
+func queueOf(t *target) uint8 {
 	if t.isFirst() {
-		h.queues[firstQueue].push(t)
-		return
+		return firstQueue
 	}
-	h.queues[dueQueue].push(t)
+	return dueQueue
 }
 
-// pop returns the next target, or nil.
-func (h *host) pop() *target {
-	if h.queues[h.turn].tail == nil {
-		h.turn = 1 - h.turn
+// classOf returns whose share of workers the polls of a queue take. First polls
+// count as strange on hosts that we know too: each brings a document that is taken
+// apart and committed, where nearly all others end in a 304.
+func (h *host) classOf(queue uint8) manner {
+	if h.manner == steady && queue == firstQueue {
+		return strange
 	}
-	t := h.queues[h.turn].pop()
-	h.turn = 1 - h.turn
-	return t
+	return h.manner
 }
 
 // isPrivate reports a host that shows by itself that it is on this machine or in
@@ -95,6 +94,8 @@ func isPrivate(url string) bool {
 type hostQueue struct {
 	tail *target // tail.next is the head
 }
+
+func (q *hostQueue) empty() bool { return q.tail == nil }
 
 func (q *hostQueue) push(t *target) {
 	if q.tail == nil {

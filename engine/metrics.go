@@ -53,8 +53,8 @@ func (e *Engine) gauges() []prometheus.Collector {
 		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(s *schedule) int { return s.queued })),
 		gauge("hosts_resting", "Hosts with due polls that wait for their gap.", under(func(s *schedule) int { return s.resting.len() })),
 		gauge("polls_in_flight", "Polls under way.", under(func(s *schedule) int { return s.inFlight })),
-		gauge("strange_requests_in_flight", "Requests under way to hosts that were not asked before.", under(func(s *schedule) int { return s.requests[strange] })),
-		gauge("slow_requests_in_flight", "Requests under way to hosts that were slow the last time.", under(func(s *schedule) int { return s.requests[slow] })),
+		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(s *schedule) int { return s.polls[strange] })),
+		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(s *schedule) int { return s.polls[slow] })),
 		gauge("workers", "Polls that may be under way at a time.", under(func(s *schedule) int { return s.limits.workers })),
 		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.bytes()) }),
 	}

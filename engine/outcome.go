@@ -105,6 +105,8 @@ func (s *schedule) finish(p *poll, r *result, now int64) {
 	t := p.target
 	t.state = idle
 	s.inFlight--
+	s.polls[p.class]--
+	s.unpark(now)
 	t.lastPoll = p.begun.UnixNano()
 	if t.incarnation == p.incarnation {
 		t.conclude(p, r, now)

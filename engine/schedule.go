@@ -29,12 +29,12 @@ type schedule struct {
 	live     int // targets that are ordered
 	queued   int
 	inFlight int          // polls, from begin to finish
-	requests [manners]int // under way, by the host's manner when they began
+	polls    [manners]int // the same by class
 }
 
 type limits struct {
 	workers         int
-	shares          [manners]int // of workers, for hosts of each manner
+	shares          [manners]int // of workers, for polls of each class
 	parallel        int          // requests to a host at a time
 	gap, privateGap int64
 }
@@ -150,9 +150,19 @@ func (s *schedule) promote(now int64) {
 		s.due.remove(t)
 		t.state = queued
 		s.queued++
-		t.host.push(t)
-		s.settle(t.host, now)
+		s.enqueue(t, now)
 	}
+}
+
+// enqueue has a target wait at its host. A host that is parked for the sake of
+// first polls is not parked for others.
+func (s *schedule) enqueue(t *target, now int64) {
+	h, queue := t.host, queueOf(t)
+	h.queues[queue].push(t)
+	if h.state == hostParked && !s.full(h.classOf(queue)) {
+		h.state = hostQuiet
+	}
+	s.settle(h, now)
 }
 
 // settle finds the place of a quiet host.
