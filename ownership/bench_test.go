@@ -27,6 +27,9 @@ func bulkWishes(n, channels, from int, keyed bool) []NewSubscription {
 	return wishes
 }
 
+// benchConfig is of a node as it is by default.
+func benchConfig(b *testing.B) Config { return Config{Dir: b.TempDir() + "/ownership", Node: "one"} }
+
 // BenchmarkBulkSubscribe asks how many durable subscriptions a node takes per
 // second: 1,000,000 over 100,000 channels, in batches of 10,000 by two clients.
 //
@@ -38,7 +41,7 @@ func BenchmarkBulkSubscribe(b *testing.B) {
 	for _, keyed := range []bool{false, true} {
 		b.Run(fmt.Sprintf("keyed=%v", keyed), func(b *testing.B) {
 			for range b.N {
-				s := open(b, testConfig(b))
+				s := open(b, benchConfig(b))
 				cpu := cpuSeconds(b)
 				b.ResetTimer()
 				var running sync.WaitGroup
@@ -78,9 +81,10 @@ func subscribeAll(tb testing.TB, s *Store, wishes []NewSubscription) {
 // The figures are p50-ms and p99-ms.
 func BenchmarkSubscribe(b *testing.B) {
 	const clients = 64
-	s := open(b, testConfig(b))
+	s := open(b, benchConfig(b))
 	wishes := bulkWishes(b.N, 100_000, 0, true)
 	took := make([]time.Duration, b.N)
+	cpu := cpuSeconds(b)
 	b.ResetTimer()
 	var running sync.WaitGroup
 	for c := range clients {
@@ -98,6 +102,7 @@ func BenchmarkSubscribe(b *testing.B) {
 	b.ReportMetric(float64(took[len(took)/2].Microseconds())/1000, "p50-ms")
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "subs/s")
+	b.ReportMetric((cpuSeconds(b)-cpu)/float64(b.N)*1e6, "cpu-µs/sub")
 }
 
 // cpuSeconds is what the process has used: on a busy machine it says more than
@@ -108,4 +113,36 @@ func cpuSeconds(tb testing.TB) float64 {
 		tb.Fatal(err)
 	}
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
+}
+
+// BenchmarkReopen asks how long a start takes after a kill and after a stop, with
+// 1,000,000 channels of one subscription each.
+//
+//	go test -run '^$' -bench Reopen -benchtime 1x ./ownership
+//
+// The figures are killed-s, stopped-s, and stop-s (closing).
+func BenchmarkReopen(b *testing.B) {
+	const total, batch = 1_000_000, 10_000
+	cfg := benchConfig(b)
+	s := open(b, cfg)
+	for from := 0; from < total; from += batch {
+		subscribeAll(b, s, bulkWishes(batch, total, from, false))
+	}
+	for b.Loop() {
+		killed := cfg
+		killed.Dir = copyDir(b, cfg.Dir)
+		began := time.Now()
+		again := open(b, killed)
+		b.ReportMetric(time.Since(began).Seconds(), "killed-s")
+		began = time.Now()
+		shut(b, again)
+		b.ReportMetric(time.Since(began).Seconds(), "stop-s")
+		began = time.Now()
+		again = open(b, killed)
+		b.ReportMetric(time.Since(began).Seconds(), "stopped-s")
+		if channels, _ := again.Counts(); channels != total {
+			b.Fatalf("%d channels", channels)
+		}
+		shut(b, again)
+	}
 }

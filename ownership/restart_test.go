@@ -366,6 +366,34 @@ func TestMetaSnapshot(t *testing.T) {
 	}
 }
 
+// TestTruncation: the log is cut as it grows, and a restart needs only the rest.
+func TestTruncation(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.SnapshotBytes = 32 << 10
+	s := open(t, cfg)
+	w := wish("http://example.com/", "", stream)
+	busy := s.of[w.Channel.Bucket()]
+	for i := 0; ; i++ {
+		subscribe(t, s, w)
+		if first, _ := busy.log.FirstIndex(); first > 200 {
+			break
+		}
+		if i > 20_000 {
+			t.Fatal("never truncated")
+		}
+	}
+	first, _ := busy.log.FirstIndex()
+	last, _ := busy.log.LastIndex()
+	if last-first < trailingLogs {
+		t.Errorf("entries %d to %d kept, want at least %d", first, last, trailingLogs)
+	}
+	_, want := s.Counts()
+	shut(t, s)
+	if _, got := open(t, cfg).Counts(); got != want {
+		t.Errorf("%d subscriptions after a restart, want %d", got, want)
+	}
+}
+
 func TestRanges(t *testing.T) {
 	s := open(t, testConfig(t))
 	if err := s.Ready(); err != nil {

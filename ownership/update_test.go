@@ -242,7 +242,9 @@ func TestGone(t *testing.T) {
 // Closed sees every update exactly once and none behind its back.
 func TestClosedStamps(t *testing.T) {
 	ctx := context.Background()
-	s := open(t, testConfig(t))
+	cfg := testConfig(t)
+	cfg.SnapshotBytes = 32 << 10
+	s := open(t, cfg)
 	const channels, versions = 24, 40
 	var ids []channel.ID
 	for i := range channels {
