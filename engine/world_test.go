@@ -47,30 +47,17 @@ type event struct {
 
 // origin answers for one URL.
 type origin struct {
-	status       int
-	body         string
-	etag         string
-	modified     string
-	retryAfter   string
-	finalURL     string
-	class        fetcher.Class
-	fails        bool
-	unasked      bool // 304 whatever was asked
-	after        time.Duration
-	contentType  string
-	ignoreCancel bool
-}
-
-// owned is what the fake owner has committed of a channel.
-type owned struct {
-	version uint64
-	core    *deltas.Core
-	held    deltas.Hash // candidate
-	hold    bool        // the next change is a candidate first
-	fail    bool
-	end     bool
-	decline bool
-	lend    bool // answers to stale bases carry the content
+	status      int
+	body        string
+	etag        string
+	modified    string
+	retryAfter  string
+	finalURL    string
+	class       fetcher.Class
+	fails       bool
+	unasked     bool // 304 whatever was asked
+	after       time.Duration
+	contentType string
 }
 
 func newWorld(t *testing.T, config Config) *world {
@@ -217,98 +204,6 @@ func (w *world) leave(url string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.served[channel.Host(url)]--
-}
-
-// Report implements [Owner].
-func (w *world) Report(ctx context.Context, r Report) (Answer, error) {
-	w.mu.Lock()
-	judge := w.owner
-	if judge == nil {
-		judge = w.judge
-	}
-	w.mu.Unlock()
-	answer, err := judge(r)
-	w.note(w.nameOfID(r.Channel), "report %s: %s", reportText(r), answerText(answer, err))
-	return answer, err
-}
-
-var errOwner = errors.New("no majority")
-
-// judge is an owner that publishes whatever differs, unless told otherwise.
-func (w *world) judge(r Report) (Answer, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.own(r.Channel)
-	switch {
-	case o.fail:
-		return Answer{}, errOwner
-	case o.end, r.Gone:
-		return Answer{Ended: true}, nil
-	case r.BaseVersion != o.version:
-		return o.stale(), nil
-	case r.Core == nil || r.Core.Hash == o.hash():
-		o.held = deltas.Hash{}
-	case o.hold && o.held != r.Core.Hash:
-		o.held = r.Core.Hash
-	case !o.decline:
-		o.version, o.core, o.held = o.version+1, r.Core, deltas.Hash{}
-	}
-	return Answer{Version: o.version, Hash: o.hash(), Held: o.held != deltas.Hash{}}, nil
-}
-
-func (o *owned) stale() Answer {
-	a := Answer{Version: o.version, Hash: o.hash(), Held: o.held != deltas.Hash{}}
-	if o.lend {
-		a.Current = o.core
-	}
-	return a
-}
-
-func (o *owned) hash() deltas.Hash {
-	if o.core == nil {
-		return deltas.Hash{}
-	}
-	return o.core.Hash
-}
-
-// own returns the owner's state of a channel. The caller holds mu.
-func (w *world) own(id channel.ID) *owned {
-	if w.owned[id] == nil {
-		w.owned[id] = &owned{}
-	}
-	return w.owned[id]
-}
-
-func reportText(r Report) string {
-	base := fmt.Sprintf("base=%d", r.BaseVersion)
-	if r.Base != nil {
-		base += "(" + saying(r.Base) + ")"
-	}
-	switch {
-	case r.Gone:
-		return "gone"
-	case r.Core == nil:
-		return base + " stands"
-	}
-	return base + " shows " + saying(r.Core)
-}
-
-// saying returns the last line of content, which in these tests is all there is.
-func saying(core *deltas.Core) string {
-	lines := strings.Split(strings.TrimSpace(string(core.Content())), "\n")
-	return lines[len(lines)-1]
-}
-
-func answerText(a Answer, err error) string {
-	switch {
-	case err != nil:
-		return err.Error()
-	case a.Ended:
-		return "ended"
-	case a.Held:
-		return fmt.Sprintf("version %d, held", a.Version)
-	}
-	return fmt.Sprintf("version %d", a.Version)
 }
 
 // nameOf returns the last part of a URL's path: what tests call a channel.
