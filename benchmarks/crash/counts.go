@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -39,6 +40,9 @@ func count(h *History) counts {
 	return c
 }
 
+// unheard is how long after the end of a process a sink may still answer it.
+const unheard = 50 * time.Millisecond
+
 func (c *counts) countDeliveries(h *History) {
 	type version struct {
 		channel channel.ID
@@ -51,7 +55,7 @@ func (c *counts) countDeliveries(h *History) {
 		}
 		if since, again := answered[delivery.WebhookID]; again {
 			c.repeats++
-			if next, _ := slices.BinarySearch(h.Ends, since); next == len(h.Ends) || h.Ends[next] > delivery.At {
+			if next, _ := slices.BinarySearch(h.Ends, since-unheard); next == len(h.Ends) || h.Ends[next] > delivery.At {
 				c.needless++
 			} else {
 				c.forgotten = max(c.forgotten, h.Ends[next]-since)

@@ -44,9 +44,9 @@ type ChannelRecord struct {
 }
 
 // addedBy returns how many entries had been added at an instant.
-func (c *ChannelRecord) addedBy(at Instant) int {
+func (r *ChannelRecord) addedBy(at Instant) int {
 	n := 0
-	for n < len(c.Added) && c.Added[n] <= at {
+	for n < len(r.Added) && r.Added[n] <= at {
 		n++
 	}
 	return n

@@ -127,14 +127,6 @@ func (o *origin) rest(killed Instant) {
 	}
 }
 
-// seen tells that the entries up to one are delivered.
-func (o *origin) seen(number, entry int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	f := o.mu.feeds[number]
-	f.seen = max(f.seen, entry)
-}
-
 // firstSeen tells that a channel has its first content; what is added from now on
 // must be delivered.
 func (o *origin) firstSeen(number int, at Instant) {

@@ -40,12 +40,7 @@ type originFlags struct {
 // channels nor traces are asked for.
 const defaultChannels = 1000
 
-func newOriginCommand() *cobra.Command {
-	var flags originFlags
-	command := &cobra.Command{
-		Use:   "origin",
-		Short: "Serve feeds and pages that change at times known from a seed",
-		Long: `Serve feeds and pages that change at times known from a seed, and replays of
+const originLong = `Serve feeds and pages that change at times known from a seed, and replays of
 recorded histories, until interrupted.
 
 Synthetic channels are RSS 2.0 (65 %), Atom (20 %), JSON Feed (5 %) and HTML
@@ -64,11 +59,20 @@ ETag, Last-Modified, 304 and gzip are served as origins should. Two more paths:
 A trace is a file of zstd-compressed JSON lines {"t":UNIX_SECONDS,"body":"…"}.
 It is shown at its --path from the moment the origin starts, the first capture
 first; each stands as long as it was recorded to, divided by --speedup, or for
---step whatever was recorded. The last stands for ever.`,
-		Example: `  corona loadgen origin --channels 100000 --hosts 1000 --speedup 60
+--step whatever was recorded. The last stands for ever.`
+
+const originExample = `  corona loadgen origin --channels 100000 --hosts 1000 --speedup 60
   corona loadgen origin --trace bbc.jsonl.zst --path /bbc --trace tos.jsonl.zst --path /tos --step 15s
-  curl -s 127.0.0.1:9100/_channels > channels.txt && corona import channels.txt`,
-		Args: cobra.NoArgs,
+  curl -s 127.0.0.1:9100/_channels > channels.txt && corona import channels.txt`
+
+func newOriginCommand() *cobra.Command {
+	var flags originFlags
+	command := &cobra.Command{
+		Use:     "origin",
+		Short:   "Serve feeds and pages that change at times known from a seed",
+		Long:    originLong,
+		Example: originExample,
+		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := flags.config(command.Flags().Changed("channels"))
 			if err != nil {
