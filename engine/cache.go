@@ -82,15 +82,15 @@ func (c *cache) close() error { return c.db.Close() }
 // bytes returns the size of the cache on disk.
 func (c *cache) bytes() uint64 { return c.db.Metrics().DiskSpaceUsage() }
 
-// record returns a channel's record; ok is false when there is none that can be
-// read.
+// record returns a channel's record; ok is false when there is none. One that
+// cannot be read is an error, once: it is removed.
 func (c *cache) record(id channel.ID) (r record, ok bool, err error) {
 	data, ok, err := c.get(recordKey(id))
 	if err != nil || !ok {
 		return record{}, false, err
 	}
 	if r, err = parseRecord(data); err != nil {
-		return record{}, false, fmt.Errorf("channel %s: %w", id, err)
+		return record{}, false, errors.Join(fmt.Errorf("channel %s: %w", id, err), c.db.Delete(recordKey(id), pebble.NoSync))
 	}
 	return r, true, nil
 }

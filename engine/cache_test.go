@@ -96,6 +96,9 @@ func TestCacheDistrustsItself(t *testing.T) {
 	if _, ok, err := c.record(id); ok || !errors.Is(err, errRecord) {
 		t.Errorf("a record of another format: %v, %v", ok, err)
 	}
+	if _, ok, err := c.record(id); ok || err != nil {
+		t.Errorf("and then: %v, %v", ok, err)
+	}
 }
 
 func TestCacheOfNewerProgram(t *testing.T) {

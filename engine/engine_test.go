@@ -276,6 +276,36 @@ func (w *world) contents(id channel.ID) (n int) {
 	return n
 }
 
+// A cache that went bad under a channel costs one poll and the next diff's base.
+func TestCacheGoesBad(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		id := channel.IDOf(url)
+		w.serve(1, origin{status: 200, body: "one"}, url)
+		w.pass(5 * time.Second)
+		for _, key := range [][]byte{recordKey(id), contentKey(id, coreOf(t, "one").Hash)} {
+			if err := w.engine.cache.db.Set(key, []byte("bad"), pebble.NoSync); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.mu.Lock()
+		w.origins[url].body = "two"
+		w.mu.Unlock()
+		w.drain()
+		w.pass(10 * time.Second)
+		stats, _ := w.engine.Stats(id)
+		if !strings.Contains(stats.LastError, "content cache") || stats.Failures != 0 || len(w.drain()) != 1 {
+			t.Errorf("first %+v", stats)
+		}
+		w.pass(10 * time.Second)
+		if events := w.drain(); len(events) != 2 || events[1].text != "report base=1 shows two: version 2" {
+			t.Errorf("then %+v", events)
+		}
+	})
+}
+
 // heldFetcher lets no fetch end but by its context.
 type heldFetcher struct{ begun chan string }
 
