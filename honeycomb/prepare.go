@@ -1,0 +1,223 @@
+package honeycomb
+
+import (
+	"fmt"
+	"math"
+)
+
+// A Problem is a [Config] and its [Channels], checked and made ready. It is not
+// safe for concurrent use.
+type Problem struct {
+	config   Config
+	channels Channels
+	columns  columns
+
+	subscribers sum // Σ q
+	auto        sum // Σ q·cost
+	polled      int // channels with subscribers
+	released    release
+	hosts       hosts
+	path        path
+}
+
+// release says which lower bounds hold.
+type release uint8
+
+const (
+	keepAll  release = iota // a poll an interval, and the channels' own
+	keepOwn                 // the channels' own: nobody else asked for less, the limit did
+	keepNone                // none: the limit is under them
+)
+
+// Prepare checks all input and makes it ready to be solved. It returns an error
+// with [ErrConfig] in its chain, or a [*RowError].
+func Prepare(config Config, channels Channels) (*Problem, error) {
+	if err := config.Validate(); err != nil {
+		return nil, err
+	}
+	if err := config.checkColumns(channels); err != nil {
+		return nil, err
+	}
+	rungs, err := config.rungs()
+	if err != nil {
+		return nil, err
+	}
+	p := &Problem{config: config, channels: channels}
+	p.columns = columns{rungs: rungs, floor: 0, ceiling: rungs.top}
+	if err := p.weigh(); err != nil {
+		return nil, err
+	}
+	p.path = path{columns: &p.columns, rung: make([]int32, channels.Len())}
+	if err := p.bound(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (c Config) checkColumns(ch Channels) error {
+	columns := []struct {
+		name   string
+		length int
+		needed bool
+	}{
+		{"size_bytes", len(ch.SizeBytes), c.Cost == Bytes},
+		{"update_interval_s", len(ch.UpdateInterval), c.Policy.fair()},
+		{"host", len(ch.Host), false},
+		{"min_rate", len(ch.MinRate), false},
+		{"max_rate", len(ch.MaxRate), false},
+	}
+	if ch.Len() > math.MaxInt32 {
+		return fmt.Errorf("%w: %d channels, at most %d", ErrConfig, ch.Len(), math.MaxInt32)
+	}
+	for _, column := range columns {
+		if column.length != ch.Len() && (column.needed || column.length != 0) {
+			return fmt.Errorf("%w: column %s has %d rows of %d", ErrConfig, column.name, column.length, ch.Len())
+		}
+	}
+	return nil
+}
+
+// weigh computes weights and costs.
+func (p *Problem) weigh() error {
+	n := p.channels.Len()
+	p.columns.weight = make([]float64, n)
+	p.columns.key = p.columns.weight
+	if p.config.Cost == Bytes {
+		p.columns.cost = make([]float64, n)
+		p.columns.key = make([]float64, n)
+	}
+	if p.plain() {
+		return p.weighPlain()
+	}
+	for i := range n {
+		f, err := p.factors(i)
+		if err != nil {
+			return err
+		}
+		p.count(f, 1)
+		p.columns.set(i, f)
+	}
+	p.settle()
+	return nil
+}
+
+// plain says whether subscribers are all that counts.
+func (p *Problem) plain() bool {
+	return p.config.Cost == Polls && !p.config.Policy.fair() && p.channels.SizeBytes == nil &&
+		p.channels.UpdateInterval == nil && p.channels.MinRate == nil && p.channels.MaxRate == nil
+}
+
+// weighPlain is weigh where subscribers are all that counts, up to the first
+// channel without any.
+func (p *Problem) weighPlain() error {
+	for i, q := range p.channels.Subscribers {
+		if q >= smallest && q <= largest {
+			p.columns.weight[i] = q
+			p.subscribers.add(q)
+			continue
+		}
+		f, err := p.factors(i)
+		if err != nil {
+			return err
+		}
+		p.columns.set(i, f)
+		p.polled--
+	}
+	p.polled += p.channels.Len()
+	p.subscribers.settle()
+	p.auto = p.subscribers
+	return nil
+}
+
+// factors are what a row says.
+type factors struct {
+	subscribers, cost, weight float64
+}
+
+// factors reads and checks a row.
+func (p *Problem) factors(i int) (factors, error) {
+	f := factors{subscribers: p.channels.Subscribers[i], cost: 1, weight: 1}
+	checks := []struct {
+		name   string
+		column []float64
+	}{
+		{"subscribers", p.channels.Subscribers}, {"size_bytes", p.channels.SizeBytes},
+		{"update_interval_s", p.channels.UpdateInterval},
+		{"min_rate", p.channels.MinRate}, {"max_rate", p.channels.MaxRate},
+	}
+	for _, check := range checks {
+		if check.column != nil && !usable(check.column[i]) {
+			return f, badValue(i, check.name, check.column[i])
+		}
+	}
+	if p.config.Cost == Bytes {
+		// A poll that costs nothing costs next to nothing.
+		f.cost = max(p.channels.SizeBytes[i], smallest)
+	}
+	if p.config.Policy.fair() {
+		f.weight = p.config.Policy.weight(p.channels.UpdateInterval[i])
+	}
+	return f, nil
+}
+
+func badValue(row int, column string, v float64) error {
+	reason := "is out of range: 0, or from 1e-100 to 1e100"
+	switch {
+	case math.IsNaN(v):
+		reason = "is not a number"
+	case v < 0:
+		reason = "is negative"
+	}
+	return &RowError{Row: row, Column: column, Value: v, Reason: reason}
+}
+
+// count adds a row to the sums, or takes it out again.
+func (p *Problem) count(f factors, sign float64) {
+	if f.subscribers > 0 {
+		p.subscribers.add(sign * f.subscribers)
+		p.auto.add(sign * f.subscribers * f.cost)
+		p.polled += int(sign)
+	}
+}
+
+func (p *Problem) settle() {
+	p.subscribers.settle()
+	p.auto.settle()
+}
+
+// set writes a row.
+func (c *columns) set(i int, f factors) {
+	if f.subscribers == 0 {
+		c.stop(i)
+		return
+	}
+	c.weight[i] = f.subscribers * f.weight
+	if c.cost == nil {
+		return
+	}
+	c.cost[i] = f.cost
+	c.key[i] = c.weight[i] / f.cost
+}
+
+// stop takes a channel out of all sums.
+func (c *columns) stop(i int) {
+	if c.cost == nil {
+		c.cost = make([]float64, len(c.key))
+		for j := range c.cost {
+			c.cost[j] = 1
+		}
+	}
+	c.key[i], c.weight[i], c.cost[i] = 0, 0, 0
+}
+
+// budget returns the ceiling of Σ cost·rate.
+func (p *Problem) budget() float64 {
+	budget := p.config.Budget
+	if budget == 0 {
+		budget = p.auto.value()
+	}
+	if p.config.Capacity > 0 {
+		budget = min(budget, p.config.Capacity)
+	}
+	return budget
+}

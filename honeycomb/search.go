@@ -1,0 +1,152 @@
+package honeycomb
+
+import "math"
+
+// A goal is the limit that a solve stops at. All solves take the same steps in
+// the same order, the worthiest first: one stops before the load passes a
+// limit, or as soon as the wait has come down to one.
+type goal struct {
+	wait  bool
+	limit float64
+}
+
+// past says whether a measured load or wait lies beyond the goal: too much load,
+// or a wait short enough.
+func (g goal) past(measure float64) bool {
+	if g.wait {
+		return measure <= g.limit
+	}
+	return measure > g.limit
+}
+
+// pastSum is past for an exact sum.
+func (g goal) pastSum(s sum) bool { return s.over(g.limit) != g.wait }
+
+func (g goal) measure(c *columns, lambda float64) float64 {
+	if g.wait {
+		return c.waitAt(lambda)
+	}
+	return c.loadAt(lambda)
+}
+
+// A bracket closes in on the multiplier at which a goal is passed.
+type bracket struct {
+	goal
+	low, high float64 // multipliers: past the goal, and not
+	last      float64 // multiplier of the last observation, 0: none
+	measured  float64 // there
+}
+
+// observe narrows the bracket and returns where the goal is to be expected: on a
+// straight line in logarithms through the last two observations, or with the
+// slope of rates that no bound holds, ∓½.
+func (b *bracket) observe(lambda, measure float64) float64 {
+	if b.past(measure) {
+		b.low = max(b.low, lambda)
+	} else {
+		b.high = min(b.high, lambda)
+	}
+	slope := -0.5
+	if b.wait {
+		slope = 0.5
+	}
+	if b.last > 0 && b.last != lambda {
+		secant := math.Log(measure/b.measured) / math.Log(lambda/b.last)
+		if ratio := secant / slope; ratio > 0.01 && ratio < 100 {
+			slope = secant
+		}
+	}
+	b.last, b.measured = lambda, measure
+	return lambda * math.Exp(math.Log(b.limit/measure)/slope)
+}
+
+func (b *bracket) inside(lambda float64) bool { return lambda > b.low && lambda < b.high }
+
+func (b *bracket) middle() float64 { return math.Sqrt(b.low) * math.Sqrt(b.high) }
+
+// width is how far apart the bracket's ends are, as a ratio less one.
+func (b *bracket) width() float64 { return b.high/b.low - 1 }
+
+// estimate searches a few thousand channels instead of all of them.
+func (b *bracket) estimate(c *columns, lambda float64) float64 {
+	for pass := 0; pass < 60 && b.width() > 1e-4; pass++ {
+		next := b.observe(lambda, b.measure(c, lambda))
+		if math.Abs(next/lambda-1) < 1e-4 {
+			return next
+		}
+		if !b.inside(next) || pass%4 == 3 {
+			next = b.middle()
+		}
+		lambda = next
+	}
+	return lambda
+}
+
+// How a search goes on: from a guess that moved less than nearEnough it opens a
+// window; a bracket closer than closed is opened as it is, whatever is in it.
+const (
+	sampled    = 1 << 14
+	nearEnough = 4e-3
+	halfWindow = 2e-4
+	closed     = 1e-12
+)
+
+// search finds the multiplier at which the goal lies and leaves the path there.
+// It returns false when the goal turns out to lie before the first step or
+// behind the last.
+func (p *path) search() bool {
+	lowest, highest := p.span()
+	b := &bracket{goal: p.goal, low: lowest, high: highest}
+	lambda := p.guess(*b)
+	for pass := 0; ; pass++ {
+		next := b.observe(lambda, b.measure(p.columns, lambda))
+		shift := math.Abs(next/lambda - 1)
+		switch {
+		case b.width() < closed:
+			return p.openAround(b, lowest, highest)
+		case pass < 8 && shift < nearEnough:
+			half := max(halfWindow, shift/4)
+			if p.open(b, next*(1-half), next*(1+half)) {
+				return true
+			}
+		case pass >= 8 && b.width() < 2*halfWindow:
+			if p.open(b, b.low*(1-closed), b.high*(1+closed)) {
+				return true
+			}
+		}
+		if !b.inside(next) || pass >= 8 || b.inside(lambda) {
+			next = b.middle()
+		}
+		lambda = next
+	}
+}
+
+// guess returns where a sample has the goal, with its limit in proportion.
+func (p *path) guess(b bracket) float64 {
+	if len(p.key) < 4*sampled {
+		return b.middle()
+	}
+	s := p.sample(sampled)
+	b.limit *= float64(len(s.key)) / float64(len(p.key))
+	lambda := b.estimate(s, b.middle())
+	if !b.inside(lambda) {
+		return b.middle()
+	}
+	return lambda
+}
+
+// openAround opens a window about a bracket that cannot be divided further, wide
+// enough for the rounding of what closed it. Where a limit is met to the last
+// bit that can be a step away.
+func (p *path) openAround(b *bracket, lowest, highest float64) bool {
+	low, high := min(b.low, b.high), max(b.low, b.high)
+	for margin := closed; ; margin *= 16 {
+		from, to := low/(1+margin), high*(1+margin)
+		if p.open(b, from, to) {
+			return true
+		}
+		if from <= lowest && to >= highest {
+			return false
+		}
+	}
+}
