@@ -19,6 +19,7 @@ type channelState struct {
 	running bool // a worker has it
 	saving  bool // its position is being committed
 
+	resets int // of pos: what was saved of another one says nothing of this
 	pos    position
 	skip   uint64           // the step of the pass is a gap up to this version, 0 for none
 	lanes  map[uint64]*lane // by sequence number

@@ -13,6 +13,7 @@ type endpoint struct {
 	url    string
 	record Endpoint // its state; saved is what the store has of it
 	saved  Endpoint
+	unsure bool // a save is under way, or its outcome is unknown
 
 	queue    fifo[*lane]
 	ready    bool // in webhooks.mu.ready
@@ -26,9 +27,11 @@ type endpoint struct {
 	refills  bool                  // a refill is on the agenda
 	rest     time.Time             // parked subscriptions wait until then
 
-	// After a suspension, what was committed until lostUntil is told as a gap, and
-	// the store keeps the endpoint suspended until all of them are told.
+	// After a suspension, what was committed until lostUntil is told as a gap. The
+	// store keeps the endpoint suspended until all have been told and told is a
+	// batch that saved it, so that a crash does not deliver what a gap said is lost.
 	lostUntil time.Time
+	told      uint64
 }
 
 // endpointOf returns the endpoint of a subscription. One that was disabled before
@@ -68,10 +71,9 @@ func (w *webhooks) loadEndpoints(ctx context.Context) bool {
 		}
 		w.metrics.storeFails.WithLabelValues("endpoints").Inc()
 		w.log.Warn("store read failed, delivery waits", "error", err)
-		select {
-		case <-ctx.Done():
+		pause(ctx, retryStore)
+		if ctx.Err() != nil {
 			return false
-		case <-time.After(retryStore):
 		}
 	}
 }
@@ -101,11 +103,12 @@ func (w *webhooks) succeeded(e *endpoint) {
 	w.revive(e)
 }
 
-// revive makes an endpoint work again. Locked.
+// revive makes an endpoint work again. Only a suspension that is durable makes a
+// gap of the backlog: after a crash, one that is not would never have been. Locked.
 func (w *webhooks) revive(e *endpoint) {
 	w.log.Info("webhook endpoint works again", "host", hostOf(e.url), "state", e.record.State, "since", e.record.FailingSince)
-	if e.record.State != EndpointActive {
-		e.lostUntil = time.Now()
+	if e.saved.State != EndpointActive {
+		e.lostUntil, e.told = time.Now(), 0
 	}
 	w.setRecord(e, Endpoint{URL: e.url})
 	e.trying = false
@@ -255,44 +258,34 @@ func (w *webhooks) drainFor(e *endpoint, id channel.ID, from uint64) {
 
 // exhausted follows a refill that found nobody parked. Locked.
 func (w *webhooks) exhausted(e *endpoint) {
-	idle := e.queue.len() == 0 && e.inFlight == 0
 	switch {
+	case e.queue.len() > 0 || e.inFlight > 0:
 	case e.overflow:
 		e.overflow = false
-		signal(w.scanning)
-		if e.trying {
-			w.tryLater(e)
-		}
-	case !idle:
-	case e.trying && !w.allFound():
-		w.tryLater(e)
+		w.wantScan()
+		w.refillSoon(e)
+	case (e.trying || !e.lostUntil.IsZero()) && !w.allFound():
+		w.refillSoon(e)
 	case e.trying:
 		e.trying = false
 		w.setRecord(e, Endpoint{URL: e.url}) // nobody subscribes with it any more
-	case !e.lostUntil.IsZero() && !w.allFound():
+	case e.lostUntil.IsZero():
+		w.forgetEndpoint(e)
+	case e.told == 0:
+		e.told = w.mu.batches + 1
 		w.refillSoon(e)
-	case !e.lostUntil.IsZero():
+	case !w.saved(e.told):
+		w.refillSoon(e)
+	default:
 		e.lostUntil = time.Time{}
 		w.mu.unsavedAt[e] = struct{}{}
 		signal(w.unsavedEndpoints)
-	default:
-		w.forgetEndpoint(e)
 	}
 }
 
-// tryLater puts an attempt off that has nothing to send yet. Locked.
-func (w *webhooks) tryLater(e *endpoint) {
-	e.trying = false
-	w.later(time.Now().Add(retryStore), w.tryFunc(e, e.record))
-}
-
-// allFound reports whether every straggler of the store is known: no scan is under
-// way or due. Locked.
-func (w *webhooks) allFound() bool { return w.mu.scanned && w.mu.scans == 0 }
-
 // forgetEndpoint drops an endpoint that works and has nothing to do. Locked.
 func (w *webhooks) forgetEndpoint(e *endpoint) {
-	if e.saved.working() && e.record.working() && e.queue.len() == 0 && e.inFlight == 0 && !e.ready &&
+	if e.saved.working() && !e.unsure && e.record.working() && e.queue.len() == 0 && e.inFlight == 0 && !e.ready &&
 		e.drains == 0 && len(e.parked) == 0 && !e.overflow && !e.refills && e.lostUntil.IsZero() && w.mu.endpoints[e.url] == e {
 		delete(w.mu.endpoints, e.url)
 	}

@@ -27,6 +27,7 @@ func (w *webhooks) addLane(c *channelState, sub Subscriber, next step, e *endpoi
 }
 
 func (w *webhooks) push(l *lane) {
+	l.endpoint.told = 0
 	l.endpoint.queue.push(l)
 	w.markReady(l.endpoint)
 }
@@ -81,10 +82,13 @@ func (w *webhooks) pump(ctx context.Context) {
 		if !w.mayStart(e) {
 			continue
 		}
-		if l, ok := w.nextLane(e); ok {
-			w.start(ctx, e, l)
-			w.markReady(e)
+		l, ok := w.nextLane(e)
+		if !ok {
+			w.forgetEndpoint(e)
+			continue
 		}
+		w.start(ctx, e, l)
+		w.markReady(e)
 	}
 }
 
@@ -116,6 +120,9 @@ func (w *webhooks) start(ctx context.Context, e *endpoint, l *lane) {
 	w.metrics.inFlight.Inc()
 	w.later(time.Now().Add(slowAfter), func() { w.markSlow(f) })
 	info, lostUntil := l.channel.info, e.lostUntil
+	if e.saved.State != EndpointActive {
+		lostUntil = time.Now() // a try that succeeds has told of all that was missed
+	}
 	w.senders.Go(func() {
 		next, sent, err := w.send(ctx, info, l.sub, l.next, lostUntil)
 		w.finish(ctx, f, next, sent, err)
@@ -169,9 +176,11 @@ func (w *webhooks) finish(ctx context.Context, f *flight, next step, sent bool, 
 		w.failed(e, failure, f.wasTry)
 		w.setAside(l)
 	default:
-		w.storeFailed(l, f.wasTry, err)
+		w.storeFailed(l, err)
 	}
-	w.refill(e)
+	if !e.refills { // else not before its rest is over
+		w.refill(e)
+	}
 	w.markReady(e)
 	w.forgetEndpoint(e)
 	w.pump(ctx)
@@ -207,13 +216,10 @@ func (w *webhooks) settle(l *lane, next step) {
 
 // storeFailed puts a lane aside whose message could not be read. The endpoint is
 // not to blame. Locked.
-func (w *webhooks) storeFailed(l *lane, wasTry bool, err error) {
+func (w *webhooks) storeFailed(l *lane, err error) {
 	w.metrics.storeFails.WithLabelValues("read").Inc()
 	w.log.Warn("store read failed, a delivery waits", "channel", l.channel.id, "subscription", l.sub.ID, "error", err)
-	e := l.endpoint
-	e.rest = time.Now().Add(retryStore)
+	l.endpoint.rest = time.Now().Add(retryStore)
 	w.setAside(l)
-	if wasTry {
-		w.tryLater(e)
-	}
+	w.refillSoon(l.endpoint)
 }

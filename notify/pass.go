@@ -59,6 +59,7 @@ func (w *webhooks) reset(c *channelState) {
 		delete(c.lanes, seq)
 	}
 	c.info, c.loaded, c.pos = Channel{}, false, position{done: true}
+	c.resets++
 }
 
 // begin starts the next pass.
@@ -98,12 +99,9 @@ func (w *webhooks) page(c *channelState) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, sub := range subs {
-		if needs(sub.FromVersion) > c.pos.at {
+		if !w.turnOf(c, sub) {
 			c.pos.done = true // and so for all who came later
 			break
-		}
-		if c.pos.offer(sub.Seq) && !c.hasLeft(sub.Seq) {
-			w.offer(c, sub)
 		}
 	}
 	if c.pos.done || len(subs) < w.limits.page {
@@ -112,8 +110,26 @@ func (w *webhooks) page(c *channelState) error {
 	return nil
 }
 
-// endPass ends a pass. After a gap, those who had been told of a shorter one
-// before a crash are stragglers. Locked.
+// turnOf gives a subscription its turn in a pass; false when it came after the
+// step. Who came during a gap is to be told of the rest of it, when the pass is
+// over. Locked.
+func (w *webhooks) turnOf(c *channelState, sub Subscriber) bool {
+	first := needs(sub.FromVersion)
+	switch {
+	case first > c.pos.at && sub.FromVersion > c.skip:
+		return false
+	case c.hasLeft(sub.Seq), c.lanes[sub.Seq] != nil: // its lane comes to the step by itself
+		c.pos.pass(sub.Seq)
+	case first > c.pos.at:
+		c.pos.postpone(sub.Seq, first)
+	case c.pos.offer(sub.Seq):
+		w.offer(c, sub)
+	}
+	return true
+}
+
+// endPass ends a pass. After a gap there are stragglers to look after: who came
+// during it, and who had been told of a shorter one before a crash. Locked.
 func (w *webhooks) endPass(c *channelState) {
 	c.pos.done = true
 	if c.skip <= c.pos.at.version() {

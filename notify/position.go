@@ -98,6 +98,17 @@ func (p *position) offer(seq uint64) bool {
 	return false
 }
 
+// pass takes a subscription in its turn that is not to get the step.
+func (p *position) pass(seq uint64) { p.offered = seq }
+
+// postpone takes a subscription in its turn whose first step lies beyond the pass.
+func (p *position) postpone(seq uint64, first step) {
+	p.offered = seq
+	if _, late := p.late.get(seq); !late {
+		p.late.put(seq, first)
+	}
+}
+
 // sent notes that the step was taken on for the subscription offered last.
 func (p *position) sent(seq uint64, now time.Time) {
 	p.fresh = append(p.fresh, offer{seq: seq, since: now})

@@ -21,19 +21,30 @@ func (w *webhooks) savePositions(ctx context.Context) {
 		case <-time.After(batchDelay):
 		case <-w.urgent:
 		}
-		w.saveBatch(ctx, time.Now().Add(-batchDelay))
+		if w.saveBatch(ctx, time.Now().Add(-batchDelay)) != nil {
+			pause(ctx, retryStore)
+		}
+	}
+}
+
+// pause returns after d, or when ctx ends.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
 	}
 }
 
 type change struct {
 	channel  *channelState
+	resets   int
 	progress Progress
 }
 
 // saveBatch commits the positions that changed. What has been fresh since before a
 // time is written as a straggler, so that it holds nothing up.
-func (w *webhooks) saveBatch(ctx context.Context, before time.Time) {
-	changes, positions := w.takeChanges(before)
+func (w *webhooks) saveBatch(ctx context.Context, before time.Time) error {
+	changes, positions, all := w.takeChanges(before)
 	var err error
 	if len(positions) > 0 {
 		err = w.store.Advance(ctx, positions)
@@ -41,33 +52,48 @@ func (w *webhooks) saveBatch(ctx context.Context, before time.Time) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, change := range changes {
-		change.channel.saving = false
-		change.channel.pos.wrote(change.progress, err == nil)
-		w.touch(change.channel)
+	w.mu.saving = false
+	if all && err == nil {
+		w.mu.complete = w.mu.batches
 	}
+	for _, change := range changes {
+		c := change.channel
+		c.saving = false
+		if c.resets == change.resets {
+			c.pos.wrote(change.progress, err == nil)
+		}
+		w.touch(c)
+	}
+	return err
 }
 
-func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []Progress) {
+// saved reports whether what changed before batch n is in the store. Locked.
+func (w *webhooks) saved(n uint64) bool {
+	return w.mu.complete >= n || len(w.mu.dirty) == 0 && !w.mu.saving
+}
+
+func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []Progress, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.mu.batches++
+	w.mu.saving = true
 	for c := range w.mu.dirty {
 		if len(changes) == maxBatch {
 			signal(w.unsaved)
 			signal(w.urgent)
-			break
+			return changes, positions, false
 		}
 		delete(w.mu.dirty, c)
 		c.saving = true
 		c.pos.age(before)
 		progress, changed := c.pos.save()
 		progress.Channel, progress.Incarnation = c.id, c.info.Incarnation
-		changes = append(changes, change{c, progress})
+		changes = append(changes, change{c, c.resets, progress})
 		if changed {
 			positions = append(positions, progress)
 		}
 	}
-	return changes, positions
+	return changes, positions, true
 }
 
 const maxBatch = 1024 // channels in one commit of positions
@@ -96,11 +122,7 @@ func (w *webhooks) saveEndpoints(ctx context.Context) {
 			return
 		case <-w.unsavedEndpoints:
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(batchDelay): // most failures of a moment are over by then
-		}
+		pause(ctx, batchDelay) // most failures of a moment are over by then
 		w.saveRecords(ctx)
 	}
 }
@@ -128,8 +150,10 @@ func (w *webhooks) takeRecords() map[*endpoint]Endpoint {
 		if !e.record.working() {
 			w.setAsideQueue(e)
 		}
-		if e.record != e.saved && (e.lostUntil.IsZero() || e.record.State != EndpointActive) {
-			records[e] = e.record
+		if e.record == e.saved && !e.unsure {
+			w.forgetEndpoint(e)
+		} else if e.lostUntil.IsZero() || e.record.State != EndpointActive {
+			records[e], e.unsure = e.record, true
 		}
 	}
 	clear(w.mu.unsavedAt)
@@ -141,7 +165,7 @@ func (w *webhooks) saveRecord(ctx context.Context, e *endpoint, record Endpoint)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err == nil {
-		e.saved = record
+		e.saved, e.unsure = record, false
 		w.forgetEndpoint(e)
 		return
 	}
@@ -154,14 +178,13 @@ func (w *webhooks) saveRecord(ctx context.Context, e *endpoint, record Endpoint)
 func (w *webhooks) saveLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
-	for {
-		w.saveBatch(ctx, time.Now())
-		w.mu.Lock()
-		left := len(w.mu.dirty)
-		w.mu.Unlock()
-		if left == 0 || ctx.Err() != nil {
-			break
-		}
+	for w.dirty() && w.saveBatch(ctx, time.Now()) == nil {
 	}
 	w.saveRecords(ctx)
+}
+
+func (w *webhooks) dirty() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.mu.dirty) > 0
 }

@@ -2,7 +2,6 @@ package notify
 
 import (
 	"context"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -17,19 +16,27 @@ func (w *webhooks) scan(ctx context.Context) {
 		case <-w.scanning:
 		}
 		w.metrics.scans.Inc()
-		w.setScanned(false)
+		w.mu.Lock()
+		wants := w.mu.scanWants
+		w.mu.Unlock()
 		if !w.scanChannels(ctx) {
 			return
 		}
-		w.setScanned(true)
+		w.mu.Lock()
+		w.mu.scanned = wants
+		w.mu.Unlock()
 	}
 }
 
-func (w *webhooks) setScanned(done bool) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.mu.scanned = done
+// wantScan has all channels looked at. Locked.
+func (w *webhooks) wantScan() {
+	w.mu.scanWants++
+	signal(w.scanning)
 }
+
+// allFound reports whether every straggler of the store is known: no scan is under
+// way or due. Locked.
+func (w *webhooks) allFound() bool { return w.mu.scanned == w.mu.scanWants && w.mu.scans == 0 }
 
 // scanChannels gives every channel that may have something to deliver a turn; false
 // when all stops.
@@ -40,12 +47,11 @@ func (w *webhooks) scanChannels(ctx context.Context) bool {
 		if err != nil {
 			w.metrics.storeFails.WithLabelValues("channels").Inc()
 			w.log.Warn("store read failed, the scan of channels waits", "error", err)
-			select {
-			case <-ctx.Done():
+			pause(ctx, retryStore)
+			if ctx.Err() != nil {
 				return false
-			case <-time.After(retryStore):
-				continue
 			}
+			continue
 		}
 		for _, info := range page {
 			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !w.found(info.ID) {

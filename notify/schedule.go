@@ -58,13 +58,13 @@ func (e Endpoint) step() time.Time {
 	return stamp(e.FailingSince.Add(schedule[n] - jitter(e.URL, n, most)))
 }
 
-// disable returns the endpoint after it answered 410 at now.
+// disable returns the endpoint after it answered 410 at now: a subscription made
+// later than that revives it.
 func (e Endpoint) disable(now time.Time, reason string) Endpoint {
-	if e.FailingSince.IsZero() {
-		e.FailingSince = stamp(now)
+	return Endpoint{
+		URL: e.URL, State: EndpointDisabled, FailingSince: stamp(now),
+		Attempts: e.Attempts + 1, LastError: clip(reason, maxLastError),
 	}
-	e.State, e.LastError, e.NextAttempt = EndpointDisabled, clip(reason, maxLastError), time.Time{}
-	return e
 }
 
 // working reports whether there is nothing to remember.

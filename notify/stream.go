@@ -38,7 +38,11 @@ func (h *hub) open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 		return nil, err
 	}
 	h.add(s, chosen.Subscriptions, now)
-	return s, s.recheck(chosen.Subscriptions)
+	if err := s.recheck(chosen.Subscriptions); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
 }
 
 // recheck finds subscriptions that were deleted before the hub knew the stream.
@@ -49,7 +53,6 @@ func (s *Stream) recheck(subs []string) error {
 		case errors.Is(err, ErrNotFound):
 			s.hub.unsubscribed(id)
 		case err != nil:
-			s.Close()
 			return fmt.Errorf("subscription %s: %w", id, err)
 		}
 	}

@@ -43,12 +43,16 @@ type webhooks struct {
 		endpoints map[string]*endpoint // with something to do, or not working
 		ready     fifo[*endpoint]      // with a lane that may start
 		lanes     int
-		parked    int // notes at endpoints
-		inFlight  int // requests younger than slowAfter, or without room among the slow
-		slow      int // other requests
-		scanned   bool
+		parked    int    // notes at endpoints
+		inFlight  int    // requests younger than slowAfter, or without room among the slow
+		slow      int    // other requests
+		scanWants uint64 // scans asked for, and those of them that are through
+		scanned   uint64
 		scans     int // drains that a scan asked for and that are not done
 		dirty     map[*channelState]struct{}
+		saving    bool   // a batch is under way
+		batches   uint64 // of positions, begun
+		complete  uint64 // the newest that saved all there was
 		unsavedAt map[*endpoint]struct{}
 	}
 }
@@ -99,7 +103,9 @@ func (w *webhooks) run(ctx context.Context) {
 	if !w.loadEndpoints(ctx) {
 		return
 	}
-	signal(w.scanning)
+	w.mu.Lock()
+	w.wantScan()
+	w.mu.Unlock()
 	var all sync.WaitGroup
 	for range workers {
 		all.Go(func() { w.work(ctx) })
@@ -150,7 +156,7 @@ func (w *webhooks) wake(id channel.ID) {
 	defer w.mu.Unlock()
 	c := w.mu.channels[id]
 	if c == nil && w.mu.runnable.len() >= w.limits.runnable {
-		signal(w.scanning)
+		w.wantScan()
 		return
 	}
 	if c == nil {

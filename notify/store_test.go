@@ -1,0 +1,362 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+// memStore is a Store in memory. What Advance and SetEndpoint took is durable; a
+// crash is that they fail from a moment on, with or without having had an effect.
+type memStore struct {
+	mu        sync.Mutex
+	channels  map[channel.ID]*memChannel
+	order     []Update // all channels', by cursor
+	endpoints map[string]Endpoint
+	trimmed   uint64 // newest stamp no longer in order
+	stamp     uint64
+	held      uint64 // Closed stays below, 0 for not held
+
+	down     error // what reads and writes fail with
+	applied  bool  // writes fail only after their effect
+	advances int
+	hooks    func() *Notifier
+}
+
+type memChannel struct {
+	Channel
+	subs       []Subscriber
+	updates    []Update
+	lastSeq    uint64            // given to a subscription
+	version    uint64            // progress
+	seq        uint64            // progress
+	stragglers map[uint64]uint64 // seq → next
+}
+
+func newMemStore() *memStore {
+	s := &memStore{channels: make(map[channel.ID]*memChannel), endpoints: make(map[string]Endpoint), stamp: 1000}
+	s.hooks = func() *Notifier { return nil }
+	return s
+}
+
+var errDown = errors.New("store is down")
+
+// addChannel makes a channel with its first content.
+func (s *memStore) addChannel(url string) channel.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := channel.IDOf(url)
+	s.channels[id] = &memChannel{
+		Channel:    Channel{ID: id, URL: url, Incarnation: 1, Version: 1},
+		version:    1,
+		stragglers: make(map[uint64]uint64),
+	}
+	return id
+}
+
+func (s *memStore) subscribe(id channel.ID, sink, secret string) Subscriber {
+	s.mu.Lock()
+	c := s.channels[id]
+	c.lastSeq++
+	sub := Subscriber{
+		ID: fmt.Sprintf("sub_%.4s%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: sink, Secret: secret,
+		Created: time.Now().UTC(), FromVersion: max(c.Version, 1) + 1,
+	}
+	c.subs = append(c.subs, sub)
+	if sink != "" {
+		c.Webhooks++
+	}
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Subscribed(sub)
+	}
+	return sub
+}
+
+func (s *memStore) unsubscribe(sub Subscriber) {
+	s.mu.Lock()
+	c := s.channels[sub.Channel]
+	c.subs = slices.DeleteFunc(c.subs, func(other Subscriber) bool { return other.Seq == sub.Seq })
+	delete(c.stragglers, sub.Seq)
+	if sub.Sink != "" {
+		c.Webhooks--
+	}
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Unsubscribed(sub)
+	}
+}
+
+// commit publishes a channel's next version.
+func (s *memStore) commit(id channel.ID) Update {
+	s.mu.Lock()
+	c := s.channels[id]
+	c.Version++
+	c.Gone = false
+	u := s.place(c)
+	u.Data = encoded(u.Version)
+	c.updates = append(c.updates, u)
+	s.order = append(s.order, u)
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Committed(u)
+	}
+	return u
+}
+
+// gone commits that a channel's origin answered 410.
+func (s *memStore) gone(id channel.ID) {
+	s.mu.Lock()
+	c := s.channels[id]
+	c.Gone = true
+	u := s.place(c)
+	u.Gone = true
+	s.order = append(s.order, u)
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+	}
+}
+
+func (s *memStore) place(c *memChannel) Update {
+	s.stamp = max(s.stamp+1, uint64(time.Now().UnixMicro()))
+	return Update{Channel: c.ID, URL: c.URL, Incarnation: c.Incarnation, Version: c.Version, Stamp: s.stamp, At: time.Now().UTC()}
+}
+
+// trim forgets a channel's updates up to a version.
+func (s *memStore) trim(id channel.ID, to uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	c.updates = slices.DeleteFunc(c.updates, func(u Update) bool { return u.Version <= to })
+	s.order = slices.DeleteFunc(s.order, func(u Update) bool {
+		drop := u.Channel == id && !u.Gone && u.Version <= to
+		if drop {
+			s.trimmed = max(s.trimmed, u.Stamp)
+		}
+		return drop
+	})
+}
+
+// fail makes calls fail with err, nil to heal; applied says that writes have their
+// effect all the same.
+func (s *memStore) fail(err error, applied bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down, s.applied = err, applied
+}
+
+func encoded(version uint64) []byte {
+	u := deltas.Update{
+		Kind:       deltas.KindFeed,
+		Entries:    deltas.Entries{Added: []deltas.Entry{{ID: fmt.Sprint("entry-", version), Title: "a & b"}}, Changed: []deltas.Entry{}, Removed: []deltas.Entry{}},
+		Diff:       fmt.Sprintf("+entry %d\n", version),
+		DeltaBytes: 42,
+	}
+	return u.Append(nil)
+}
+
+func (s *memStore) Channel(id channel.ID) (Channel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return Channel{}, errors.Join(s.down, ErrNotFound)
+	}
+	return c.Channel, s.down
+}
+
+func (s *memStore) Channels(after *channel.ID, limit int) ([]Channel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := slices.SortedFunc(maps.Keys(s.channels), channel.ID.Compare)
+	var out []Channel
+	for _, id := range ids {
+		if (after == nil || id.Compare(*after) > 0) && len(out) < limit {
+			out = append(out, s.channels[id].Channel)
+		}
+	}
+	return out, s.down
+}
+
+func (s *memStore) Subscription(id string) (Subscriber, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.channels {
+		for _, sub := range c.subs {
+			if sub.ID == id {
+				return sub, s.down
+			}
+		}
+	}
+	return Subscriber{}, ErrNotFound
+}
+
+func (s *memStore) Webhooks(id channel.ID, after uint64, limit int) ([]Subscriber, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return nil, s.down
+	}
+	first, _ := slices.BinarySearchFunc(c.subs, after+1, func(sub Subscriber, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
+	var out []Subscriber
+	for _, sub := range c.subs[first:] {
+		if len(out) == limit {
+			break
+		}
+		if sub.Sink != "" {
+			out = append(out, sub)
+		}
+	}
+	return out, s.down
+}
+
+func (s *memStore) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return nil, nil, ErrNotFound
+	}
+	kept := c.Version + 1
+	if len(c.updates) > 0 {
+		kept = c.updates[0].Version
+	}
+	var gap *Gap
+	if first := max(after+1, 2); first < kept && first <= c.Version {
+		gap = &Gap{From: first, To: kept - 1}
+	}
+	var out []Update
+	for _, u := range c.updates {
+		if u.Version > after && len(out) < limit {
+			out = append(out, u)
+		}
+	}
+	return out, gap, s.down
+}
+
+func (s *memStore) UpdatesSince(after Cursor, limit int) ([]Update, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trimmed > after.Stamp {
+		return nil, ErrTooOld
+	}
+	closed := s.closed()
+	var out []Update
+	for _, u := range s.order {
+		if after.Less(u.Cursor()) && u.Stamp <= closed && len(out) < limit {
+			out = append(out, u)
+		}
+	}
+	return out, s.down
+}
+
+func (s *memStore) Closed() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed()
+}
+
+func (s *memStore) closed() uint64 {
+	if s.held != 0 {
+		return s.held - 1
+	}
+	return max(s.stamp, uint64(time.Now().UnixMicro())-1)
+}
+
+// hold keeps stamps from s on from being readable, as a pending commit in another
+// range does; 0 releases them.
+func (s *memStore) hold(stamp uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = stamp
+}
+
+func (s *memStore) Progress(id channel.ID) (Progress, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return Progress{}, ErrNotFound
+	}
+	p := Progress{Channel: id, Incarnation: c.Incarnation, Version: c.version, Seq: c.seq}
+	for seq, next := range c.stragglers {
+		p.Stragglers = append(p.Stragglers, Straggler{seq, next})
+	}
+	return p, s.down
+}
+
+func (s *memStore) Advance(_ context.Context, positions []Progress) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil && !s.applied {
+		return s.down
+	}
+	s.advances++
+	for _, p := range positions {
+		c := s.channels[p.Channel]
+		if c == nil || c.Incarnation != p.Incarnation {
+			continue
+		}
+		if p.Version < c.version {
+			panic("a position went back")
+		}
+		c.version, c.seq = p.Version, p.Seq
+		for _, straggler := range p.Stragglers {
+			c.set(straggler)
+		}
+	}
+	return s.down
+}
+
+func (c *memChannel) set(s Straggler) {
+	known := slices.ContainsFunc(c.subs, func(sub Subscriber) bool { return sub.Seq == s.Seq })
+	if s.Next == 0 || !known {
+		delete(c.stragglers, s.Seq)
+		return
+	}
+	c.stragglers[s.Seq] = s.Next
+}
+
+func (s *memStore) Endpoints() ([]Endpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.endpoints)), s.down
+}
+
+func (s *memStore) SetEndpoint(_ context.Context, e Endpoint) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil && !s.applied {
+		return s.down
+	}
+	if e.working() {
+		delete(s.endpoints, e.URL)
+	} else {
+		s.endpoints[e.URL] = e
+	}
+	return s.down
+}
+
+// endpoint returns what the store has of an endpoint.
+func (s *memStore) endpoint(url string) Endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endpoints[url]
+}
