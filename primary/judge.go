@@ -47,10 +47,36 @@ func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer
 		return o.gone(ctx, ch)
 	}
 	if report.BaseVersion != ch.Version || report.Base != nil && report.Base.Hash != ch.Hash {
-		return engine.Answer{Version: ch.Version, Hash: ch.Hash}, nil
+		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Current: o.current(ch, report)}, nil
 	}
 	return o.judge(ctx, ch, report)
 }
+
+// current makes the current content of what a poller holds of an earlier version
+// and the patches since. Nil says that it cannot be made: patches are kept as
+// long as their updates, and a rebase or a lost base leaves none.
+func (o *Owner) current(ch ownership.Channel, report engine.Report) *deltas.Core {
+	core := report.Base
+	if core == nil || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > maxPatches {
+		return nil
+	}
+	updates, gap, err := o.store.Updates(ch.ID, report.BaseVersion, maxPatches)
+	if err != nil || gap != nil {
+		return nil
+	}
+	for _, update := range updates {
+		if core, err = deltas.ApplyDelta(core, update.Patch); err != nil {
+			return nil
+		}
+	}
+	if core.Hash != ch.Hash {
+		return nil
+	}
+	return core
+}
+
+// maxPatches bounds the work of bringing one poller up to date.
+const maxPatches = 64
 
 // gone ends polling for an origin that answered 410: its subscribers are told
 // when the commit is applied.

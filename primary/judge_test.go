@@ -35,8 +35,8 @@ func TestReportPublishesEveryEntryOnce(t *testing.T) {
 	if got := seen(t, owner, 1, one, two, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
 		t.Fatalf("new entry: %+v", got)
 	}
-	if len(store.commits) != 2 || store.commits[0].Update != nil || len(store.commits[0].Seen) != 2 {
-		t.Fatalf("commits %+v; want version 1 without update, with two identities", store.commits)
+	if len(store.commits) != 2 || store.commits[0].Update != nil || len(store.commits[0].Seen) < 2 {
+		t.Fatalf("commits %+v; want version 1 without update, with the identities of both entries", store.commits)
 	}
 	update, err := deltas.DecodeUpdate(store.commits[1].Update)
 	if err != nil || len(update.Entries.Added) != 1 || update.Entries.Added[0].Title != "c" || update.Diff == "" {
@@ -63,19 +63,30 @@ func TestReportDuplicateCommitsNothing(t *testing.T) {
 	}
 }
 
-func TestReportStaleBaseIsToldTheVersion(t *testing.T) {
+func TestReportStaleBaseIsBroughtUpToDate(t *testing.T) {
 	store, owner := world(t)
-	one, two, three := feed(t, "a"), feed(t, "b", "a"), feed(t, "c", "b", "a")
+	one, two, three, four := feed(t, "a"), feed(t, "b", "a"), feed(t, "c", "b", "a"), feed(t, "d", "c", "b", "a")
 	seen(t, owner, 0, nil, one, 0)
 	seen(t, owner, 1, one, two, 1)
-	if got := seen(t, owner, 2, one, three, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
-		t.Errorf("stale version: %+v", got)
+	seen(t, owner, 2, two, three, 2)
+
+	got := seen(t, owner, 3, one, four, 1)
+	if got.Version != 3 || got.Hash != three.Hash || got.Held {
+		t.Fatalf("stale version: %+v", got)
 	}
-	if got := seen(t, owner, 2, one, three, 2); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
-		t.Errorf("stale content under the current version: %+v", got)
+	if got.Current == nil || got.Current.Hash != three.Hash || string(got.Current.Text) != string(three.Text) {
+		t.Errorf("stale version: the answer lacks the content of version 3")
 	}
-	if len(store.commits) != 2 {
-		t.Errorf("%d commits, want 2", len(store.commits))
+	for _, base := range []*deltas.Core{one, nil} { // wrong content under the version; none at all
+		if got := seen(t, owner, 3, base, four, 2); got.Version != 3 || got.Current != nil {
+			t.Errorf("unusable base: %+v", got)
+		}
+	}
+	if got := seen(t, owner, 3, one, four, 3); got != (engine.Answer{Version: 3, Hash: three.Hash}) {
+		t.Errorf("other content under the current version: %+v", got)
+	}
+	if len(store.commits) != 3 {
+		t.Errorf("%d commits, want 3", len(store.commits))
 	}
 }
 

@@ -27,6 +27,7 @@ type Store interface {
 	Channel(id channel.ID) (ownership.Channel, error)
 	Seen(id channel.ID) ([]uint64, error)
 	Channels(after *channel.ID, limit int) ([]ownership.Channel, error)
+	Updates(id channel.ID, after uint64, limit int) ([]ownership.Update, *ownership.Gap, error)
 	Commit(ctx context.Context, commit ownership.Commit) error
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
 }

@@ -63,6 +63,18 @@ func (m *memory) Channels(after *channel.ID, limit int) ([]ownership.Channel, er
 	return page[:min(limit, len(page))], nil
 }
 
+func (m *memory) Updates(id channel.ID, after uint64, limit int) ([]ownership.Update, *ownership.Gap, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var updates []ownership.Update
+	for _, c := range m.commits {
+		if c.Channel == id && c.Update != nil && c.Version > after && len(updates) < limit {
+			updates = append(updates, ownership.Update{Channel: id, Version: c.Version, Data: c.Update, Patch: c.Patch})
+		}
+	}
+	return updates, nil, nil
+}
+
 func (m *memory) Commit(_ context.Context, c ownership.Commit) error {
 	m.mu.Lock()
 	if err := m.fail; err != nil {
