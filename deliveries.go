@@ -58,6 +58,7 @@ func notifyChannel(ch ownership.Channel) notify.Channel {
 		Version:     ch.Version,
 		Webhooks:    ch.Webhooks,
 		Gone:        ch.Gone,
+		GoneStamp:   ch.GoneStamp,
 	}
 }
 

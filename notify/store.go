@@ -64,6 +64,7 @@ type Channel struct {
 	Version     uint64
 	Webhooks    uint64 // subscriptions with a webhook
 	Gone        bool   // the origin answered 410
+	GoneStamp   uint64 // of the notice of it in the order of updates; 0 while it is not gone
 }
 
 // Subscriber is a subscription as delivery sees it.
@@ -115,7 +116,7 @@ type Endpoint struct {
 	URL          string
 	State        string
 	FailingSince time.Time
-	Attempts     int // steps of the retry schedule that are used up
+	Attempts     int // steps of the retry schedule that are used up, and probes after them
 	LastError    string
 	NextAttempt  time.Time // zero when disabled
 }

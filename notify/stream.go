@@ -60,14 +60,20 @@ func (s *Stream) recheck(subs []string) error {
 }
 
 // resume puts a stream behind a cursor, or starts it anew when the cursor is of
-// another epoch.
+// another epoch, or too old.
 func (s *Stream) resume(cursor string) error {
 	epoch, at, err := decodeCursor(cursor)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case epoch != s.hub.config.Epoch:
+	}
+	if epoch == s.hub.config.Epoch {
+		_, err = s.hub.store.UpdatesSince(at, 1)
+	}
+	switch {
+	case epoch != s.hub.config.Epoch, errors.Is(err, ErrTooOld):
 		s.notice = append(s.notice, resetEvent(s.at))
+	case err != nil:
+		return fmt.Errorf("read updates: %w", err)
 	default:
 		s.at = at
 	}
@@ -109,10 +115,31 @@ func (s *Stream) reach(sub Subscriber) error {
 	if gap != nil {
 		s.notice = append(s.notice, gapEvent(event{channel: sub.Channel}, *gap, reasonRetention))
 	}
-	if len(updates) > 0 && updates[0].Cursor().before().Less(s.at) {
-		s.at = updates[0].Cursor().before()
+	if len(updates) == 0 {
+		return s.reachGone(sub)
+	}
+	s.back(updates[0].Cursor())
+	return nil
+}
+
+// reachGone moves the beginning back to the notice that the channel is gone,
+// which is the first news for a subscription that has no update.
+func (s *Stream) reachGone(sub Subscriber) error {
+	ch, err := s.hub.store.Channel(sub.Channel)
+	if err != nil && !errors.Is(err, ErrNotFound) {
+		return fmt.Errorf("read channel: %w", err)
+	}
+	if ch.GoneStamp > 0 {
+		s.back(Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()})
 	}
 	return nil
+}
+
+// back moves the beginning so that it is before a place.
+func (s *Stream) back(at Cursor) {
+	if start := at.before(); start.Less(s.at) {
+		s.at = start
+	}
 }
 
 func resetEvent(at Cursor) event {

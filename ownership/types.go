@@ -69,6 +69,7 @@ type Channel struct {
 	EmptiedAt    time.Time // when the last subscriber left, zero while there are any
 	Judge        []byte    // state of the judge: only [Store.Channel] fills it
 	Gone         bool      // the origin answered 410
+	GoneStamp    uint64    // of the notice of it, 0 while it is not gone
 	Oldest       uint64    // the oldest version whose update is kept, 0 while there is none
 }
 
