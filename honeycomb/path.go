@@ -1,26 +1,15 @@
 package honeycomb
 
-import "slices"
+import "math"
 
-// A path is a prefix of all steps of all channels, the worthiest first: the
-// state that a solve arrives at. Between two multipliers it knows the steps one
-// by one (the window); steps worth more are all taken, those worth less are not.
+// A path is the window of a [columns]'s steps.
 type path struct {
 	*columns
-	goal   goal
-	rung   []int32 // of each channel, with the taken steps of the window
-	totals         // with the taken steps
-
-	low, high float64 // the window has the steps with low ≤ ratio < high
-	steps     []step  // in order
-	taken     int
+	window
 }
 
-// A step takes a channel from a rung to the next one.
-type step struct {
-	ratio   float64
-	channel int32
-	rung    int32 // that it leaves
+func newPath(c *columns) path {
+	return path{columns: c, window: window{terms: c, rung: make([]int32, len(c.key))}}
 }
 
 // open makes a window and walks to the goal in it. It returns false, and narrows
@@ -32,11 +21,7 @@ func (p *path) open(b *bracket, low, high float64) bool {
 		b.low = max(b.low, high)
 		return false
 	}
-	p.narrow()
-	if !slices.IsSortedFunc(p.steps, p.before) {
-		slices.SortFunc(p.steps, p.before)
-	}
-	if !p.advance() {
+	if !p.walk() {
 		b.high = min(b.high, low)
 		return false
 	}
@@ -49,6 +34,10 @@ func (p *path) gather() {
 	p.steps, p.taken = p.steps[:0], 0
 	p.totals = totals{}
 	inverse := (1 - closed) / p.high
+	if p.simple() {
+		p.gatherPolls(inverse)
+		return
+	}
 	for i, key := range p.key {
 		n := p.enter(i, key*inverse)
 		p.rung[i] = n
@@ -57,6 +46,32 @@ func (p *path) gather() {
 	}
 	p.load.settle()
 	p.wait.settle()
+}
+
+// gatherPolls is gather where the columns are [columns.simple]. Channels whose
+// next step is surely worth less than the window's are passed by in a hurry.
+func (p *path) gatherPolls(inverse float64) {
+	top, low := float64(p.ceiling+1), int64(p.floor+1)
+	edge := p.low * (1 - closed)
+	var polls int64
+	var wait sum // kept in registers
+	for i, key := range p.key {
+		choice := 0.5 + math.Sqrt(0.25+key*inverse)
+		if choice > top {
+			choice = top
+		}
+		whole := max(int64(choice), low)
+		rate := float64(whole)
+		if key >= edge*(rate*(rate+1)) {
+			whole = int64(p.enter(i, key*inverse)) + 1
+			rate = float64(whole)
+		}
+		p.rung[i] = int32(whole - 1)
+		polls += whole
+		wait.add(key / rate)
+	}
+	wait.settle()
+	p.load, p.wait = sum{high: float64(polls)}, wait
 }
 
 // enter returns the rung of a channel at the window's upper end and lists its

@@ -47,7 +47,7 @@ func Prepare(config Config, channels Channels) (*Problem, error) {
 	if err := p.weigh(); err != nil {
 		return nil, err
 	}
-	p.path = path{columns: &p.columns, rung: make([]int32, channels.Len())}
+	p.path = newPath(&p.columns)
 	if err := p.bound(); err != nil {
 		return nil, err
 	}
@@ -110,10 +110,11 @@ func (p *Problem) plain() bool {
 // weighPlain is weigh where subscribers are all that counts, up to the first
 // channel without any.
 func (p *Problem) weighPlain() error {
+	var subscribers sum
 	for i, q := range p.channels.Subscribers {
 		if q >= smallest && q <= largest {
 			p.columns.weight[i] = q
-			p.subscribers.add(q)
+			subscribers.add(q)
 			continue
 		}
 		f, err := p.factors(i)
@@ -124,8 +125,8 @@ func (p *Problem) weighPlain() error {
 		p.polled--
 	}
 	p.polled += p.channels.Len()
-	p.subscribers.settle()
-	p.auto = p.subscribers
+	subscribers.settle()
+	p.subscribers, p.auto = subscribers, subscribers
 	return nil
 }
 

@@ -89,21 +89,23 @@ const (
 	nearEnough = 4e-3
 	halfWindow = 2e-4
 	closed     = 1e-12
+
+	leastRatio = smallest / largest / (fastest * fastest) / 2 // no step is worth less
+	mostRatio  = largest / smallest * (slowest * slowest) * 2 // nor more
 )
 
 // search finds the multiplier at which the goal lies and leaves the path there.
 // It returns false when the goal turns out to lie before the first step or
 // behind the last.
 func (p *path) search() bool {
-	lowest, highest := p.span()
-	b := &bracket{goal: p.goal, low: lowest, high: highest}
-	lambda := p.guess(*b)
+	b := &bracket{goal: p.goal, low: leastRatio, high: mostRatio}
+	lambda := p.guess()
 	for pass := 0; ; pass++ {
 		next := b.observe(lambda, b.measure(p.columns, lambda))
 		shift := math.Abs(next/lambda - 1)
 		switch {
 		case b.width() < closed:
-			return p.openAround(b, lowest, highest)
+			return p.openAround(b)
 		case pass < 8 && shift < nearEnough:
 			half := max(halfWindow, shift/4)
 			if p.open(b, next*(1-half), next*(1+half)) {
@@ -122,23 +124,25 @@ func (p *path) search() bool {
 }
 
 // guess returns where a sample has the goal, with its limit in proportion.
-func (p *path) guess(b bracket) float64 {
-	if len(p.key) < 4*sampled {
-		return b.middle()
+func (p *path) guess() float64 {
+	c, g := p.columns, p.goal
+	if len(p.key) >= 4*sampled {
+		c = p.sample(sampled)
+		g.limit *= float64(len(c.key)) / float64(len(p.key))
 	}
-	s := p.sample(sampled)
-	b.limit *= float64(len(s.key)) / float64(len(p.key))
-	lambda := b.estimate(s, b.middle())
-	if !b.inside(lambda) {
-		return b.middle()
+	lowest, highest := c.span()
+	if lowest == 0 {
+		lowest, highest = leastRatio, mostRatio
 	}
-	return lambda
+	b := bracket{goal: g, low: lowest, high: highest}
+	return b.estimate(c, b.middle())
 }
 
 // openAround opens a window about a bracket that cannot be divided further, wide
 // enough for the rounding of what closed it. Where a limit is met to the last
 // bit that can be a step away.
-func (p *path) openAround(b *bracket, lowest, highest float64) bool {
+func (p *path) openAround(b *bracket) bool {
+	lowest, highest := p.span()
 	low, high := min(b.low, b.high), max(b.low, b.high)
 	for margin := closed; ; margin *= 16 {
 		from, to := low/(1+margin), high*(1+margin)

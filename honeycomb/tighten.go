@@ -38,7 +38,7 @@ func (p *Problem) load(to *path, rows []int32) {
 	c := to.columns
 	if c == nil {
 		c = &columns{rungs: p.columns.rungs}
-		to.columns = c
+		to.columns, to.terms = c, c
 	}
 	c.weight, c.lo, c.hi, to.rung = c.weight[:0], c.lo[:0], c.hi[:0], to.rung[:0]
 	for _, row := range rows {

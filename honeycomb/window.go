@@ -6,6 +6,43 @@ import (
 	"slices"
 )
 
+// A window is a prefix of all steps of all channels, the worthiest first: the
+// state that a solve arrives at. Between two multipliers it knows the steps one
+// by one; steps worth more are all taken, those worth less are not.
+type window struct {
+	terms  terms
+	goal   goal
+	rung   []int32 // of each channel, with the taken steps
+	totals         // with the taken steps
+
+	low, high float64 // steps has those with low ≤ ratio < high
+	steps     []step  // in order
+	taken     int
+}
+
+// terms are what sums are made of, for a channel at a rung.
+type terms interface {
+	loadOf(i int, rung int32) float64
+	waitOf(i int, rung int32) float64
+}
+
+// A step takes a channel from a rung to the next one.
+type step struct {
+	ratio   float64
+	channel int32
+	rung    int32 // that it leaves
+}
+
+// walk puts the window's steps in order and takes them up to the goal. It
+// returns false when they all do not reach it.
+func (w *window) walk() bool {
+	w.narrow()
+	if !slices.IsSortedFunc(w.steps, w.before) {
+		slices.SortFunc(w.steps, w.before)
+	}
+	return w.advance()
+}
+
 // fewSteps is what a window is narrowed to: little to sort, and still room for
 // the changes of an update.
 const fewSteps = 1 << 11
@@ -13,31 +50,31 @@ const fewSteps = 1 << 11
 // narrow shrinks a large window without sorting it: it takes or drops all steps
 // on one side of a step's worth until few, or equally worthy ones, are left. The
 // steps stay in the order of rows.
-func (p *path) narrow() {
-	for len(p.steps) > fewSteps {
-		pivot := p.pivot()
-		above, from := p.around(pivot)
+func (w *window) narrow() {
+	for len(w.steps) > fewSteps {
+		pivot := w.pivot()
+		above, from := w.around(pivot)
 		switch {
-		case above.past(p.goal):
-			p.keep(math.Inf(1), pivot)
-			p.low = math.Nextafter(pivot, math.Inf(1))
-		case from.past(p.goal):
-			p.high = math.Nextafter(pivot, math.Inf(1))
-			p.low = pivot
-			p.keep(p.high, math.Nextafter(pivot, 0))
+		case above.past(w.goal):
+			w.keep(math.Inf(1), pivot)
+			w.low = math.Nextafter(pivot, math.Inf(1))
+		case from.past(w.goal):
+			w.high = math.Nextafter(pivot, math.Inf(1))
+			w.low = pivot
+			w.keep(w.high, math.Nextafter(pivot, 0))
 			return
 		default:
-			p.high = pivot
-			p.keep(pivot, 0)
+			w.high = pivot
+			w.keep(pivot, 0)
 		}
 	}
 }
 
 // pivot returns a ratio near the middle of the window's.
-func (p *path) pivot() float64 {
+func (w *window) pivot() float64 {
 	var some [31]float64
 	for i := range some {
-		some[i] = p.steps[i*len(p.steps)/len(some)].ratio
+		some[i] = w.steps[i*len(w.steps)/len(some)].ratio
 	}
 	slices.Sort(some[:])
 	return some[len(some)/2]
@@ -55,15 +92,15 @@ func (t totals) past(g goal) bool {
 
 // around returns the sums with all steps of the window taken that are worth
 // more than a ratio, and with those that are worth as much as well.
-func (p *path) around(ratio float64) (above, from totals) {
+func (w *window) around(ratio float64) (above, from totals) {
 	var equal totals
-	above = p.totals
-	for _, s := range p.steps {
+	above = w.totals
+	for _, s := range w.steps {
 		switch {
 		case s.ratio > ratio:
-			p.count(&above, s)
+			w.count(&above, s)
 		case s.ratio == ratio:
-			p.count(&equal, s)
+			w.count(&equal, s)
 		}
 	}
 	from = above
@@ -73,55 +110,55 @@ func (p *path) around(ratio float64) (above, from totals) {
 }
 
 // count adds what a step changes to sums.
-func (p *path) count(t *totals, s step) {
+func (w *window) count(t *totals, s step) {
 	i := int(s.channel)
-	t.load.add(p.loadOf(i, s.rung+1))
-	t.load.add(-p.loadOf(i, s.rung))
-	t.wait.add(p.waitOf(i, s.rung+1))
-	t.wait.add(-p.waitOf(i, s.rung))
+	t.load.add(w.terms.loadOf(i, s.rung+1))
+	t.load.add(-w.terms.loadOf(i, s.rung))
+	t.wait.add(w.terms.waitOf(i, s.rung+1))
+	t.wait.add(-w.terms.waitOf(i, s.rung))
 }
 
 // keep takes the steps worth at least high, drops those worth at most low, and
 // keeps what is between.
-func (p *path) keep(high, low float64) {
-	kept := p.steps[:0]
-	for _, s := range p.steps {
+func (w *window) keep(high, low float64) {
+	kept := w.steps[:0]
+	for _, s := range w.steps {
 		switch {
 		case s.ratio >= high:
-			p.take(s)
+			w.take(s)
 		case s.ratio > low:
 			kept = append(kept, s)
 		}
 	}
-	p.steps = kept
+	w.steps = kept
 }
 
-func (p *path) take(s step) {
-	p.count(&p.totals, s)
-	p.rung[s.channel] = s.rung + 1
+func (w *window) take(s step) {
+	w.count(&w.totals, s)
+	w.rung[s.channel] = s.rung + 1
 }
 
-func (p *path) undo(s step) {
+func (w *window) undo(s step) {
 	i := int(s.channel)
-	p.load.add(p.loadOf(i, s.rung))
-	p.load.add(-p.loadOf(i, s.rung+1))
-	p.wait.add(p.waitOf(i, s.rung))
-	p.wait.add(-p.waitOf(i, s.rung+1))
-	p.rung[s.channel] = s.rung
+	w.load.add(w.terms.loadOf(i, s.rung))
+	w.load.add(-w.terms.loadOf(i, s.rung+1))
+	w.wait.add(w.terms.waitOf(i, s.rung))
+	w.wait.add(-w.terms.waitOf(i, s.rung+1))
+	w.rung[s.channel] = s.rung
 }
 
 // advance takes the window's steps, in order, up to the goal. It returns false
 // when they all do not reach it.
-func (p *path) advance() bool {
-	for p.taken < len(p.steps) {
-		p.take(p.steps[p.taken])
-		p.taken++
-		if !p.past(p.goal) {
+func (w *window) advance() bool {
+	for w.taken < len(w.steps) {
+		w.take(w.steps[w.taken])
+		w.taken++
+		if !w.past(w.goal) {
 			continue
 		}
-		if !p.goal.wait {
-			p.taken--
-			p.undo(p.steps[p.taken])
+		if !w.goal.wait {
+			w.taken--
+			w.undo(w.steps[w.taken])
 		}
 		return true
 	}
@@ -129,39 +166,39 @@ func (p *path) advance() bool {
 }
 
 // rewind undoes the taken steps of the window.
-func (p *path) rewind() {
-	for p.taken > 0 {
-		p.taken--
-		p.undo(p.steps[p.taken])
+func (w *window) rewind() {
+	for w.taken > 0 {
+		w.taken--
+		w.undo(w.steps[w.taken])
 	}
 }
 
 // boundary returns the step that the goal divides: the first that no longer
 // fits, or the one that reached the target.
-func (p *path) boundary() step {
-	if p.goal.wait {
-		return p.steps[p.taken-1]
+func (w *window) boundary() step {
+	if w.goal.wait {
+		return w.steps[w.taken-1]
 	}
-	return p.steps[p.taken]
+	return w.steps[w.taken]
 }
 
 // before orders steps: by worth, then the cheaper one, then by row. Steps of one
 // channel are in order since their worth falls strictly.
-func (p *path) before(a, b step) int {
+func (w *window) before(a, b step) int {
 	switch {
 	case a.ratio > b.ratio:
 		return -1
 	case a.ratio < b.ratio:
 		return 1
 	}
-	if order := cmp.Compare(p.price(a), p.price(b)); order != 0 {
+	if order := cmp.Compare(w.price(a), w.price(b)); order != 0 {
 		return order
 	}
 	return cmp.Compare(a.channel, b.channel)
 }
 
 // price is what a step costs.
-func (p *path) price(s step) float64 {
+func (w *window) price(s step) float64 {
 	i := int(s.channel)
-	return p.costOf(i) * (p.rungs.at(s.rung+1) - p.rungs.at(s.rung))
+	return w.terms.loadOf(i, s.rung+1) - w.terms.loadOf(i, s.rung)
 }
