@@ -32,6 +32,35 @@ func commitCommand(id channel.ID, incarnation, base, version uint64, update stri
 // TestRefusals: a command that breaks the rules is refused, changes nothing, and
 // neither stops the range nor the commands beside it.
 func TestRefusals(t *testing.T) {
+	id := channel.IDOf("http://example.com/")
+	m := newMachine(t, nil)
+	m.apply(t, day0, subscribeCommand(item("http://example.com/", stream)))
+	m.apply(t, day0, commitCommand(id, 1, 0, 1, ""))
+	before := dump(t, m.db)
+	for name, command := range badCommands() {
+		r := m.apply(t, day0, command)
+		err := r.err
+		for _, s := range r.subscribed {
+			err = s.err
+		}
+		for _, refused := range r.claims {
+			err = refused
+		}
+		if err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+	delete(before, string(appliedKey(0)))
+	after := dump(t, m.db)
+	delete(after, string(appliedKey(0)))
+	if fmt.Sprint(after) != fmt.Sprint(before) {
+		t.Error("a refused command changed state")
+	}
+	m.apply(t, day0, commitCommand(id, 1, 1, 2, "update"))
+}
+
+// badCommands break a rule each.
+func badCommands() map[string]*wire.Command {
 	url := "http://example.com/"
 	id := channel.IDOf(url)
 	short := []byte("short")
@@ -45,7 +74,7 @@ func TestRefusals(t *testing.T) {
 		change(c.GetCommit())
 		return c
 	}
-	tests := map[string]*wire.Command{
+	return map[string]*wire.Command{
 		"channel ID":        bad(func(i *wire.Subscribe_Item) { i.Channel = short }),
 		"no URL":            bad(func(i *wire.Subscribe_Item) { i.Url = "" }),
 		"long URL":          bad(func(i *wire.Subscribe_Item) { i.Url = strings.Repeat("x", channel.MaxURL+1) }),
@@ -72,30 +101,6 @@ func TestRefusals(t *testing.T) {
 		"keys still in use": {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4095, BeforeDay: dayOf(micros(day0))}}},
 		"keys' buckets":     {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4096, BeforeDay: 1}}},
 	}
-	m := newMachine(t, nil)
-	m.apply(t, day0, subscribeCommand(item(url, stream)))
-	m.apply(t, day0, commitCommand(id, 1, 0, 1, ""))
-	before := dump(t, m.db)
-	for name, command := range tests {
-		r := m.apply(t, day0, command)
-		err := r.err
-		for _, s := range r.subscribed {
-			err = s.err
-		}
-		for _, refused := range r.claims {
-			err = refused
-		}
-		if err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-	delete(before, string(appliedKey(0)))
-	after := dump(t, m.db)
-	delete(after, string(appliedKey(0)))
-	if fmt.Sprint(after) != fmt.Sprint(before) {
-		t.Error("a refused command changed state")
-	}
-	m.apply(t, day0, commitCommand(id, 1, 1, 2, "update"))
 }
 
 // TestStale: a commit counts only against what is current.

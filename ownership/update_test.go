@@ -269,39 +269,47 @@ func TestClosedStamps(t *testing.T) {
 		})
 	}
 	next := map[channel.ID]uint64{}
-	reader.Go(func() {
-		closed, after := uint64(0), Cursor{}
-		for last := false; !last; {
-			last = done.Load()
-			now := s.Closed()
-			if now < closed {
-				t.Errorf("closed fell from %d to %d", closed, now)
-			}
-			closed = now
-			page, err := s.UpdatesSince(after, 50)
-			for len(page) > 0 && err == nil {
-				for _, u := range page {
-					if want := max(next[u.Channel], 2); u.Version != want {
-						t.Errorf("version %d of %s, want %d", u.Version, u.Channel, want)
-					}
-					next[u.Channel] = u.Version + 1
-				}
-				after = page[len(page)-1].Cursor()
-				page, err = s.UpdatesSince(after, 50)
-			}
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			after = Cursor{Stamp: max(after.Stamp, closed), Bucket: channel.Buckets - 1}
-		}
-	})
+	reader.Go(func() { follow(t, s, &done, next) })
 	writers.Wait()
 	done.Store(true)
 	reader.Wait()
 	for _, id := range ids {
 		if next[id] != versions+1 {
 			t.Errorf("channel %s: read up to version %d of %d", id, next[id]-1, versions)
+		}
+	}
+}
+
+// follow reads updates as far as they are closed, until done and then to the end,
+// and counts each channel's next version.
+func follow(t *testing.T, s *Store, done *atomic.Bool, next map[channel.ID]uint64) {
+	closed, after := uint64(0), Cursor{}
+	for last := false; !last; {
+		last = done.Load()
+		now := s.Closed()
+		if now < closed {
+			t.Errorf("closed fell from %d to %d", closed, now)
+		}
+		closed = now
+		for {
+			page, err := s.UpdatesSince(after, 50)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if len(page) == 0 {
+				break
+			}
+			for _, u := range page {
+				if want := max(next[u.Channel], 2); u.Version != want {
+					t.Errorf("version %d of %s, want %d", u.Version, u.Channel, want)
+				}
+				next[u.Channel] = u.Version + 1
+			}
+			after = page[len(page)-1].Cursor()
+		}
+		if after.Stamp <= closed {
+			after = Cursor{Stamp: closed, Bucket: channel.Buckets - 1} // nothing will come before it
 		}
 	}
 }

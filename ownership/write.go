@@ -66,7 +66,8 @@ func (s *Store) SetEndpoint(ctx context.Context, e Endpoint) error {
 }
 
 // Advance moves delivery positions on, never back. Positions of channels that
-// ended, and stragglers without a subscription, are dropped.
+// ended, and stragglers without a subscription, are dropped. A call may set up to
+// 65,536 stragglers per range.
 func (s *Store) Advance(ctx context.Context, progress []Progress) error {
 	parts := make(map[*group]*wire.Advance)
 	for _, p := range progress {
