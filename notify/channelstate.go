@@ -53,7 +53,7 @@ func (c *channelState) task(l limits) task {
 		return taskLoad
 	case len(c.drains) > 0:
 		return taskDrain
-	case len(c.pos.fresh) > l.window/2 || len(c.pos.late.changed) > l.changes:
+	case c.pos.open > l.window/2 || len(c.pos.fresh) > 64*l.window || len(c.pos.late.changed) > l.changes:
 		return taskNone
 	case !c.pos.done:
 		return taskPage

@@ -1,6 +1,9 @@
 package notify
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // lateSet holds the stragglers of a channel: what each needs next, and what the
 // store knows of it. Adding, removing and finding take constant time; ordered
@@ -83,15 +86,20 @@ func (l *lateSet) merge() {
 	l.order = slices.Compact(l.order)
 }
 
-// take returns what is to be written, sorted, and counts it as under way.
-func (l *lateSet) take() []Straggler {
+// take returns what is to be written, sorted, and counts it as under way. Of those
+// that have caught up some may have to wait, so that there are not many more than
+// most; others may not, since the position beside them speaks of them.
+func (l *lateSet) take(most int) []Straggler {
 	var ops []Straggler
 	for seq := range l.changed {
 		s := l.all[seq]
 		var want uint64
 		if s.next != 0 {
 			want = s.next.next()
+		} else if len(ops) >= most {
+			continue
 		}
+		delete(l.changed, seq)
 		if want == s.stored && !s.unsure {
 			l.settled(seq, s)
 			continue
@@ -100,13 +108,7 @@ func (l *lateSet) take() []Straggler {
 		l.all[seq] = s
 		ops = append(ops, Straggler{Seq: seq, Next: want})
 	}
-	clear(l.changed)
-	slices.SortFunc(ops, func(a, b Straggler) int {
-		if a.Seq < b.Seq {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(ops, func(a, b Straggler) int { return cmp.Compare(a.Seq, b.Seq) })
 	return ops
 }
 

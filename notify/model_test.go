@@ -28,7 +28,7 @@ type model struct {
 	trimmed map[channel.ID]uint64
 	crashes []time.Time
 	downs   [][2]time.Time // when the store took nothing
-	cuts    bool // some acknowledgements were lost on the way
+	cuts    bool           // some acknowledgements were lost on the way
 }
 
 func newModel(t *rapid.T) *model {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -37,19 +36,17 @@ func (n *Notifier) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Committed tells of a new update, after it is visible in the store. Like all
-// hooks it takes no time, may come before Run and after it, and may be missed: by
-// a crash, for one.
+// Committed tells of a new update, or of the notice that a channel is gone, after
+// it is visible in the store. Like all hooks it takes no time, may come before Run
+// and after it, and may be missed: by a crash, for one.
 func (n *Notifier) Committed(u Update) {
 	n.hub.committed(u.Stamp)
 	n.webhooks.wake(u.Channel)
 }
 
-// ChannelChanged tells that a channel's record changed, or that it ended.
+// ChannelChanged tells that a channel's record changed, or that it ended. Who
+// subscribes to a channel that is gone learns of it so.
 func (n *Notifier) ChannelChanged(c Channel, ended bool) {
-	if c.Gone && !ended {
-		n.hub.committed(uint64(time.Now().UnixMicro()))
-	}
 	if ended || c.Gone && c.Webhooks > 0 {
 		n.webhooks.wake(c.ID)
 	}

@@ -17,6 +17,7 @@ type position struct {
 	offered uint64  // the pass has come to this subscription
 	done    bool    // the pass has come to the end
 	fresh   []offer // by sequence number; the first is not settled
+	open    int     // of fresh, those not settled
 	late    lateSet
 	saved   place // as the store has it
 }
@@ -112,6 +113,7 @@ func (p *position) postpone(seq uint64, first step) {
 // sent notes that the step was taken on for the subscription offered last.
 func (p *position) sent(seq uint64, now time.Time) {
 	p.fresh = append(p.fresh, offer{seq: seq, since: now})
+	p.open++
 }
 
 // straggle notes that a subscription needs next, and is not being served.
@@ -162,10 +164,11 @@ func (p *position) settleFresh(seq uint64) {
 		}
 		return 0
 	})
-	if !found {
+	if !found || p.fresh[i].settled {
 		return
 	}
 	p.fresh[i].settled = true
+	p.open--
 	p.trim()
 }
 
@@ -186,6 +189,7 @@ func (p *position) leave(chosen func(offer) bool) {
 		if !o.settled && chosen(o) {
 			p.late.put(o.seq, p.at)
 			p.fresh[i].settled = true
+			p.open--
 		}
 	}
 	p.trim()
@@ -196,15 +200,16 @@ func (p *position) age(before time.Time) {
 	p.leave(func(o offer) bool { return !o.since.After(before) })
 }
 
-// save returns what the store does not know yet, if anything.
-func (p *position) save() (Progress, bool) {
+// save returns what the store does not know yet, if anything, with not many more
+// stragglers than most.
+func (p *position) save(most int) (Progress, bool) {
 	here := place{p.at, p.offered}
 	if len(p.fresh) > 0 {
 		here.seq = p.fresh[0].seq - 1
 	}
 	var out Progress
 	out.Version, out.Seq = progressAt(here.at, here.seq)
-	out.Stragglers = p.late.take()
+	out.Stragglers = p.late.take(most)
 	return out, here != p.saved || len(out.Stragglers) > 0
 }
 

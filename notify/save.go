@@ -77,8 +77,9 @@ func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []
 	defer w.mu.Unlock()
 	w.mu.batches++
 	w.mu.saving = true
+	stragglers := 0
 	for c := range w.mu.dirty {
-		if len(changes) == maxBatch {
+		if len(changes) == maxBatch || stragglers > maxStragglers {
 			signal(w.unsaved)
 			signal(w.urgent)
 			return changes, positions, false
@@ -86,7 +87,8 @@ func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []
 		delete(w.mu.dirty, c)
 		c.saving = true
 		c.pos.age(before)
-		progress, changed := c.pos.save()
+		progress, changed := c.pos.save(maxStragglers)
+		stragglers += len(progress.Stragglers)
 		progress.Channel, progress.Incarnation = c.id, c.info.Incarnation
 		changes = append(changes, change{c, c.resets, progress})
 		if changed {
@@ -96,7 +98,10 @@ func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []
 	return changes, positions, true
 }
 
-const maxBatch = 1024 // channels in one commit of positions
+const (
+	maxBatch      = 1024 // channels in one commit of positions
+	maxStragglers = 8192 // about as many of one channel, and three times as many in all
+)
 
 func (w *webhooks) countBatch(ctx context.Context, positions []Progress, err error) {
 	if err != nil {

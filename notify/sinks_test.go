@@ -252,10 +252,12 @@ func virtual(t *testing.T, test func(t *testing.T, n *node)) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
 		n.start()
+		defer func() {
+			if n.notifier != nil {
+				n.stop()
+			}
+		}()
 		test(t, n)
-		if n.notifier != nil {
-			n.stop()
-		}
 	})
 }
 

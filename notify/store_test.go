@@ -105,6 +105,8 @@ func (s *memStore) commit(id channel.ID) Update {
 	c := s.channels[id]
 	c.Version++
 	c.Gone = false
+	s.order = slices.DeleteFunc(s.order, func(u Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
+	c.GoneStamp = 0
 	u := s.place(c)
 	u.Data = encoded(u.Version)
 	c.updates = append(c.updates, u)
@@ -122,14 +124,20 @@ func (s *memStore) commit(id channel.ID) Update {
 func (s *memStore) gone(id channel.ID) {
 	s.mu.Lock()
 	c := s.channels[id]
+	if c.Gone {
+		s.mu.Unlock()
+		return
+	}
 	c.Gone = true
 	u := s.place(c)
 	u.Gone = true
+	c.GoneStamp = u.Stamp
 	s.order = append(s.order, u)
 	changed := c.Channel
 	s.mu.Unlock()
 	if n := s.hooks(); n != nil {
 		n.ChannelChanged(changed, false)
+		n.Committed(u)
 	}
 }
 

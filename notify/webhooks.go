@@ -67,7 +67,7 @@ type limits struct {
 	page     int // records read at a time
 }
 
-var defaultLimits = limits{runnable: 65536, parked: 1 << 20, queue: 1024, window: 512, changes: 4096, page: 256}
+var defaultLimits = limits{runnable: 65536, parked: 1 << 20, queue: 1024, window: 2048, changes: 4096, page: 256}
 
 const (
 	workers     = 4                      // that read the store for passes

@@ -1,0 +1,319 @@
+package notify
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+func (n *node) open(filter api.StreamFilter, cursor string) *Stream {
+	n.t.Helper()
+	s, err := n.notifier.Stream(context.Background(), filter, cursor)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return s
+}
+
+// take reads what a stream has until it is silent, as "type channel/version".
+func take(t rapid.TB, s *Stream) (got []string, cursor string) {
+	t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		event, err := s.Next(ctx)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return got, cursor
+		}
+		if err != nil {
+			return append(got, err.Error()), cursor
+		}
+		got = append(got, name(t, event))
+		if event.ID != "" {
+			cursor = event.ID
+		}
+	}
+}
+
+func name(t rapid.TB, event api.StreamEvent) string {
+	t.Helper()
+	var data struct {
+		URL     string
+		Version uint64
+		From    uint64
+		To      uint64
+	}
+	if err := json.Unmarshal(event.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	switch event.Type {
+	case api.StreamUpdate:
+		return fmt.Sprintf("%s %d", data.URL, data.Version)
+	case api.StreamGap:
+		return fmt.Sprintf("gap %d-%d", data.From, data.To)
+	case api.StreamGone:
+		return "gone " + data.URL
+	}
+	return event.Type
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func TestStreamResumes(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b := n.store.addChannel("a"), n.store.addChannel("b")
+		n.store.commit(a) // before the stream: not in it
+		settle(time.Millisecond)
+		s := n.open(api.StreamFilter{}, "")
+		n.store.commit(a)
+		n.store.commit(b)
+		got, cursor := take(t, s)
+		expect(t, "live", got, "a 3", "b 2")
+		s.Close()
+		got, _ = take(t, s)
+		expect(t, "closed", got, io.EOF.Error())
+
+		n.store.commit(b)
+		n.store.gone(n.store.addChannel("c"))
+		n.store.commit(b)
+		s = n.open(api.StreamFilter{}, cursor)
+		n.store.commit(a)
+		got, _ = take(t, s)
+		expect(t, "resumed", got, "b 3", "gone c", "b 4", "a 4")
+		s.Close()
+
+		// A restart changes nothing: a cursor is not the node's.
+		n.stop()
+		n.start()
+		s = n.open(api.StreamFilter{}, cursor)
+		got, _ = take(t, s)
+		expect(t, "after a restart", got, "b 3", "gone c", "b 4", "a 4")
+		s.Close()
+	})
+}
+
+func TestStreamFilters(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b, c := n.store.addChannel("a"), n.store.addChannel("b"), n.store.addChannel("c")
+		n.store.commit(b)
+		sub := n.store.subscribe(b, "", "")
+		n.store.commit(a)
+		n.store.commit(b)
+		n.store.commit(b)
+		settle(time.Millisecond)
+		// A channel begins now, a subscription at its first version.
+		s := n.open(api.StreamFilter{Channels: []channel.ID{a}, Subscriptions: []string{sub.ID}}, "")
+		n.store.commit(c)
+		n.store.commit(a)
+		n.store.commit(b)
+		got, cursor := take(t, s)
+		expect(t, "filtered", got, "b 3", "b 4", "a 3", "b 5")
+		s.Close()
+		s = n.open(api.StreamFilter{Subscriptions: []string{sub.ID}}, cursor)
+		n.store.gone(b)
+		got, _ = take(t, s)
+		expect(t, "gone", got, "gone b")
+		late := n.store.subscribe(b, "", "")
+		other := n.open(api.StreamFilter{Subscriptions: []string{late.ID}}, "")
+		got, _ = take(t, other)
+		expect(t, "subscribed to a channel that is gone", got, "gone b")
+		other.Close()
+		n.store.unsubscribe(sub)
+		n.store.commit(b)
+		got, _ = take(t, s)
+		expect(t, "deleted subscription", got, io.EOF.Error())
+		s.Close()
+		if _, err := n.notifier.Stream(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, ""); !errors.Is(err, ErrNotFound) {
+			t.Errorf("stream of a deleted subscription: %v", err)
+		}
+	})
+}
+
+func TestStreamGapAndReset(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a := n.store.addChannel("a")
+		sub := n.store.subscribe(a, "", "")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.commit(a)
+		_, cursor := take(t, s)
+		s.Close()
+		for range 4 {
+			n.store.commit(a)
+		}
+		n.store.trim(a, 4)
+		settle(time.Millisecond)
+		s = n.open(api.StreamFilter{Subscriptions: []string{sub.ID}}, "")
+		got, _ := take(t, s)
+		expect(t, "from the first version", got, "gap 2-4", "a 5", "a 6")
+		s.Close()
+		s = n.open(api.StreamFilter{}, cursor)
+		n.store.commit(a)
+		got, cursor = take(t, s)
+		expect(t, "too old", got, "reset", "a 7")
+		s.Close()
+		n.store.commit(a)
+		s = n.open(api.StreamFilter{}, cursor)
+		got, _ = take(t, s)
+		expect(t, "after the reset", got, "a 8")
+		s.Close()
+
+		foreign := encodeCursor(8, Cursor{Stamp: 1, Bucket: 1})
+		s = n.open(api.StreamFilter{}, foreign)
+		n.store.commit(a)
+		got, _ = take(t, s)
+		expect(t, "another epoch", got, "reset", "a 9")
+		s.Close()
+		for _, bad := range []string{"7", cursor + "A", cursor[:len(cursor)-1] + "=", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+			if _, err := n.notifier.Stream(t.Context(), api.StreamFilter{}, bad); !errors.Is(err, ErrCursor) {
+				t.Errorf("cursor %q: %v", bad, err)
+			}
+		}
+	})
+}
+
+// What is committed in one range must not be shown before an older stamp that is
+// still pending in another: a cursor could not say that it is missing.
+func TestStreamWaitsForOlderStamps(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b := n.store.addChannel("a"), n.store.addChannel("b")
+		s := n.open(api.StreamFilter{}, "")
+		u := n.store.commit(a)
+		n.store.hold(u.Stamp)
+		got, _ := take(t, s)
+		expect(t, "held back", got)
+		n.store.commit(b)
+		n.store.hold(0)
+		got, _ = take(t, s) // nobody told that it is released
+		expect(t, "released", got, "a 2", "b 2")
+		s.Close()
+	})
+}
+
+// Row 41: a client that does not read costs no memory, and misses nothing.
+func TestRow41StreamThatIsNotRead(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		n.notifier.hub.config.TailBytes = 2000
+		a := n.store.addChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		other := n.open(api.StreamFilter{}, "")
+		var want []string
+		for v := range 500 {
+			n.store.commit(a)
+			synctest.Wait()
+			want = append(want, fmt.Sprintf("a %d", v+2))
+		}
+		got, _ := take(t, other)
+		expect(t, "reader", got, want...)
+		if kept := n.notifier.hub.mu.bytes; kept > 2000 {
+			t.Errorf("%d bytes kept", kept)
+		}
+		got, _ = take(t, s)
+		expect(t, "late reader", got, want...)
+		if n.value("stream_store_reads_total") == 0 {
+			t.Error("the late reader did not read from the store")
+		}
+		s.Close()
+		other.Close()
+	})
+}
+
+// A stream that is cut and resumed at random, while memory holds little and stamps
+// of two buckets interleave, brings each update once, in order.
+func TestStreamProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			n := newNode(t)
+			n.start()
+			n.notifier.hub.config.TailBytes = rapid.SampledFrom([]int{1, 1500, 1 << 20}).Draw(t, "tail")
+			ids := []channel.ID{n.store.addChannel("a"), n.store.addChannel("b"), n.store.addChannel("c")}
+			filter := api.StreamFilter{}
+			if rapid.Bool().Draw(t, "filtered") {
+				filter.Channels = ids[:2]
+			}
+			var want, got []string
+			s := n.open(filter, "")
+			cursor := encodeCursor(7, s.at)
+			for range rapid.IntRange(0, 40).Draw(t, "steps") {
+				switch rapid.IntRange(0, 5).Draw(t, "step") {
+				case 0:
+					s.Close()
+					s = n.open(filter, cursor)
+				case 1, 2:
+					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+					event, err := s.Next(ctx)
+					cancel()
+					if err == nil {
+						got, cursor = append(got, name(t, event)), event.ID
+					}
+				default:
+					u := n.store.commit(ids[rapid.IntRange(0, 2).Draw(t, "channel")])
+					if len(filter.Channels) == 0 || u.URL != "c" {
+						want = append(want, fmt.Sprintf("%s %d", u.URL, u.Version))
+					}
+				}
+			}
+			rest, _ := take(t, s)
+			if got = append(got, rest...); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			s.Close()
+			n.stop()
+		})
+	})
+}
+
+// A stream ends with the node, and survives a store that fails for a while.
+func TestStreamEnds(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a := n.store.addChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.fail(errDown, false)
+		n.store.commit(a)
+		settle(3 * time.Second)
+		n.store.fail(nil, false)
+		got, _ := take(t, s)
+		expect(t, "after the store's failure", got, "a 2")
+		n.stop()
+		got, _ = take(t, s)
+		expect(t, "stopped", got, io.EOF.Error())
+		s.Close()
+		s.Close()
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add(encodeCursor(7, Cursor{Stamp: 12345678, Bucket: 4095}))
+	f.Add("")
+	f.Add("AQAAAAAAAAAHAAAAAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		epoch, c, err := decodeCursor(text)
+		if err != nil {
+			if !errors.Is(err, ErrCursor) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if again := encodeCursor(epoch, c); again != text {
+			t.Fatalf("%q is also %q", text, again)
+		}
+		if before := c.before(); c.Stamp > 0 && !before.Less(c) {
+			t.Fatalf("%v is not before %v", before, c)
+		}
+	})
+}
