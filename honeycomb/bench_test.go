@@ -97,3 +97,104 @@ func BenchmarkSort(b *testing.B) {
 		})
 	}
 }
+
+// Question: what do other policies, costs, ladders and caps of hosts add to a
+// solve of a million channels?
+//
+//	go test -run '^$' -bench SolveKinds -count 6 ./honeycomb | benchstat -
+//
+// What counts: each kind over Solve/channels=1000000 of the same run.
+func BenchmarkSolveKinds(b *testing.B) {
+	ch := mixed(1_000_000)
+	for _, kind := range []struct {
+		name  string
+		adapt func(*Config)
+	}{
+		{"lite", func(*Config) {}},
+		{"fast", func(c *Config) { c.Policy, c.Target = Fast, 30*time.Second }},
+		{"fair", func(c *Config) { c.Policy = Fair }},
+		{"lite-bytes", func(c *Config) { c.Cost = Bytes }},
+		{"lite-prefix", func(c *Config) { c.Ladder = Prefix(16) }},
+		{"lite-hosts", func(c *Config) { c.HostCap = 100_000 }},
+		{"lite-bytes-hosts", func(c *Config) { c.Cost, c.HostCap = Bytes, 100_000 }},
+	} {
+		config := paperConfig()
+		kind.adapt(&config)
+		b.Run(kind.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				p, err := Prepare(config, ch)
+				if err != nil {
+					b.Fatal(err)
+				}
+				p.Solve()
+			}
+		})
+	}
+}
+
+// Question: how much less than a full solve does it cost to take over a few
+// changed channels?
+//
+//	go test -run '^$' -bench 'Update|Solve/channels=1000000$' -count 6 ./honeycomb | benchstat -
+//
+// What counts: Solve at a million channels over Update.
+func BenchmarkUpdate(b *testing.B) {
+	for _, changes := range []int{1, 100} {
+		b.Run(fmt.Sprintf("changes=%d", changes), func(b *testing.B) {
+			ch := workload(1_000_000)
+			p, err := Prepare(paperConfig(), ch)
+			if err != nil {
+				b.Fatal(err)
+			}
+			p.Solve()
+			r := rand.New(rand.NewPCG(4, 4))
+			rows := make([]int, changes)
+			b.ReportAllocs()
+			for b.Loop() {
+				for k := range rows {
+					rows[k] = r.IntN(ch.Len())
+					ch.Subscribers[rows[k]] += float64(r.IntN(3) - 1)
+					ch.Subscribers[rows[k]] = max(ch.Subscribers[rows[k]], 1)
+				}
+				if _, err := p.Update(rows...); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// Question: what does the general path cost, and how does it grow?
+//
+//	go test -run '^$' -bench SolveTables -count 6 ./honeycomb | benchstat -
+//
+// What counts: a million channels over 100,000 (the bound of sorting all steps
+// would be 12).
+func BenchmarkSolveTables(b *testing.B) {
+	const points = 16
+	for _, n := range []int{100_000, 1_000_000} {
+		b.Run(fmt.Sprintf("channels=%d", n), func(b *testing.B) {
+			r := rand.New(rand.NewPCG(5, 5))
+			t := Tables{Start: make([]int, n+1), Cost: make([]float64, 0, n*points), Value: make([]float64, 0, n*points)}
+			var limit float64
+			for i := range n {
+				weight, cost, value := math.Exp(4*r.Float64()), r.Float64(), 1.0
+				for range points {
+					t.Cost = append(t.Cost, cost)
+					t.Value = append(t.Value, weight*value)
+					cost += 1 + r.Float64()
+					value *= 0.5 + 0.4*r.Float64()
+				}
+				limit += cost / 3
+				t.Start[i+1] = len(t.Cost)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := SolveTables(t, limit); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

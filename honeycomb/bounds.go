@@ -17,12 +17,11 @@ func (p *Problem) bound() error {
 		p.lowerAll(keepAll)
 	}
 	p.hosts.release(p)
-	for p.released < keepNone {
-		if load := p.columns.end(goal{}, false); !load.over(p.budget()) {
-			break
-		}
+	p.floorLoad = p.columns.end(goal{}, false)
+	for p.released < keepNone && p.floorLoad.over(p.budget()) {
 		p.released++
 		p.lowerAll(p.released)
+		p.floorLoad = p.columns.end(goal{}, false)
 	}
 	p.hosts.tighten(p)
 	return nil

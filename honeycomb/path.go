@@ -122,9 +122,14 @@ func (p *path) reach(g goal) ending {
 	return atCeiling
 }
 
-// fill sets all channels to their lowest or highest rung, with no window.
+// fill sets all channels to their lowest or highest rung, with an empty window
+// before or behind all steps.
 func (p *path) fill(highest bool) {
 	p.steps, p.taken = p.steps[:0], 0
+	p.low, p.high = math.Inf(1), math.Inf(1)
+	if highest {
+		p.low, p.high = 0, 0
+	}
 	p.totals = totals{}
 	for i := range p.key {
 		rung, hi := p.bounds(i)

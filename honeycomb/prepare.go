@@ -11,13 +11,16 @@ type Problem struct {
 	config   Config
 	channels Channels
 	columns  columns
+	crowd    []float64 // subscribers of each channel, as last read
 
 	subscribers sum // Σ q
 	auto        sum // Σ q·cost
 	polled      int // channels with subscribers
+	floorLoad   sum // Σ cost·rate with all channels at their lowest
 	released    release
 	hosts       hosts
 	path        path
+	last        outcome
 }
 
 // release says which lower bounds hold.
@@ -82,6 +85,10 @@ func (p *Problem) weigh() error {
 	n := p.channels.Len()
 	p.columns.weight = make([]float64, n)
 	p.columns.key = p.columns.weight
+	p.crowd = p.columns.weight
+	if p.config.Policy.fair() {
+		p.crowd = make([]float64, n)
+	}
 	if p.config.Cost == Bytes {
 		p.columns.cost = make([]float64, n)
 		p.columns.key = make([]float64, n)
@@ -94,11 +101,17 @@ func (p *Problem) weigh() error {
 		if err != nil {
 			return err
 		}
-		p.count(f, 1)
-		p.columns.set(i, f)
+		p.admit(i, f)
 	}
 	p.settle()
 	return nil
+}
+
+// admit takes a row into columns and sums.
+func (p *Problem) admit(i int, f factors) {
+	p.count(f.subscribers, f.cost, 1)
+	p.crowd[i] = f.subscribers
+	p.columns.set(i, f)
 }
 
 // plain says whether subscribers are all that counts.
@@ -173,10 +186,10 @@ func badValue(row int, column string, v float64) error {
 }
 
 // count adds a row to the sums, or takes it out again.
-func (p *Problem) count(f factors, sign float64) {
-	if f.subscribers > 0 {
-		p.subscribers.add(sign * f.subscribers)
-		p.auto.add(sign * f.subscribers * f.cost)
+func (p *Problem) count(subscribers, cost, sign float64) {
+	if subscribers > 0 {
+		p.subscribers.add(sign * subscribers)
+		p.auto.add(sign * (subscribers * cost))
 		p.polled += int(sign)
 	}
 }

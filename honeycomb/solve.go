@@ -58,7 +58,8 @@ type outcome struct {
 
 // Solve finds the best rates.
 func (p *Problem) Solve() *Solution {
-	return p.report(p.optimise())
+	p.last = p.optimise()
+	return p.report(p.last)
 }
 
 // optimise walks to the policy's goal, and back to the budget where that is
