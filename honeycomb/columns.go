@@ -37,18 +37,25 @@ func (c *columns) waitOf(i int, rung int32) float64 { return c.weight[i] / c.run
 // saved for each unit of cost.
 func (c *columns) ratio(i int, rung int32) float64 { return c.key[i] / c.rungs.between(rung) }
 
-// loadAt returns Σ cost·rate at a multiplier, but for rounding.
-func (c *columns) loadAt(lambda float64) float64 {
+// at returns Σ cost·rate, or Σ weight/rate, at a multiplier, and the sum of the
+// rungs: all but for rounding.
+func (c *columns) at(g goal, lambda float64) (measure float64, rungs int64) {
 	inverse := 1 / lambda
-	if c.simple() {
-		return c.polls(inverse)
+	if c.simple() && !g.wait {
+		rungs = c.polls(inverse)
+		return float64(rungs), rungs
 	}
-	var total float64
 	for i, key := range c.key {
 		lo, hi := c.bounds(i)
-		total += c.loadOf(i, min(max(c.rungs.choice(key*inverse), lo), hi))
+		n := min(max(c.rungs.choice(key*inverse), lo), hi)
+		rungs += int64(n)
+		if g.wait {
+			measure += c.waitOf(i, n)
+		} else {
+			measure += c.loadOf(i, n)
+		}
 	}
-	return total
+	return measure, rungs
 }
 
 // simple says whether rates are whole, costs 1 and bounds the same for all.
@@ -56,9 +63,9 @@ func (c *columns) simple() bool {
 	return c.cost == nil && c.lo == nil && c.rungs.rate == nil && c.floor >= 0
 }
 
-// polls is loadAt where that is [columns.simple]: the loop that a solve of
-// millions spends its time in.
-func (c *columns) polls(inverse float64) float64 {
+// polls is the sum of all rates where that is [columns.simple]: the loop that a
+// solve of millions spends its time in.
+func (c *columns) polls(inverse float64) int64 {
 	top := float64(c.ceiling + 1)
 	low := int64(c.floor + 1)
 	var total int64
@@ -68,17 +75,6 @@ func (c *columns) polls(inverse float64) float64 {
 			rate = top
 		}
 		total += max(int64(rate), low)
-	}
-	return float64(total)
-}
-
-// waitAt returns Σ weight/rate at a multiplier, but for rounding.
-func (c *columns) waitAt(lambda float64) float64 {
-	inverse := 1 / lambda
-	var total float64
-	for i, key := range c.key {
-		lo, hi := c.bounds(i)
-		total += c.waitOf(i, min(max(c.rungs.choice(key*inverse), lo), hi))
 	}
 	return total
 }

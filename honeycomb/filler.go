@@ -82,43 +82,31 @@ func (f *filler) want(i int, lambda, mu float64) int32 {
 // bracket returns multipliers of a host, too low and not too low, that few steps
 // lie between.
 func (f *filler) bracket(h *host, rows []int32, lambda float64) (low, high float64) {
-	const few = 32
+	const few = 64
+	b := bracket{goal: goal{limit: h.cap}}
 	for _, row := range rows {
 		lo, hi := f.p.columns.bounds(int(row))
 		if lo < hi {
-			high = max(high, f.net(int(row), lo, lambda))
+			b.high = max(b.high, f.net(int(row), lo, lambda))
 		}
 	}
-	high *= 1 + closed
-	if guess := h.lastMu; guess > 0 && guess < high {
-		low, high = f.tryGuess(h, rows, lambda, guess, high)
-	}
-	_, least := f.demand(rows, lambda, high)
-	_, most := f.demand(rows, lambda, low)
-	for pass := 0; most-least > few && pass < 80; pass++ {
-		mu := low + (high-low)/2
-		if low > 0 && high > 2*low {
-			mu = (&bracket{low: low, high: high}).middle()
+	b.high *= 1 + closed
+	_, b.highRungs = f.demand(rows, lambda, b.high)
+	_, b.lowRungs = f.demand(rows, lambda, 0)
+	mu := h.lastMu
+	for pass := 0; b.lowRungs-b.highRungs > few && pass < 100; pass++ {
+		if !b.inside(mu) || pass > 12 {
+			mu = b.low + (b.high-b.low)/2
 		}
-		if polls, rungs := f.demand(rows, lambda, mu); polls > h.cap {
-			low, most = mu, rungs
+		polls, rungs := f.demand(rows, lambda, mu)
+		if polls > h.cap {
+			b.lowRungs = rungs
 		} else {
-			high, least = mu, rungs
+			b.highRungs = rungs
 		}
+		mu = b.observe(mu, polls)
 	}
-	return low, high
-}
-
-// tryGuess looks on both sides of the multiplier that the host had last.
-func (f *filler) tryGuess(h *host, rows []int32, lambda, guess, most float64) (low, high float64) {
-	high = most
-	for _, mu := range []float64{guess * (1 - 1e-2), guess * (1 + 1e-2)} {
-		if polls, _ := f.demand(rows, lambda, mu); polls <= h.cap {
-			return low, min(mu, most)
-		}
-		low = mu
-	}
-	return low, high
+	return b.low, b.high
 }
 
 // list sets a host's channels to what they want at the upper multiplier and

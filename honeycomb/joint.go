@@ -100,7 +100,10 @@ func (j *joint) solve() outcome {
 		j.eval(&j.beyond, lowest)
 	}
 	b := &bracket{goal: j.goal, low: lowest, high: highest}
-	next := b.middle()
+	next := j.p.path.boundaryRatio()
+	if !b.inside(next) {
+		next = b.middle()
+	}
 	for pass := 1; b.width() > 4e-16 && len(j.free)+len(j.hosts) > 0; pass++ {
 		next = j.divide(b, next, pass)
 	}
@@ -124,7 +127,7 @@ func (j *joint) divide(b *bracket, lambda float64, pass int) float64 {
 	}
 	next := b.observe(lambda, measure)
 	j.settle()
-	if !b.inside(next) || pass%3 == 0 {
+	if !b.inside(next) || pass > 8 {
 		next = b.middle()
 	}
 	if !b.inside(next) {

@@ -175,15 +175,24 @@ func (r *rungs) choice(x float64) int32 {
 	return r.bottom
 }
 
-// count returns how many steps of a table have a product of at most x.
+// count returns how many steps of a table have a product of at most x. Most
+// channels are at rate 1 or above, on one of a few rungs.
 func (r *rungs) count(x float64) int32 {
 	low, high := 0, len(r.product)-1
-	for low < high {
+	if one := int(-r.bottom); one == 0 || x >= r.product[one-1] {
+		low = one
+	} else {
+		high = one
+	}
+	for low < high && high-low > 8 {
 		if mid := (low + high) / 2; r.product[mid] <= x {
 			low = mid + 1
 		} else {
 			high = mid
 		}
+	}
+	for low < high && r.product[low] <= x {
+		low++
 	}
 	return int32(low)
 }

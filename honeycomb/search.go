@@ -22,19 +22,31 @@ func (g goal) past(measure float64) bool {
 // pastSum is past for an exact sum.
 func (g goal) pastSum(s sum) bool { return s.over(g.limit) != g.wait }
 
-func (g goal) measure(c *columns, lambda float64) float64 {
-	if g.wait {
-		return c.waitAt(lambda)
-	}
-	return c.loadAt(lambda)
-}
-
 // A bracket closes in on the multiplier at which a goal is passed.
 type bracket struct {
 	goal
 	low, high float64 // multipliers: past the goal, and not
 	last      float64 // multiplier of the last observation, 0: none
 	measured  float64 // there
+
+	lowRungs, highRungs int64 // sums at low and high, once both were looked at
+	seenLow, seenHigh   bool
+}
+
+// look observes columns at a multiplier.
+func (b *bracket) look(c *columns, lambda float64) (next float64) {
+	measure, rungs := c.at(b.goal, lambda)
+	if b.past(measure) {
+		b.lowRungs, b.seenLow = rungs, true
+	} else {
+		b.highRungs, b.seenHigh = rungs, true
+	}
+	return b.observe(lambda, measure)
+}
+
+// few says whether the bracket is known to have at most so many steps inside.
+func (b *bracket) few(steps int) bool {
+	return b.seenLow && b.seenHigh && b.lowRungs-b.highRungs <= int64(steps)
 }
 
 // observe narrows the bracket and returns where the goal is to be expected: on a
@@ -70,7 +82,7 @@ func (b *bracket) width() float64 { return b.high/b.low - 1 }
 // estimate searches a few thousand channels instead of all of them.
 func (b *bracket) estimate(c *columns, lambda float64) float64 {
 	for pass := 0; pass < 60 && b.width() > 1e-4; pass++ {
-		next := b.observe(lambda, b.measure(c, lambda))
+		next := b.look(c, lambda)
 		if math.Abs(next/lambda-1) < 1e-4 {
 			return next
 		}
@@ -83,7 +95,8 @@ func (b *bracket) estimate(c *columns, lambda float64) float64 {
 }
 
 // How a search goes on: from a guess that moved less than nearEnough it opens a
-// window; a bracket closer than closed is opened as it is, whatever is in it.
+// window that the goal should be in; a bracket with few steps inside, or one
+// closer than closed, is opened as it is.
 const (
 	sampled    = 1 << 14
 	nearEnough = 4e-3
@@ -101,22 +114,19 @@ func (p *path) search() bool {
 	b := &bracket{goal: p.goal, low: leastRatio, high: mostRatio}
 	lambda := p.guess()
 	for pass := 0; ; pass++ {
-		next := b.observe(lambda, b.measure(p.columns, lambda))
+		next := b.look(p.columns, lambda)
 		shift := math.Abs(next/lambda - 1)
 		switch {
-		case b.width() < closed:
+		case b.width() < closed || b.few(max(len(p.key)/16, fewSteps)):
 			return p.openAround(b)
-		case pass < 8 && shift < nearEnough:
+		case pass < 6 && shift < nearEnough:
 			half := max(halfWindow, shift/4)
 			if p.open(b, next*(1-half), next*(1+half)) {
 				return true
 			}
-		case pass >= 8 && b.width() < 2*halfWindow:
-			if p.open(b, b.low*(1-closed), b.high*(1+closed)) {
-				return true
-			}
+			next = b.middle()
 		}
-		if !b.inside(next) || pass >= 8 || b.inside(lambda) {
+		if !b.inside(next) || pass >= 6 {
 			next = b.middle()
 		}
 		lambda = next

@@ -56,9 +56,8 @@ func (p *Problem) amend(rows []int, changed []factors) bool {
 			return false
 		}
 	}
-	p.path.rewind()
 	affected := p.takeOver(rows, changed)
-	p.path.window.steps = without(p.path.steps, affected)
+	p.path.exclude(affected)
 	p.readmit(affected)
 	return !p.floorLoad.over(p.budget()) && p.resume()
 }
@@ -108,14 +107,14 @@ func (p *Problem) floorOf(i int) float64 {
 	return p.columns.loadOf(i, lo)
 }
 
-// leave takes a channel, at its rung before the window, out of the sums.
+// leave takes a channel, at its rung, out of the sums.
 func (p *Problem) leave(i int) {
 	p.path.totals.load.add(-p.columns.loadOf(i, p.path.rung[i]))
 	p.path.totals.wait.add(-p.columns.waitOf(i, p.path.rung[i]))
 }
 
 // readmit puts channels back: to their rung before the window, and their steps
-// into it.
+// into it. Those that come before the last taken one are taken.
 func (p *Problem) readmit(affected []int) {
 	path := &p.path
 	known := len(path.steps)
@@ -138,18 +137,17 @@ func (p *Problem) resume() bool {
 	if path.goal.wait {
 		path.goal.limit = p.waitLimit()
 	}
-	past := path.past(path.goal)
 	switch p.last.ending {
 	case inside:
-		if past || !path.advance() {
+		if !path.retreat() || !path.advance() {
 			return false
 		}
 	case atCeiling:
-		if past {
+		if path.past(path.goal) {
 			return false
 		}
 	case atFloor:
-		if !past || !path.goal.wait {
+		if !path.past(path.goal) || !path.goal.wait {
 			return false
 		}
 	}
@@ -208,29 +206,44 @@ func (p *Problem) retighten(h *host, changed []int) (moved []int) {
 	return moved
 }
 
-// without returns the steps of channels that are not among rows, which are in
-// order.
-func without(steps []step, rows []int) []step {
-	return slices.DeleteFunc(steps, func(s step) bool {
-		_, found := slices.BinarySearch(rows, int(s.channel))
-		return found
-	})
+// exclude removes the steps of channels, which are in order.
+func (w *window) exclude(channels []int) {
+	kept, taken := 0, 0
+	for k, s := range w.steps {
+		if _, found := slices.BinarySearch(channels, int(s.channel)); found {
+			continue
+		}
+		w.steps[kept] = s
+		kept++
+		if k < w.taken {
+			taken++
+		}
+	}
+	w.steps, w.taken = w.steps[:kept], taken
 }
 
 // merge puts the steps from an index on, which are in order like those before,
-// in their places.
+// in their places, and takes those that come before a taken one.
 func (w *window) merge(from int) {
 	fresh := slices.Clone(w.steps[from:])
-	at := len(w.steps)
-	for known := from; len(fresh) > 0; {
+	at, known, left := len(w.steps), from, len(fresh)
+	var overdue int // of fresh: the first so many
+	for left > 0 {
 		at--
-		last := fresh[len(fresh)-1]
+		last := fresh[left-1]
 		if known > 0 && w.before(w.steps[known-1], last) > 0 {
 			known--
 			w.steps[at] = w.steps[known]
 			continue
 		}
+		if known < w.taken {
+			overdue = max(overdue, left)
+		}
 		w.steps[at] = last
-		fresh = fresh[:len(fresh)-1]
+		left--
 	}
+	for _, s := range fresh[:overdue] {
+		w.take(s)
+	}
+	w.taken += overdue
 }

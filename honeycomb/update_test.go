@@ -144,7 +144,7 @@ func TestMerge(t *testing.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(0, 9), 0, 20).Draw(t, "ratios")
 		from := rapid.IntRange(0, len(ratios)).Draw(t, "from")
 		h := &hulls{tables: Tables{Start: make([]int, 21), Cost: []float64{1, 2}, Value: []float64{1, 0}}, start: make([]int, 21), point: []int32{0, 1}}
-		w := &window{terms: h}
+		w := &window{terms: h, rung: make([]int32, 20)}
 		for i, ratio := range ratios {
 			w.steps = append(w.steps, step{ratio, int32(i), 0})
 		}

@@ -165,12 +165,17 @@ func (w *window) advance() bool {
 	return false
 }
 
-// rewind undoes the taken steps of the window.
-func (w *window) rewind() {
-	for w.taken > 0 {
+// retreat undoes taken steps until the state is not past the goal. It returns
+// false when it is past without any.
+func (w *window) retreat() bool {
+	for w.past(w.goal) {
+		if w.taken == 0 {
+			return false
+		}
 		w.taken--
 		w.undo(w.steps[w.taken])
 	}
+	return true
 }
 
 // boundary returns the step that the goal divides: the first that no longer
@@ -180,6 +185,14 @@ func (w *window) boundary() step {
 		return w.steps[w.taken-1]
 	}
 	return w.steps[w.taken]
+}
+
+// boundaryRatio is the worth of the step that the goal divides, or 0.
+func (w *window) boundaryRatio() float64 {
+	if len(w.steps) == 0 {
+		return 0
+	}
+	return w.steps[min(w.taken, len(w.steps)-1)].ratio
 }
 
 // before orders steps: by worth, then the cheaper one, then by row. Steps of one
