@@ -23,6 +23,8 @@ import (
 	"os/signal"
 	"syscall"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 )
 
 func main() {
@@ -48,7 +50,7 @@ func main() {
 
 // exitCode returns 1 for what the node did wrong, 2 for the rest.
 func exitCode(err error) int {
-	if errors.Is(err, errViolated) || errors.Is(err, errEnded) {
+	if errors.Is(err, errViolated) || errors.Is(err, child.ErrEnded) {
 		return 1
 	}
 	return 2

@@ -75,7 +75,7 @@ func (r *run) inFolder(ctx context.Context, folder string) (err error) {
 	if r.node, err = newNode(ctx, folder, r.program); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, r.node.close()) }()
+	defer func() { err = errors.Join(err, r.node.Close()) }()
 	living, stop := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer stop()
@@ -150,17 +150,17 @@ func (r *run) start(ctx context.Context) error {
 		return err
 	}
 	r.started, r.served = r.recorder.now(), false
-	return r.node.start()
+	return r.node.Start()
 }
 
 // ready waits until the process serves.
 func (r *run) ready(ctx context.Context) error {
 	for from := r.recorder.now(); !r.client.ready(ctx); {
-		if err := errors.Join(ctx.Err(), r.node.alive()); err != nil {
+		if err := errors.Join(ctx.Err(), r.node.Alive()); err != nil {
 			return err
 		}
 		if took := r.recorder.now() - from; took > readyWithin {
-			return fmt.Errorf("%w: not ready for %s; the end of its log:\n%s", errViolated, took, r.node.logTail())
+			return fmt.Errorf("%w: not ready for %s; the end of its log:\n%s", errViolated, took, r.node.LogTail())
 		}
 		pause(ctx, readyPause)
 	}
@@ -177,7 +177,7 @@ func (r *run) killAll(ctx context.Context) error {
 		if err := r.awaitMoment(ctx); err != nil {
 			return err
 		}
-		if err := errors.Join(r.node.kill(), ctx.Err()); err != nil {
+		if err := errors.Join(r.node.Kill(), ctx.Err()); err != nil {
 			return err
 		}
 		killed := r.recorder.now()
@@ -232,7 +232,7 @@ func (r *run) check(ctx context.Context) error {
 	defer r.origin.freeze(false)
 	for deadline := r.recorder.now() + settleTime; ; pause(ctx, settlePause) {
 		violations, err := r.judge(ctx)
-		if err := errors.Join(err, ctx.Err(), r.node.alive()); err != nil {
+		if err := errors.Join(err, ctx.Err(), r.node.Alive()); err != nil {
 			return err
 		}
 		if len(violations) == 0 {
@@ -300,7 +300,7 @@ func (r *run) end(ctx context.Context) error {
 }
 
 func (r *run) stop() error {
-	if err := r.node.stop(); err != nil {
+	if err := r.node.Stop(); err != nil {
 		return fmt.Errorf("%w: %w", errViolated, err)
 	}
 	r.recorder.with(func(h *History) { h.Ends = append(h.Ends, r.recorder.now()) })

@@ -31,7 +31,7 @@ func main() {
 	flag.IntVar(&o.channels, "channels", 100_000, "synthetic channels")
 	flag.IntVar(&o.hosts, "hosts", 1_000, "addresses of 127.0.0.0/8 that they are on")
 	flag.DurationVar(&o.interval, "interval", time.Minute, "the node's polling interval")
-	flag.Float64Var(&o.speedup, "speedup", 60, "how fast the origins' time runs")
+	flag.Float64Var(&o.speedup, "speedup", 1, "how many times as fast the origins' time runs")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the origins' content and update times")
 	flag.DurationVar(&o.settle, "settle", 2*time.Minute, "from the end of the first polls to the window")
 	flag.DurationVar(&o.measure, "measure", 5*time.Minute, "the window")

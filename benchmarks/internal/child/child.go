@@ -88,7 +88,7 @@ func (p *Process) Alive() error {
 	select {
 	case err := <-p.ended:
 		p.ended <- err
-		return fmt.Errorf("%w: %v; the end of its log:\n%s", ErrEnded, err, p.logTail())
+		return fmt.Errorf("%w: %v; the end of its log:\n%s", ErrEnded, err, p.LogTail())
 	default:
 		return nil
 	}
@@ -120,7 +120,7 @@ func (p *Process) Stop() error {
 	case err := <-p.ended:
 		p.ended = nil
 		if err != nil {
-			return fmt.Errorf("after SIGTERM: %w; the end of its log:\n%s", err, p.logTail())
+			return fmt.Errorf("after SIGTERM: %w; the end of its log:\n%s", err, p.LogTail())
 		}
 		return nil
 	case <-time.After(stopWithin):
@@ -136,8 +136,8 @@ func (p *Process) Close() error {
 	return p.log.Close()
 }
 
-// logTail returns the last lines that the processes printed.
-func (p *Process) logTail() string {
+// LogTail returns the last lines that the processes printed.
+func (p *Process) LogTail() string {
 	const most = 4096
 	file, err := os.Open(p.logName)
 	if err != nil {
