@@ -67,10 +67,19 @@ func (f *fsm) load() error {
 	f.hot.keyDay = make([]atomic.Uint32, n)
 	for i := range f.buckets {
 		f.buckets[i] = &wire.Bucket{}
-		if err := getProto(f.db, bucketKey(f.from+channel.Bucket(i)), f.buckets[i]); err != nil && !isMissing(err) {
-			return err
+	}
+	err := eachInBuckets(f.db, kindBucket, bucketKey(f.from), func(key, value []byte) (bool, error) {
+		b, _ := keyBucket(key)
+		if b > f.to {
+			return false, nil
 		}
+		i := int(b - f.from)
+		err := unmarshal(key, value, f.buckets[i])
 		f.hot.count(i, &wire.Bucket{}, f.buckets[i])
+		return true, err
+	})
+	if err != nil {
+		return err
 	}
 	f.hot.index.Store(f.applied.index)
 	f.hot.timeUS.Store(f.applied.timeUS)

@@ -233,6 +233,11 @@ func (m *modelTest) commit(rt *rapid.T) {
 	if err != nil {
 		rt.Fatal(err)
 	}
+	stamp := channelAt(rt, m.s, c.ID).GoneStamp
+	if (stamp > 0) != commit.Gone || c.Gone && commit.Gone && stamp != c.GoneStamp {
+		rt.Fatalf("notice at %d, was at %d; gone %v, was %v", stamp, c.GoneStamp, commit.Gone, c.Gone)
+	}
+	c.GoneStamp = stamp
 	c.committed(commit)
 }
 
