@@ -12,8 +12,8 @@ type Problem struct {
 	Title     string `json:"title"` // the status in words
 	Status    int    `json:"status"`
 	Detail    string `json:"detail,omitempty"`
-	Field     string `json:"field,omitempty"`     // the JSON field, header or query parameter that is wrong, as in "sink.url"
-	Retryable bool   `json:"retryable"` // the same request may succeed later
+	Field     string `json:"field,omitempty"` // the JSON field, header or query parameter that is wrong, as in "sink.url"
+	Retryable bool   `json:"retryable"`       // the same request may succeed later
 }
 
 // NewProblem returns the problem of an HTTP status. Whether it is retryable

@@ -19,6 +19,7 @@ import (
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -251,7 +252,7 @@ func openMetaStore(path string, fail func(error)) (*metaStore, error) {
 		Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
 	}})
 	switch {
-	case errors.Is(err, bbolt.ErrInvalid), errors.Is(err, bbolt.ErrChecksum), errors.Is(err, bbolt.ErrVersionMismatch):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
 		return nil, corrupt("open %s: %w", path, err)
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", path, err)
