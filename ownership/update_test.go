@@ -50,8 +50,9 @@ func TestCommit(t *testing.T) {
 	if err := s.Commit(ctx, hold); err != nil {
 		t.Fatal(err)
 	}
-	want.Judge, want.Gone = []byte("held"), true
-	if c, err = s.Channel(w.Channel); err != nil || !reflect.DeepEqual(c, want) {
+	c, err = s.Channel(w.Channel)
+	want.Judge, want.Gone, want.GoneStamp = []byte("held"), true, c.GoneStamp
+	if err != nil || c.GoneStamp <= u.Stamp || !reflect.DeepEqual(c, want) {
 		t.Errorf("held channel %+v, want %+v, %v", c, want, err)
 	}
 	for name, change := range map[string]func(c *Commit){
