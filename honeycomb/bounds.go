@@ -9,8 +9,8 @@ func (p *Problem) bound() error {
 		return err
 	}
 	if ch.MinRate != nil || ch.MaxRate != nil || len(p.hosts.list) > 0 {
-		p.columns.lo = make([]int32, ch.Len())
-		p.columns.hi = make([]int32, ch.Len())
+		p.columns.lo = make([]int32, len(p.columns.key))
+		p.columns.hi = make([]int32, len(p.columns.key))
 		for i := range p.columns.hi {
 			p.columns.hi[i] = p.upper(i)
 		}
@@ -18,7 +18,7 @@ func (p *Problem) bound() error {
 	}
 	p.hosts.release(p)
 	p.floorLoad = p.columns.end(goal{}, false)
-	for p.released < keepNone && p.floorLoad.over(p.budget()) {
+	for p.released < keepNone && p.floorLoad.over(p.loadLimit()) {
 		p.released++
 		p.lowerAll(p.released)
 		p.floorLoad = p.columns.end(goal{}, false)
@@ -29,18 +29,27 @@ func (p *Problem) bound() error {
 
 // upper returns a channel's highest rung.
 func (p *Problem) upper(i int) int32 {
-	if p.channels.MaxRate != nil && p.channels.MaxRate[i] > 0 {
-		return p.columns.rungs.atMost(p.channels.MaxRate[i])
+	if most := wish(p.channels.MaxRate, i); most > 0 {
+		return p.columns.rungs.atMost(most)
 	}
 	return p.columns.rungs.top
+}
+
+// wish reads a column of bounds; those who stand in for others' channels have
+// none.
+func wish(column []float64, i int) float64 {
+	if i >= len(column) {
+		return 0
+	}
+	return column[i]
 }
 
 // lower returns a channel's lowest rung. An upper bound, the origin's word, goes
 // before a lower one.
 func (p *Problem) lower(i int, r release) int32 {
 	lo := p.columns.rungs.bottom
-	if p.channels.MinRate != nil && p.channels.MinRate[i] > 0 && r < keepNone {
-		lo = p.columns.rungs.atLeast(p.channels.MinRate[i])
+	if least := wish(p.channels.MinRate, i); least > 0 && r < keepNone {
+		lo = p.columns.rungs.atLeast(least)
 	}
 	if r == keepAll {
 		lo = max(lo, 0)
@@ -74,25 +83,18 @@ func (p *Problem) outside() int {
 		return 0
 	}
 	var n int
-	for i := range p.path.rung {
-		n += p.violates(i)
+	for i := range p.crowd {
+		if p.violates(i) {
+			n++
+		}
 	}
 	return n
 }
 
-// violates returns 1 when a channel's rate lies outside its own bounds, else 0.
-func (p *Problem) violates(i int) int {
-	rate := p.Rate(i)
-	if rate == 0 {
-		return 0
-	}
-	if p.channels.MinRate != nil && rate < p.channels.MinRate[i] {
-		return 1
-	}
-	if p.channels.MaxRate != nil && p.channels.MaxRate[i] > 0 && rate > p.channels.MaxRate[i] {
-		return 1
-	}
-	return 0
+// violates says whether a channel's rate lies outside its own bounds.
+func (p *Problem) violates(i int) bool {
+	rate, most := p.Rate(i), wish(p.channels.MaxRate, i)
+	return rate > 0 && (rate < wish(p.channels.MinRate, i) || most > 0 && rate > most)
 }
 
 // Rate returns the polls per interval of the channel in a row, as last solved.

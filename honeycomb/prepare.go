@@ -21,6 +21,8 @@ type Problem struct {
 	hosts       hosts
 	path        path
 	last        outcome
+
+	rest *rest // channels of others, nil: there are none
 }
 
 // release says which lower bounds hold.
@@ -35,6 +37,18 @@ const (
 // Prepare checks all input and makes it ready to be solved. It returns an error
 // with [ErrConfig] in its chain, or a [*RowError].
 func Prepare(config Config, channels Channels) (*Problem, error) {
+	p, err := begin(config, channels)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.bound(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+// begin checks all input and weighs the channels.
+func begin(config Config, channels Channels) (*Problem, error) {
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
@@ -51,9 +65,6 @@ func Prepare(config Config, channels Channels) (*Problem, error) {
 		return nil, err
 	}
 	p.path = newPath(&p.columns)
-	if err := p.bound(); err != nil {
-		return nil, err
-	}
 	return p, nil
 }
 
@@ -224,14 +235,46 @@ func (c *columns) stop(i int) {
 	c.key[i], c.weight[i], c.cost[i] = 0, 0, 0
 }
 
-// budget returns the ceiling of Σ cost·rate.
+// budget returns the ceiling of Σ cost·rate, of all channels together.
 func (p *Problem) budget() float64 {
-	budget := p.config.Budget
-	if budget == 0 {
-		budget = p.auto.value()
+	auto, budget := p.auto, p.config.Budget
+	part := 1.0
+	if p.rest != nil {
+		auto.join(p.rest.auto)
+		part = p.rest.part
 	}
+	if budget == 0 {
+		budget, part = auto.value(), 1
+	}
+	budget *= part
 	if p.config.Capacity > 0 {
 		budget = min(budget, p.config.Capacity)
 	}
 	return budget
+}
+
+// loadLimit is what the budget leaves to channels that follow the multiplier.
+func (p *Problem) loadLimit() float64 {
+	if p.rest == nil {
+		return p.budget()
+	}
+	return max(p.budget()*p.rest.correction-p.rest.fixedLoad, smallest)
+}
+
+// waitTarget is the target of all channels together in the solver's units,
+// Σ q/rate.
+func (p *Problem) waitTarget() float64 {
+	all := p.subscribers
+	if p.rest != nil {
+		all.join(p.rest.subscribers)
+	}
+	return p.config.Target.Seconds() * 2 / p.config.Interval.Seconds() * all.value()
+}
+
+// waitLimit is what it leaves to channels that follow the multiplier.
+func (p *Problem) waitLimit() float64 {
+	if p.rest == nil {
+		return p.waitTarget()
+	}
+	return max(p.waitTarget()*p.rest.correction-p.rest.fixedWait, smallest)
 }

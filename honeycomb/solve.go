@@ -8,6 +8,7 @@ type Solution struct {
 	// Objective is the policy's sum over Σ q, in seconds; for Fast the load.
 	Objective float64
 	// Bound is the dual bound: no rates within the limits have a lower objective.
+	// 0, none, where others' channels are known by clusters only.
 	Bound float64
 	// Beyond is the objective of the solution just past the boundary: the one
 	// that would be optimal were the limit a step looser (tighter, for Fast).
@@ -65,7 +66,7 @@ func (p *Problem) Solve() *Solution {
 // optimise walks to the policy's goal, and back to the budget where that is
 // nearer.
 func (p *Problem) optimise() outcome {
-	budget := goal{limit: p.budget()}
+	budget := goal{limit: p.loadLimit()}
 	if p.config.Policy != Fast {
 		return p.within(budget)
 	}
@@ -86,11 +87,6 @@ func (p *Problem) within(budget goal) outcome {
 	return out
 }
 
-// waitLimit is the target in the solver's units, Σ q/rate.
-func (p *Problem) waitLimit() float64 {
-	return p.config.Target.Seconds() * 2 / p.config.Interval.Seconds() * p.subscribers.value()
-}
-
 func (p *Problem) outcome(e ending) outcome {
 	out := outcome{ending: e, limit: p.path.goal.limit}
 	if e == inside {
@@ -105,15 +101,16 @@ func (p *Problem) outcome(e ending) outcome {
 
 // report writes a solution.
 func (p *Problem) report(out outcome) *Solution {
+	load, wait := p.ownSums()
 	s := &Solution{
-		Load:     p.path.load.value(),
+		Load:     load,
 		Budget:   p.budget(),
 		Lambda:   out.lambda * p.unit(),
 		Boundary: -1,
 		Polled:   p.polled,
 		Unmet:    out.unmet,
 	}
-	if out.divided {
+	if out.divided && int(out.boundary.channel) < len(p.crowd) {
 		s.Boundary = int(out.boundary.channel)
 	}
 	s.Hosts = p.hostPrices(out)
@@ -124,8 +121,29 @@ func (p *Problem) report(out outcome) *Solution {
 		}
 	}
 	s.Feasible = s.Unmet == Unmet{}
-	p.judge(s, out)
+	if p.rest == nil {
+		p.judge(s, out)
+		return s
+	}
+	s.Objective = load
+	if p.config.Policy != Fast {
+		s.Objective = wait * p.unit() / max(p.subscribers.value(), smallest)
+	}
+	s.Beyond = s.Objective
 	return s
+}
+
+// ownSums returns load and wait of the problem's own channels.
+func (p *Problem) ownSums() (load, wait float64) {
+	if p.rest == nil {
+		return p.path.load.value(), p.path.wait.value()
+	}
+	var loads, waits sum
+	for i := range p.crowd {
+		loads.add(p.columns.loadOf(i, p.path.rung[i]))
+		waits.add(p.columns.waitOf(i, p.path.rung[i]))
+	}
+	return loads.value(), waits.value()
 }
 
 // unit converts Σ weight/rate into seconds.

@@ -13,6 +13,9 @@ import (
 // An error (a [*RowError], or [ErrConfig] for a row that does not exist) means
 // that nothing was taken over.
 func (p *Problem) Update(rows ...int) (*Solution, error) {
+	if p.rest != nil {
+		return nil, fmt.Errorf("%w: a local problem is prepared anew", ErrConfig)
+	}
 	rows = slices.Clone(rows)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
@@ -59,7 +62,7 @@ func (p *Problem) amend(rows []int, changed []factors) bool {
 	affected := p.takeOver(rows, changed)
 	p.path.exclude(affected)
 	p.readmit(affected)
-	return !p.floorLoad.over(p.budget()) && p.resume()
+	return !p.floorLoad.over(p.loadLimit()) && p.resume()
 }
 
 // reshapes says whether a change goes beyond weight and cost where a host's cap
@@ -132,7 +135,7 @@ func (p *Problem) readmit(affected []int) {
 // resume walks to the goal as it is now.
 func (p *Problem) resume() bool {
 	path := &p.path
-	budget := p.budget()
+	budget := p.loadLimit()
 	path.goal.limit = budget
 	if path.goal.wait {
 		path.goal.limit = p.waitLimit()
