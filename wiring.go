@@ -20,6 +20,7 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*owner
 		Ranges:      n.config.Ranges,
 		Replicas:    1,
 		RetainBytes: n.config.RetainBytes,
+		Now:         n.config.Now,
 		Observer:    events,
 		Fatal:       n.config.Fatal,
 		Logger:      n.config.Logger,
