@@ -1,10 +1,5 @@
 package honeycomb
 
-import (
-	"fmt"
-	"math"
-)
-
 // A Problem is a [Config] and its [Channels], checked and made ready. It is not
 // safe for concurrent use.
 type Problem struct {
@@ -68,31 +63,11 @@ func begin(config Config, channels Channels) (*Problem, error) {
 	return p, nil
 }
 
-func (c Config) checkColumns(ch Channels) error {
-	columns := []struct {
-		name   string
-		length int
-		needed bool
-	}{
-		{"size_bytes", len(ch.SizeBytes), c.Cost == Bytes},
-		{"update_interval_s", len(ch.UpdateInterval), c.Policy.fair()},
-		{"host", len(ch.Host), false},
-		{"min_rate", len(ch.MinRate), false},
-		{"max_rate", len(ch.MaxRate), false},
-	}
-	if ch.Len() > math.MaxInt32 {
-		return fmt.Errorf("%w: %d channels, at most %d", ErrConfig, ch.Len(), math.MaxInt32)
-	}
-	for _, column := range columns {
-		if column.length != ch.Len() && (column.needed || column.length != 0) {
-			return fmt.Errorf("%w: column %s has %d rows of %d", ErrConfig, column.name, column.length, ch.Len())
-		}
-	}
-	return nil
-}
-
 // weigh computes weights and costs.
 func (p *Problem) weigh() error {
+	if err := p.channels.check(); err != nil {
+		return err
+	}
 	n := p.channels.Len()
 	p.columns.weight = make([]float64, n)
 	p.columns.key = p.columns.weight
@@ -104,18 +79,31 @@ func (p *Problem) weigh() error {
 		p.columns.cost = make([]float64, n)
 		p.columns.key = make([]float64, n)
 	}
-	if p.plain() {
-		return p.weighPlain()
+	if p.config.Cost == Polls && !p.config.Policy.fair() {
+		p.weighCrowd()
+		return nil
 	}
 	for i := range n {
-		f, err := p.factors(i)
-		if err != nil {
-			return err
-		}
-		p.admit(i, f)
+		p.admit(i, p.factors(i))
 	}
 	p.settle()
 	return nil
+}
+
+// weighCrowd is weigh where subscribers are all that counts.
+func (p *Problem) weighCrowd() {
+	var subscribers sum // kept in registers
+	p.polled = p.channels.Len()
+	for i, q := range p.channels.Subscribers {
+		p.columns.weight[i] = q
+		subscribers.add(q)
+		if q == 0 {
+			p.columns.stop(i)
+			p.polled--
+		}
+	}
+	subscribers.settle()
+	p.subscribers, p.auto = subscribers, subscribers
 }
 
 // admit takes a row into columns and sums.
@@ -125,56 +113,14 @@ func (p *Problem) admit(i int, f factors) {
 	p.columns.set(i, f)
 }
 
-// plain says whether subscribers are all that counts.
-func (p *Problem) plain() bool {
-	return p.config.Cost == Polls && !p.config.Policy.fair() && p.channels.SizeBytes == nil &&
-		p.channels.UpdateInterval == nil && p.channels.MinRate == nil && p.channels.MaxRate == nil
-}
-
-// weighPlain is weigh where subscribers are all that counts, up to the first
-// channel without any.
-func (p *Problem) weighPlain() error {
-	var subscribers sum
-	for i, q := range p.channels.Subscribers {
-		if q >= smallest && q <= largest {
-			p.columns.weight[i] = q
-			subscribers.add(q)
-			continue
-		}
-		f, err := p.factors(i)
-		if err != nil {
-			return err
-		}
-		p.columns.set(i, f)
-		p.polled--
-	}
-	p.polled += p.channels.Len()
-	subscribers.settle()
-	p.subscribers, p.auto = subscribers, subscribers
-	return nil
-}
-
 // factors are what a row says.
 type factors struct {
 	subscribers, cost, weight float64
 }
 
-// factors reads and checks a row.
-func (p *Problem) factors(i int) (factors, error) {
+// factors reads a row.
+func (p *Problem) factors(i int) factors {
 	f := factors{subscribers: p.channels.Subscribers[i], cost: 1, weight: 1}
-	checks := []struct {
-		name   string
-		column []float64
-	}{
-		{"subscribers", p.channels.Subscribers}, {"size_bytes", p.channels.SizeBytes},
-		{"update_interval_s", p.channels.UpdateInterval},
-		{"min_rate", p.channels.MinRate}, {"max_rate", p.channels.MaxRate},
-	}
-	for _, check := range checks {
-		if check.column != nil && !usable(check.column[i]) {
-			return f, badValue(i, check.name, check.column[i])
-		}
-	}
 	if p.config.Cost == Bytes {
 		// A poll that costs nothing costs next to nothing.
 		f.cost = max(p.channels.SizeBytes[i], smallest)
@@ -182,18 +128,7 @@ func (p *Problem) factors(i int) (factors, error) {
 	if p.config.Policy.fair() {
 		f.weight = p.config.Policy.weight(p.channels.UpdateInterval[i])
 	}
-	return f, nil
-}
-
-func badValue(row int, column string, v float64) error {
-	reason := "is out of range: 0, or from 1e-100 to 1e100"
-	switch {
-	case math.IsNaN(v):
-		reason = "is not a number"
-	case v < 0:
-		reason = "is negative"
-	}
-	return &RowError{Row: row, Column: column, Value: v, Reason: reason}
+	return f
 }
 
 // count adds a row to the sums, or takes it out again.

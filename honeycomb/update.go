@@ -24,11 +24,10 @@ func (p *Problem) Update(rows ...int) (*Solution, error) {
 		if i < 0 || i >= len(p.path.rung) {
 			return nil, fmt.Errorf("%w: no row %d", ErrConfig, i)
 		}
-		f, err := p.factors(i)
-		if err != nil {
+		if err := p.channels.checkRow(i); err != nil {
 			return nil, err
 		}
-		changed[k] = f
+		changed[k] = p.factors(i)
 	}
 	if p.amend(rows, changed) {
 		return p.report(p.last), nil

@@ -89,19 +89,12 @@ func TestUpdateStaysInItsWindow(t *testing.T) {
 		for range 20 {
 			i := r.IntN(tc.ch.Len())
 			tc.ch.Subscribers[i]++
-			if !p.amend([]int{i}, []factors{must(p.factors(i))}) {
+			if !p.amend([]int{i}, []factors{p.factors(i)}) {
 				t.Fatalf("%s: a full solve for one subscriber more", name)
 			}
 		}
 		sameAsFull(t, tc.config, tc.ch, p, p.report(p.last))
 	}
-}
-
-func must[T any](v T, err error) T {
-	if err != nil {
-		panic(err)
-	}
-	return v
 }
 
 func TestUpdateFromNothing(t *testing.T) {
