@@ -23,6 +23,7 @@ const (
 	dialTimeout     = 10 * time.Second
 	idleTimeout     = 90 * time.Second
 	idleConns       = 1024
+	idleConnsOfHost = 128 // many endpoints may share a host
 )
 
 // Class says how a webhook failed.
@@ -76,7 +77,7 @@ func newCaller(config Config) *caller {
 		DisableCompression:     true, // or a small answer could be a large one
 		MaxResponseHeaderBytes: maxAnswerHeader,
 		MaxIdleConns:           idleConns,
-		MaxIdleConnsPerHost:    config.EndpointParallel,
+		MaxIdleConnsPerHost:    idleConnsOfHost,
 		IdleConnTimeout:        idleTimeout,
 		TLSHandshakeTimeout:    dialTimeout,
 	}}

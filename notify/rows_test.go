@@ -69,7 +69,7 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 		sub := n.store.subscribe(id, sinkA, "")
 		var ids []string
 		seen := func(request *http.Request) { ids = append(ids, request.Header.Get("webhook-id")) }
-		n.notifier.webhooks.caller.transport = tap{n.sinks, seen}
+		n.notifier.webhooks.caller.transport = tap(n.sinks, seen)
 		n.sinks.set(sinkA, answer{status: http.StatusInternalServerError})
 		n.store.commit(id)
 		settle(time.Second)
@@ -78,9 +78,11 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 		}
 		n.sinks.set(sinkA, answer{})
 		settle(10 * time.Second)
-		if want := sub.ID + "-2"; !slices.Equal(ids, []string{want, want}) {
-			t.Errorf("IDs %q, want %q twice", ids, want)
-		}
+		n.sinks.locked(func() {
+			if want := sub.ID + "-2"; !slices.Equal(ids, []string{want, want}) {
+				t.Errorf("IDs %q, want %q twice", ids, want)
+			}
+		})
 		n.expectVersions(t, sub, 2)
 		if e := n.store.endpoint(sinkA); e != (Endpoint{}) {
 			t.Errorf("endpoint %+v, want none", e)
@@ -88,14 +90,18 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 	})
 }
 
-type tap struct {
-	http.RoundTripper
-	seen func(*http.Request)
+// tap shows each request to a function, under the sinks' lock.
+func tap(to *sinks, seen func(*http.Request)) http.RoundTripper {
+	return roundTripper(func(request *http.Request) (*http.Response, error) {
+		to.locked(func() { seen(request) })
+		return to.RoundTrip(request)
+	})
 }
 
-func (t tap) RoundTrip(request *http.Request) (*http.Response, error) {
-	t.seen(request)
-	return t.RoundTripper.RoundTrip(request)
+func (s *sinks) locked(do func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	do()
 }
 
 func TestRow46CutAcknowledgementIsRetried(t *testing.T) {
@@ -227,7 +233,7 @@ func TestSuspension(t *testing.T) {
 		id, quiet := n.store.addChannel("http://origin.example/"), n.store.addChannel("http://quiet.example/")
 		sub, silent := n.store.subscribe(id, sinkA, ""), n.store.subscribe(quiet, sinkA, "")
 		var attempts []time.Duration
-		n.notifier.webhooks.caller.transport = tap{n.sinks, func(*http.Request) { attempts = append(attempts, time.Since(epoch2000)) }}
+		n.notifier.webhooks.caller.transport = tap(n.sinks, func(*http.Request) { attempts = append(attempts, time.Since(epoch2000)) })
 		n.sinks.set(sinkA, answer{err: errNetwork})
 		n.store.commit(id)
 		for range 5 {
@@ -237,9 +243,11 @@ func TestSuspension(t *testing.T) {
 		if e := n.store.endpoint(sinkA); e.State != EndpointSuspended || e.Attempts != 11 {
 			t.Fatalf("after 100 hours the endpoint is %+v, want suspended", e)
 		}
-		if len(attempts) != 11 { // ten steps and a probe
-			t.Errorf("%d attempts at %s, want 11", len(attempts), attempts)
-		}
+		n.sinks.locked(func() {
+			if len(attempts) != 11 { // ten steps and a probe
+				t.Errorf("%d attempts at %s, want 11", len(attempts), attempts)
+			}
+		})
 		n.sinks.set(sinkA, answer{})
 		settle(24 * time.Hour)
 		n.store.commit(id)
@@ -268,10 +276,11 @@ func TestFlakyEndpointGoesOn(t *testing.T) {
 		tries := make(map[string][]time.Time)
 		n.notifier.webhooks.caller.transport = roundTripper(func(request *http.Request) (*http.Response, error) {
 			id := request.Header.Get("webhook-id")
-			n.sinks.mu.Lock()
-			tries[id] = append(tries[id], time.Now())
-			fails := len(tries)%10 == 0 && len(tries[id]) == 1
-			n.sinks.mu.Unlock()
+			fails := false
+			n.sinks.locked(func() {
+				tries[id] = append(tries[id], time.Now())
+				fails = len(tries)%10 == 0 && len(tries[id]) == 1
+			})
 			if fails {
 				return nil, errNetwork
 			}
@@ -282,11 +291,13 @@ func TestFlakyEndpointGoesOn(t *testing.T) {
 		for _, sub := range subs {
 			n.expectVersions(t, sub, 2)
 		}
-		for id, at := range tries {
-			if len(at) > 1 && at[1].Sub(at[0]) < 4*time.Second {
-				t.Errorf("%s was tried again after %s", id, at[1].Sub(at[0]))
+		n.sinks.locked(func() {
+			for id, at := range tries {
+				if len(at) > 1 && at[1].Sub(at[0]) < 4*time.Second {
+					t.Errorf("%s was tried again after %s", id, at[1].Sub(at[0]))
+				}
 			}
-		}
+		})
 	})
 }
 

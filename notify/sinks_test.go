@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,8 +23,8 @@ import (
 type sinks struct {
 	mu      sync.Mutex
 	answers map[string]answer
-	came    []arrival
-	busy    map[string]int // requests under way
+	came    map[string][]arrival // by subscription
+	busy    map[string]int       // requests under way
 	busiest map[string]int
 	failing map[string]time.Time // since when nothing was acknowledged, after a failure
 	lost    map[string]bool      // said 410, or failed through the whole schedule
@@ -59,7 +60,7 @@ type received struct {
 
 func newSinks() *sinks {
 	return &sinks{
-		answers: make(map[string]answer), busy: make(map[string]int), busiest: make(map[string]int),
+		answers: make(map[string]answer), came: make(map[string][]arrival), busy: make(map[string]int), busiest: make(map[string]int),
 		failing: make(map[string]time.Time), lost: make(map[string]bool),
 	}
 }
@@ -134,7 +135,8 @@ func (s *sinks) answer(request *http.Request, url string, a answer) (*http.Respo
 			return nil, err
 		}
 		s.mu.Lock()
-		s.came = append(s.came, got)
+		to := got.message.Data.Subscription
+		s.came[to] = append(s.came[to], got)
 		s.mu.Unlock()
 	}
 	var content io.Reader = strings.NewReader("thanks")
@@ -152,19 +154,16 @@ func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 func (s *sinks) arrivals(sub Subscriber) []arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []arrival
-	for _, a := range s.came {
-		if a.message.Data.Subscription == sub.ID {
-			out = append(out, a)
-		}
-	}
-	return out
+	return slices.Clone(s.came[sub.ID])
 }
 
-func (s *sinks) count() int {
+func (s *sinks) count() (sum int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.came)
+	for _, came := range s.came {
+		sum += len(came)
+	}
+	return sum
 }
 
 // versions returns the versions of updates that came to a subscription, in order.

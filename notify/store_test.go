@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sort"
 	"sync"
 	"time"
 
@@ -67,7 +68,7 @@ func (s *memStore) subscribe(id channel.ID, sink, secret string) Subscriber {
 	c := s.channels[id]
 	c.lastSeq++
 	sub := Subscriber{
-		ID: fmt.Sprintf("sub_%.4s%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: sink, Secret: secret,
+		ID: fmt.Sprintf("sub_%.12s_%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: sink, Secret: secret,
 		Created: time.Now().UTC(), FromVersion: max(c.Version, 1) + 1,
 	}
 	c.subs = append(c.subs, sub)
@@ -222,7 +223,7 @@ func (s *memStore) Webhooks(id channel.ID, after uint64, limit int) ([]Subscribe
 	if c == nil {
 		return nil, s.down
 	}
-	first, _ := slices.BinarySearchFunc(c.subs, after+1, func(sub Subscriber, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
+	first, _ := c.find(after + 1)
 	var out []Subscriber
 	for _, sub := range c.subs[first:] {
 		if len(out) == limit {
@@ -267,10 +268,12 @@ func (s *memStore) UpdatesSince(after Cursor, limit int) ([]Update, error) {
 	}
 	closed := s.closed()
 	var out []Update
-	for _, u := range s.order {
-		if after.Less(u.Cursor()) && u.Stamp <= closed && len(out) < limit {
-			out = append(out, u)
+	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
+	for _, u := range s.order[first:] {
+		if u.Stamp > closed || len(out) == limit {
+			break
 		}
+		out = append(out, u)
 	}
 	return out, s.down
 }
@@ -333,8 +336,12 @@ func (s *memStore) Advance(_ context.Context, positions []Progress) error {
 	return s.down
 }
 
+func (c *memChannel) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(c.subs, seq, func(sub Subscriber, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
+}
+
 func (c *memChannel) set(s Straggler) {
-	known := slices.ContainsFunc(c.subs, func(sub Subscriber) bool { return sub.Seq == s.Seq })
+	_, known := c.find(s.Seq)
 	if s.Next == 0 || !known {
 		delete(c.stragglers, s.Seq)
 		return

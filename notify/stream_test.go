@@ -285,7 +285,7 @@ func TestStreamEnds(t *testing.T) {
 		s := n.open(api.StreamFilter{}, "")
 		n.store.fail(errDown, false)
 		n.store.commit(a)
-		settle(3 * time.Second)
+		settle(3500 * time.Millisecond) // not at the very instant of another try
 		n.store.fail(nil, false)
 		got, _ := take(t, s)
 		expect(t, "after the store's failure", got, "a 2")

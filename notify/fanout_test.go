@@ -1,0 +1,127 @@
+package notify
+
+import (
+	"fmt"
+	"net/http"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A hundred thousand subscriptions of one channel, half of them with an endpoint
+// that does not answer: what is in memory stays within the limits, whatever waits.
+func TestManySubscriptionsAreBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("100,000 subscriptions")
+	}
+	virtual(t, func(t *testing.T, n *node) {
+		const count = 100000
+		id := n.store.addChannel("http://origin.example/")
+		n.sinks.set(sinkA, answer{err: errNetwork})
+		var live []Subscriber
+		for i := range count {
+			if i%2 == 0 {
+				n.store.subscribe(id, sinkA, "")
+			} else {
+				live = append(live, n.store.subscribe(id, fmt.Sprintf("http://live.example/%d", i%1000), ""))
+			}
+		}
+		w := n.notifier.webhooks
+		most := 0
+		w.caller.transport = tap(n.sinks, func(*http.Request) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			most = max(most, w.mu.lanes)
+		})
+		before := runtime.NumGoroutine()
+		n.store.commit(id)
+		settle(3 * time.Second)
+		if got := n.sinks.count(); got != len(live) {
+			t.Fatalf("%d messages came to live endpoints, want %d", got, len(live))
+		}
+		if limit := w.limits.window + w.limits.queue + w.limits.page; most > limit {
+			t.Errorf("%d lanes at a time, want at most %d", most, limit)
+		}
+		if after := runtime.NumGoroutine(); after > before+10 {
+			t.Errorf("%d goroutines, %d before", after, before)
+		}
+		n.sinks.set(sinkA, answer{})
+		settle(time.Minute)
+		if got := n.sinks.count(); got != count {
+			t.Errorf("%d messages came in the end, want %d", got, count)
+		}
+		synctest.Wait()
+		if progress, _ := n.store.Progress(id); len(progress.Stragglers) != 0 || progress.Version != 2 {
+			t.Errorf("in the end version %d and %d stragglers", progress.Version, len(progress.Stragglers))
+		}
+	})
+}
+
+// Many channels are looked at a few at a time, and wakes that find no room are made
+// up for by a scan.
+func TestDroppedWakesCostAScan(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		n.stop()
+		n.tune = func(w *webhooks) { w.limits.runnable = 10 }
+		n.start()
+		settle(time.Second)
+		n.notifier.webhooks.mu.Lock() // no worker comes to anything
+		var subs []Subscriber
+		hooked := n.store.hooks
+		n.store.hooks = func() *Notifier { return nil }
+		for i := range 1000 {
+			id := n.store.addChannel(fmt.Sprintf("http://origin.example/%d", i))
+			subs = append(subs, n.store.subscribe(id, sinkA, ""))
+			n.store.commit(id)
+		}
+		n.store.hooks = hooked
+		n.notifier.webhooks.mu.Unlock()
+		for _, sub := range subs {
+			n.notifier.webhooks.wake(sub.Channel)
+		}
+		settle(10 * time.Second)
+		for _, sub := range subs {
+			n.expectVersions(t, sub, 2)
+		}
+		if n.value("scans_total") < 2 {
+			t.Error("no scan was needed")
+		}
+	})
+}
+
+// What the store does not answer is asked again, and the endpoint is not blamed.
+func TestStoreFailures(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		id := n.store.addChannel("http://origin.example/")
+		sub := n.store.subscribe(id, sinkA, "")
+		n.stop()
+		n.store.fail(errDown, false)
+		n.start()
+		n.store.commit(id)
+		settle(10 * time.Second)
+		n.store.fail(nil, false)
+		settle(time.Minute)
+		n.expectVersions(t, sub, 2)
+		n.store.fail(errDown, false)
+		n.store.commit(id)
+		settle(10 * time.Second)
+		n.store.fail(nil, false)
+		settle(time.Minute)
+		n.expectVersions(t, sub, 2, 3)
+		if n.value("webhook_failures_total") != 0 || n.value("store_failures_total") == 0 {
+			t.Error("the store's failures were counted as the endpoint's, or not at all")
+		}
+		if p, _ := n.store.Progress(id); p.Version != 3 {
+			t.Errorf("progress %+v", p)
+		}
+	})
+}
+
+func TestConfig(t *testing.T) {
+	for _, bad := range []Config{{}, {Epoch: 1, Timeout: -1}, {Epoch: 1, Parallel: -1}, {Epoch: 1, MaxLanes: -1}, {Epoch: 1, TailBytes: -1}} {
+		if _, err := New(bad, newMemStore(), nil); err == nil {
+			t.Errorf("%+v was accepted", bad)
+		}
+	}
+}
