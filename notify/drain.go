@@ -90,10 +90,11 @@ func (w *webhooks) stragglers(c *channelState, seqs []uint64) (map[uint64]Subscr
 	return subs, nil
 }
 
-// resume gives a straggler a lane if its endpoint takes it, or parks it. Locked.
+// resume gives a straggler a lane if its endpoint takes it, or parks it: what has
+// just failed must not be tried again at once. Locked.
 func (w *webhooks) resume(c *channelState, sub Subscriber) (taken bool) {
 	e := w.endpointOf(sub)
-	if !w.accepts(e) {
+	if !w.accepts(e) || e.resting() {
 		w.park(e, c.id, sub.Seq)
 		return false
 	}

@@ -195,6 +195,10 @@ func (w *webhooks) park(e *endpoint, id channel.ID, seq uint64) {
 	}
 }
 
+// resting reports whether parked subscriptions must wait, because one has just
+// failed.
+func (e *endpoint) resting() bool { return !e.trying && time.Now().Before(e.rest) }
+
 // refillSoon looks after parked subscriptions when their rest is over, and not at
 // once in any case: what could not be taken just now cannot be taken yet. Locked.
 func (w *webhooks) refillSoon(e *endpoint) {
@@ -224,7 +228,7 @@ func (w *webhooks) refill(e *endpoint) {
 		}
 		return
 	}
-	if !e.trying && time.Now().Before(e.rest) {
+	if e.resting() {
 		w.refillSoon(e)
 		return
 	}

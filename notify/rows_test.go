@@ -63,6 +63,32 @@ func TestRow44HangingEndpointDelaysNobody(t *testing.T) {
 	})
 }
 
+// A thousand endpoints that hang together, as when a host that many use goes down,
+// take no more than a moment from the others.
+func TestRow44ManyHangingEndpoints(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		id := n.store.addChannel("http://origin.example/")
+		var others []Subscriber
+		for i := range 2000 {
+			url := fmt.Sprintf("http://sink.example/%d", i)
+			sub := n.store.subscribe(id, url, "")
+			if i%2 == 0 {
+				n.sinks.set(url, answer{delay: time.Hour})
+			} else {
+				others = append(others, sub)
+			}
+		}
+		since := time.Now()
+		n.store.commit(id)
+		settle(10 * time.Second)
+		for _, sub := range others {
+			if late := n.lateness(t, sub, since); late > 2*slowAfter {
+				t.Fatalf("%s waited %s", sub.ID, late)
+			}
+		}
+	})
+}
+
 func TestRow45SameIDAfterFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.addChannel("http://origin.example/")
