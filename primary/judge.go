@@ -159,7 +159,8 @@ func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision de
 
 // publish fills in a new version. Version 1 is delivered to nobody, so it has no
 // update. A poller without the base gives subscribers the whole content as its
-// difference, and other holders of the base nothing to patch it with.
+// difference, and other holders of the base nothing to patch it with; nor does a
+// patch beyond its cap, which a log entry might not hold.
 func publish(commit *ownership.Commit, report engine.Report, decision deltas.Decision) {
 	commit.Hash = report.Core.Hash
 	commit.Kind = uint8(report.Core.Kind)
@@ -169,7 +170,11 @@ func publish(commit *ownership.Commit, report engine.Report, decision deltas.Dec
 	update := deltas.Compare(report.Base, report.Core)
 	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
-	if report.Base != nil {
+	if report.Base != nil && len(update.Delta) <= maxPatch {
 		commit.Patch = update.Delta
 	}
 }
+
+// maxPatch bounds the bytes of one patch. Large content that changed altogether
+// must still become a version.
+const maxPatch = 1 << 20

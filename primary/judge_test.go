@@ -1,7 +1,11 @@
 package primary
 
 import (
+	"encoding/base64"
 	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +108,38 @@ func TestReportWithoutBaseNamesOnlyNewEntries(t *testing.T) {
 	if store.commits[1].Patch != nil {
 		t.Error("a patch without a base")
 	}
+}
+
+// Large text without redundancy changes altogether: the patch alone would be more
+// than a log entry holds, and the channel would have no second version ever.
+func TestReportPublishesWithoutAPatchThatIsTooLarge(t *testing.T) {
+	store, owner := world(t)
+	one, two := noise(t, 1), noise(t, 2)
+	seen(t, owner, 0, nil, one, 0)
+	if got := seen(t, owner, 1, one, two, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
+		t.Fatalf("answer %+v", got)
+	}
+	commit := store.commits[1]
+	if len(commit.Update) == 0 || len(commit.Update) > maxPatch || commit.Patch != nil {
+		t.Errorf("update of %d bytes, patch of %d; want an update alone", len(commit.Update), len(commit.Patch))
+	}
+	if got := seen(t, owner, 2, one, two, 1); got.Hash != two.Hash || got.Current != nil {
+		t.Errorf("stale version: %+v; want no content that cannot be made", got)
+	}
+}
+
+// noise is a text of 4 MiB that does not compress to less than three quarters.
+func noise(t *testing.T, seed byte) *deltas.Core {
+	t.Helper()
+	random := make([]byte, 3<<20)
+	if _, err := rand.NewChaCha8([32]byte{seed}).Read(random); err != nil {
+		t.Fatal(err)
+	}
+	var body strings.Builder
+	for line := range slices.Chunk(random, 48) {
+		body.WriteString(base64.StdEncoding.EncodeToString(line) + "\n")
+	}
+	return core(t, body.String())
 }
 
 func TestReportEmptyIsHeldUntilConfirmed(t *testing.T) { // row 32
