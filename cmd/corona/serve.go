@@ -69,9 +69,23 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
 
-// stopWithin is the promise that SIGTERM ends the process in time; what is not
-// done by then is repeated at the next start.
+// stopWithin is the promise that SIGTERM ends the process in time, whatever it is
+// busy with; what is not done by then is repeated at the next start.
 const stopWithin = 18 * time.Second
+
+// limitStop ends the process when stopWithin has passed since ctx was done, unless
+// the function that it returns is called before.
+func limitStop(ctx context.Context, logger *slog.Logger) (stopped func()) {
+	over, stopped := context.WithCancel(context.Background())
+	context.AfterFunc(ctx, func() {
+		select {
+		case <-over.Done():
+		case <-time.After(stopWithin):
+			fatal(logger)(errors.New("node did not stop in time"))
+		}
+	})
+	return stopped
+}
 
 // serve runs a node until ctx is done. Start: listener, node, server. Stop: the
 // server first, so that nobody is acknowledged by a node that is closing.
@@ -84,7 +98,14 @@ func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error
 	if err != nil {
 		return refused(fmt.Errorf("listen: %w", err))
 	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer limitStop(ctx, logger)()
 	node, registry, err := openNode(ctx, options, listener.Addr().String(), logger)
+	if err != nil && errors.Is(err, context.Cause(ctx)) {
+		logger.Info("stopped while starting", "error", err)
+		return listener.Close()
+	}
 	if errors.Is(err, corona.ErrConfig) {
 		return errors.Join(err, listener.Close())
 	}
@@ -98,8 +119,7 @@ func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error
 	announce(out, node.Name(), listener.Addr().String())
 	err = front.Run(ctx, listener)
 	logger.Info("stopping", "node", node.Name())
-	deadline := time.AfterFunc(stopWithin, func() { fatal(logger)(errors.New("node did not stop in time")) })
-	defer deadline.Stop()
+	stop() // also when the server ended by itself
 	if err := errors.Join(err, node.Close()); err != nil {
 		return refused(err)
 	}
