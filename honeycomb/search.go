@@ -100,7 +100,7 @@ func (b *bracket) estimate(c *columns, lambda float64) float64 {
 const (
 	sampled    = 1 << 14
 	nearEnough = 4e-3
-	halfWindow = 2e-4
+	halfWindow = 6e-4
 	closed     = 1e-12
 
 	leastRatio = smallest / largest / (fastest * fastest) / 2 // no step is worth less
@@ -117,14 +117,17 @@ func (p *path) search() bool {
 		next := b.look(p.columns, lambda)
 		shift := math.Abs(next/lambda - 1)
 		switch {
-		case b.width() < closed || b.few(max(len(p.key)/16, fewSteps)):
-			return p.openAround(b)
-		case pass < 6 && shift < nearEnough:
-			half := max(halfWindow, shift/4)
-			if p.open(b, next*(1-half), next*(1+half)) {
+		case pass < 2 && shift < nearEnough:
+			half := max(halfWindow, shift)
+			low, high := next*(1-half), next*(1+half)
+			if p.open(b, low, high) {
 				return true
 			}
-			next = b.middle()
+			if next = low * (1 - 4*half); b.low >= high {
+				next = high * (1 + 4*half)
+			}
+		case b.width() < closed || b.few(max(len(p.key)/8, fewSteps)):
+			return p.openAround(b)
 		}
 		if !b.inside(next) || pass >= 6 {
 			next = b.middle()

@@ -55,10 +55,10 @@ func (w *window) narrow() {
 		pivot := w.pivot()
 		above, from := w.around(pivot)
 		switch {
-		case above.past(w.goal):
+		case w.goal.pastSum(above):
 			w.keep(math.Inf(1), pivot)
 			w.low = math.Nextafter(pivot, math.Inf(1))
-		case from.past(w.goal):
+		case w.goal.pastSum(from):
 			w.high = math.Nextafter(pivot, math.Inf(1))
 			w.low = pivot
 			w.keep(w.high, math.Nextafter(pivot, 0))
@@ -90,32 +90,28 @@ func (t totals) past(g goal) bool {
 	return g.pastSum(t.load)
 }
 
-// around returns the sums with all steps of the window taken that are worth
-// more than a ratio, and with those that are worth as much as well.
-func (w *window) around(ratio float64) (above, from totals) {
-	var equal totals
-	above = w.totals
+// around returns what the goal measures with all steps of the window taken that
+// are worth more than a ratio, and with those that are worth as much as well.
+func (w *window) around(ratio float64) (above, from sum) {
+	of := w.terms.loadOf
+	if above = w.load; w.goal.wait {
+		of, above = w.terms.waitOf, w.wait
+	}
+	var equal sum
 	for _, s := range w.steps {
-		switch {
-		case s.ratio > ratio:
-			w.count(&above, s)
-		case s.ratio == ratio:
-			w.count(&equal, s)
+		if s.ratio < ratio {
+			continue
 		}
+		to := &above
+		if s.ratio == ratio {
+			to = &equal
+		}
+		to.add(of(int(s.channel), s.rung+1))
+		to.add(-of(int(s.channel), s.rung))
 	}
 	from = above
-	from.load.join(equal.load)
-	from.wait.join(equal.wait)
+	from.join(equal)
 	return above, from
-}
-
-// count adds what a step changes to sums.
-func (w *window) count(t *totals, s step) {
-	i := int(s.channel)
-	t.load.add(w.terms.loadOf(i, s.rung+1))
-	t.load.add(-w.terms.loadOf(i, s.rung))
-	t.wait.add(w.terms.waitOf(i, s.rung+1))
-	t.wait.add(-w.terms.waitOf(i, s.rung))
 }
 
 // keep takes the steps worth at least high, drops those worth at most low, and
@@ -133,18 +129,15 @@ func (w *window) keep(high, low float64) {
 	w.steps = kept
 }
 
-func (w *window) take(s step) {
-	w.count(&w.totals, s)
-	w.rung[s.channel] = s.rung + 1
-}
+func (w *window) take(s step) { w.move(int(s.channel), s.rung, s.rung+1) }
+func (w *window) undo(s step) { w.move(int(s.channel), s.rung+1, s.rung) }
 
-func (w *window) undo(s step) {
-	i := int(s.channel)
-	w.load.add(w.terms.loadOf(i, s.rung))
-	w.load.add(-w.terms.loadOf(i, s.rung+1))
-	w.wait.add(w.terms.waitOf(i, s.rung))
-	w.wait.add(-w.terms.waitOf(i, s.rung+1))
-	w.rung[s.channel] = s.rung
+func (w *window) move(i int, from, to int32) {
+	w.load.add(w.terms.loadOf(i, to))
+	w.load.add(-w.terms.loadOf(i, from))
+	w.wait.add(w.terms.waitOf(i, to))
+	w.wait.add(-w.terms.waitOf(i, from))
+	w.rung[i] = to
 }
 
 // advance takes the window's steps, in order, up to the goal. It returns false
