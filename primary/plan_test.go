@@ -139,3 +139,25 @@ func TestRunEndsChannelsAfterAnInterval(t *testing.T) {
 		<-done
 	})
 }
+
+func TestSweepEndsAllThatAreDue(t *testing.T) {
+	store, owner := world(t)
+	store.changed = owner.ChannelChanged
+	const due = 2*sweepPage + 2
+	for i := range due {
+		store.put(ownership.Channel{ID: numbered(i), Incarnation: 1, EmptiedAt: time.Now().Add(-time.Hour)})
+	}
+	back := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 1}
+	store.channels[back.ID] = back // as the plan will hear later
+
+	owner.sweep(t.Context())
+	if len(store.ended) != due-1 {
+		t.Errorf("%d of %d channels ended; want all but the one with a subscriber", len(store.ended), due)
+	}
+	store.put(back)
+	store.put(ownership.Channel{ID: numbered(due), Incarnation: 1, EmptiedAt: time.Now()})
+	owner.sweep(t.Context())
+	if len(store.ended) != due-1 {
+		t.Errorf("%d channels ended; want no more before their interval is over", len(store.ended))
+	}
+}

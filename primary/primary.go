@@ -10,6 +10,7 @@ package primary
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -184,19 +185,32 @@ func sweepInterval(interval time.Duration) time.Duration {
 	return min(max(interval/4, time.Second), time.Minute)
 }
 
-// sweepMost bounds what one sweep commits: the next takes the rest.
-const sweepMost = 1000
+// sweepPage is how many due channels are looked up at a time.
+const sweepPage = 1000
 
+// sweep ends the channels that are due. What could not be ended is for the next
+// sweep.
 func (o *Owner) sweep(ctx context.Context) {
-	o.mu.Lock()
-	due := o.mu.plan.empty(o.config.Now().Add(-o.config.Interval), sweepMost)
-	o.mu.Unlock()
+	for more := true; more; {
+		o.mu.Lock()
+		due := o.mu.plan.empty(o.config.Now().Add(-o.config.Interval), sweepPage)
+		o.mu.Unlock()
+		more = o.end(ctx, due) > 0 && len(due) == sweepPage
+	}
+}
+
+// end ends channels and returns how many have ended; none when it met a failure.
+func (o *Owner) end(ctx context.Context, due []emptyChannel) (ended int) {
 	for _, ch := range due {
-		if err := o.store.EndChannel(ctx, ch.id, ch.incarnation); err != nil {
+		switch err := o.store.EndChannel(ctx, ch.id, ch.incarnation); {
+		case err == nil:
+			o.metrics.ended.Inc()
+			ended++
+		case !errors.Is(err, ownership.ErrStale): // else somebody subscribed meanwhile
 			o.metrics.endFailures.Inc()
 			o.config.Logger.Warn("cannot end channel", "channel", ch.id, "error", err)
-			return
+			return 0
 		}
-		o.metrics.ended.Inc()
 	}
+	return ended
 }
