@@ -253,6 +253,10 @@ func TestRefusals(t *testing.T) {
 		t.Error(reuse[0].Err)
 	}
 	wantStatus(t, http.StatusConflict, reuse[1].Err) // row 38
+	noSink := node.Subscribe(t.Context(), []api.SubscribeRequest{{URL: "http://example.com/"}})[0]
+	wantStatus(t, http.StatusBadRequest, noSink.Err)
+	_, err = node.Subscriptions(t.Context(), api.SubscriptionQuery{After: "nonsense", Limit: 1})
+	wantStatus(t, http.StatusBadRequest, err)
 	wantStatus(t, http.StatusNotFound, node.Unsubscribe(t.Context(), "sub_0000000000000"))
 	wantStatus(t, http.StatusNotFound, node.Unsubscribe(t.Context(), "nonsense"))
 }

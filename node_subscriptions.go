@@ -2,6 +2,7 @@ package corona
 
 import (
 	"context"
+	"errors"
 	"net/http"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -91,6 +92,9 @@ func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*a
 	stored, next, err := n.store.Subscriptions(ownership.SubscriptionQuery{
 		After: query.After, Channel: query.Channel, Limit: query.Limit,
 	})
+	if errors.Is(err, ownership.ErrNotFound) {
+		return nil, api.BadField("after", "not a cursor of this list")
+	}
 	if err != nil {
 		return nil, problem(err)
 	}
