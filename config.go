@@ -32,7 +32,7 @@ type Config struct {
 
 	Now      func() time.Time     // the clock of commits and judgements; default: time.Now
 	Logger   *slog.Logger         // default: discard
-	Registry *prometheus.Registry // default: one of the node's own
+	Registry *prometheus.Registry // of one node at a time; default: one of the node's own
 	Fatal    func(error)          // called once when the disk can no longer be trusted; default: panic
 }
 

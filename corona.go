@@ -30,6 +30,7 @@ import (
 // Node is a running node: a cluster of one. It is safe for concurrent use.
 type Node struct {
 	config   Config
+	metrics  *registered
 	dir      *datadir.Dir
 	store    *ownership.Store
 	fetcher  *fetcher.Fetcher
@@ -54,7 +55,7 @@ func Open(ctx context.Context, config Config) (*Node, error) {
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	n := &Node{config: config}
+	n := &Node{config: config, metrics: &registered{Registerer: config.Registry}}
 	if err := n.open(ctx); err != nil {
 		return nil, errors.Join(err, n.Close())
 	}
@@ -74,14 +75,14 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.store, err = n.openStore(ctx, events); err != nil {
 		return fmt.Errorf("open ranges: %w", err)
 	}
-	if n.fetcher, err = fetcher.New(n.fetcherConfig(), c.Registry); err != nil {
+	if n.fetcher, err = fetcher.New(n.fetcherConfig(), n.metrics); err != nil {
 		return fmt.Errorf("open fetcher: %w", err)
 	}
-	n.owner = primary.New(n.primaryConfig(), n.store, c.Registry)
-	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, c.Registry); err != nil {
+	n.owner = primary.New(n.primaryConfig(), n.store, n.metrics)
+	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, n.metrics); err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}
-	if n.notifier, err = notify.New(n.notifyConfig(), deliveries{n.store}, c.Registry); err != nil {
+	if n.notifier, err = notify.New(n.notifyConfig(), deliveries{n.store}, n.metrics); err != nil {
 		return fmt.Errorf("open notifier: %w", err)
 	}
 	events.connect(n.owner, n.notifier)
@@ -117,6 +118,7 @@ func (n *Node) close() error {
 		n.stop()
 	}
 	n.running.Wait()
+	n.metrics.unregister() // they ask what is about to close
 	var errs []error
 	if n.engine != nil {
 		errs = append(errs, n.engine.Close())

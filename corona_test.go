@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/goleak"
 
 	"github.com/seed-91e7e7c1/corona"
@@ -225,6 +226,31 @@ func TestStatus(t *testing.T) {
 	}
 	if err := node.Ready(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestMetricsEndWithTheirNode(t *testing.T) {
+	registry := prometheus.NewRegistry()
+	gather := func() int {
+		t.Helper()
+		families, err := registry.Gather()
+		if err != nil {
+			t.Error(err)
+		}
+		return len(families)
+	}
+	for range 2 {
+		node, err := corona.Open(t.Context(), corona.Config{Data: t.TempDir(), Ranges: 1, Registry: registry})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if gather() == 0 {
+			t.Error("a node without metrics")
+		}
+		closeNode(t, node)
+		if n := gather(); n != 0 {
+			t.Errorf("%d families of metrics of a node that is closed", n)
+		}
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"sync/atomic"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/notify"
@@ -24,7 +26,7 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*owner
 		Observer:    events,
 		Fatal:       n.config.Fatal,
 		Logger:      n.config.Logger,
-		Registerer:  n.config.Registry,
+		Registerer:  n.metrics,
 	})
 }
 
@@ -64,6 +66,35 @@ func (n *Node) notifyConfig() notify.Config {
 		AllowPrivate: n.config.AllowPrivate,
 		Logger:       n.config.Logger,
 	}
+}
+
+// registered remembers what a node has registered, so that its metrics end with
+// it and another may follow on the same registry.
+type registered struct {
+	prometheus.Registerer
+	collectors []prometheus.Collector
+}
+
+// Register implements [prometheus.Registerer].
+func (r *registered) Register(c prometheus.Collector) error {
+	err := r.Registerer.Register(c)
+	if err == nil {
+		r.collectors = append(r.collectors, c)
+	}
+	return err
+}
+
+// MustRegister implements [prometheus.Registerer].
+func (r *registered) MustRegister(collectors ...prometheus.Collector) {
+	r.Registerer.MustRegister(collectors...)
+	r.collectors = append(r.collectors, collectors...)
+}
+
+func (r *registered) unregister() {
+	for _, c := range r.collectors {
+		r.Unregister(c)
+	}
+	r.collectors = nil
 }
 
 // epoch is what stream cursors carry of the cluster's ID.
