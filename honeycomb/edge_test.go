@@ -82,6 +82,8 @@ func TestLimitsThatNothingMeets(t *testing.T) {
 		{"target without a step", Config{Policy: Fast, Target: time.Hour}, four, Unmet{}, repeated(4, 1)},
 		{"cap under a poll each", Config{HostCap: 1},
 			Channels{Subscribers: repeated(4, 10), Host: []int32{0, 0, 1, -1}}, Unmet{}, []float64{0.5, 0.5, 1, 10}},
+		{"wishes go before a poll each", Config{HostCap: 1.5},
+			Channels{Subscribers: []float64{1, 1e6}, Host: []int32{0, 0}, MinRate: []float64{1, 0}}, Unmet{}, []float64{1, 0.5}},
 		{"cap under all rates", Config{HostCaps: []float64{0.01}},
 			Channels{Subscribers: repeated(2, 10), Host: []int32{0, 0}}, Unmet{Hosts: 1}, repeated(2, 1.0/48)},
 		{"origin's word before a poll each", Config{},

@@ -126,6 +126,8 @@ func (f *filler) list(rows []int32, lambda, low, high float64, rung []int32) {
 	slices.SortFunc(f.steps, f.before)
 }
 
+// before orders steps: by what they save, then the smaller one, then the cheaper
+// one, then by row.
 func (f *filler) before(a, b netStep) int {
 	switch {
 	case a.net > b.net:
@@ -134,7 +136,8 @@ func (f *filler) before(a, b netStep) int {
 		return 1
 	}
 	c := &f.p.columns
-	return cmp.Or(cmp.Compare(c.costOf(int(a.row)), c.costOf(int(b.row))),
+	size := func(s netStep) float64 { return c.rungs.at(s.rung+1) - c.rungs.at(s.rung) }
+	return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(c.costOf(int(a.row)), c.costOf(int(b.row))),
 		cmp.Compare(a.row, b.row), cmp.Compare(a.rung, b.rung))
 }
 

@@ -210,11 +210,53 @@ func (j *joint) install() {
 	}
 }
 
-// price sets the hosts' multipliers to those of the near side.
+// price sets the hosts' multipliers to what the best step that their cap keeps
+// out of the state would save.
 func (j *joint) price() {
 	for i := range j.p.hosts.list {
-		j.filler.fill(&j.p.hosts.list[i], j.near.lambda, j.mid.rung)
+		h := &j.p.hosts.list[i]
+		h.mu, h.edge = 0, -1
+		rows := j.p.hosts.rowsOf(*h)
+		best := 0.0
+		for _, row := range rows {
+			best = max(best, j.nextNet(row))
+		}
+		polls := j.pollsOf(rows)
+		for _, row := range rows {
+			if j.kept(row, best) && j.moved(polls, j.up(row)).over(h.cap) {
+				h.mu, h.edge = best, row
+				break
+			}
+		}
 	}
+}
+
+// nextNet is what a channel's next step would save for each poll, beyond its
+// cost; 0 when it has none.
+func (j *joint) nextNet(row int32) float64 {
+	n := j.near.rung[row]
+	if _, hi := j.p.columns.bounds(int(row)); n == hi {
+		return 0
+	}
+	return j.filler.net(int(row), n, j.near.lambda)
+}
+
+// kept says whether a channel's next step is as good as the best, but for
+// rounding.
+func (j *joint) kept(row int32, best float64) bool {
+	net := j.nextNet(row)
+	rounding := 1e-9 * (net + j.near.lambda*j.p.columns.costOf(int(row)))
+	return net > 0 && net >= best-rounding
+}
+
+func (j *joint) up(row int32) move { return move{row, j.near.rung[row], j.near.rung[row] + 1} }
+
+func (j *joint) pollsOf(rows []int32) sum {
+	var polls sum
+	for _, row := range rows {
+		polls.add(j.p.columns.rungs.at(j.near.rung[row]))
+	}
+	return polls
 }
 
 // exact returns a channel's rung at a multiplier: all steps worth it.

@@ -79,10 +79,7 @@ func (j *joint) changeOf(moves []move) (load, wait float64) {
 // swap moves a host's channels, step up by step up.
 func (j *joint) swap(h host, out *outcome) bool {
 	ups, downs := j.exchanges(h)
-	var polls sum
-	for _, row := range j.p.hosts.rowsOf(h) {
-		polls.add(j.p.columns.rungs.at(j.near.rung[row]))
-	}
+	polls := j.pollsOf(j.p.hosts.rowsOf(h))
 	for _, up := range ups {
 		var moves []move
 		with := j.moved(polls, up)
