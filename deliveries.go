@@ -83,9 +83,10 @@ func subscriber(s ownership.Subscription) notify.Subscriber {
 
 // Webhooks implements [notify.Store].
 func (d deliveries) Webhooks(id channel.ID, after uint64, limit int) ([]notify.Subscriber, error) {
+	size := max(limit, minPage)
 	webhooks := make([]notify.Subscriber, 0, limit)
 	for len(webhooks) < limit {
-		page, err := d.store.Subscribers(id, after, limit)
+		page, err := d.store.Subscribers(id, after, size)
 		if err != nil {
 			return nil, notifyError(err)
 		}
@@ -95,12 +96,16 @@ func (d deliveries) Webhooks(id channel.ID, after uint64, limit int) ([]notify.S
 				webhooks = append(webhooks, subscriber(s))
 			}
 		}
-		if len(page) < limit {
+		if len(page) < size {
 			break
 		}
 	}
 	return webhooks, nil
 }
+
+// minPage is how many subscriptions are read at least to find a webhook among
+// those with other sinks.
+const minPage = 256
 
 // Updates implements [notify.Store].
 func (d deliveries) Updates(id channel.ID, after uint64, limit int) ([]notify.Update, *notify.Gap, error) {

@@ -58,7 +58,7 @@ type Channels struct {
 }
 
 // Len returns the number of rows.
-func (c Channels) Len() int { return len(c.Subscribers) }
+func (ch Channels) Len() int { return len(ch.Subscribers) }
 
 // ErrConfig is in the chain of every error about a [Config].
 var ErrConfig = errors.New("bad configuration")
