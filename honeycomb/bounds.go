@@ -96,11 +96,3 @@ func (p *Problem) violates(i int) bool {
 	rate, most := p.Rate(i), wish(p.channels.MaxRate, i)
 	return rate > 0 && (rate < wish(p.channels.MinRate, i) || most > 0 && rate > most)
 }
-
-// Rate returns the polls per interval of the channel in a row, as last solved.
-func (p *Problem) Rate(i int) float64 {
-	if p.columns.weight[i] == 0 {
-		return 0
-	}
-	return p.columns.rungs.at(p.path.rung[i])
-}

@@ -28,9 +28,10 @@ func (c *columns) costOf(i int) float64 {
 	return c.cost[i]
 }
 
-// loadOf and waitOf are the terms that all sums are made of: each is one
-// float64, so that sums that are made in different ways agree.
-func (c *columns) loadOf(i int, rung int32) float64 { return c.costOf(i) * c.rungs.at(rung) }
+// loadOf and waitOf are the terms that all sums are made of: each is one rounded
+// float64, so that sums that are made in different ways agree. (Without its
+// conversion a product may be fused with the sum, unrounded.)
+func (c *columns) loadOf(i int, rung int32) float64 { return float64(c.costOf(i) * c.rungs.at(rung)) }
 func (c *columns) waitOf(i int, rung int32) float64 { return c.weight[i] / c.rungs.at(rung) }
 
 // ratio is the worth of a channel's step from a rung to the next one: value

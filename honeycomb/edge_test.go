@@ -179,3 +179,22 @@ func checkRungs(t *testing.T, l Ladder, r *rungs) {
 		}
 	}
 }
+
+func TestExplain(t *testing.T) {
+	config := Config{Nodes: 10, Interval: time.Hour, Budget: 10, HostCap: 3}
+	ch := Channels{Subscribers: []float64{100, 100, 1, 0}, Host: []int32{-1, 0, -1, -1}}
+	p, s := mustSolve(t, config, ch)
+	free, capped, least := p.Explain(0), p.Explain(1), p.Explain(2)
+	if free.Rate != 6 || free.Last < s.Lambda || free.Next > s.Lambda || free.Most != 10 || free.Weight != 100 {
+		t.Errorf("free: %+v at %v", free, s.Lambda)
+	}
+	if capped.Rate != 3 || capped.Most != 3 || capped.Next != 0 || capped.Last < s.Lambda+s.Hosts[0].Mu {
+		t.Errorf("at its host's cap: %+v, %+v", capped, s)
+	}
+	if least.Rate != 1 || least.Last != 0 || least.Next > s.Lambda || least.Cost != 1 {
+		t.Errorf("at the least: %+v at %v", least, s.Lambda)
+	}
+	if none := p.Explain(3); none != (Explanation{}) {
+		t.Errorf("without subscribers: %+v", none)
+	}
+}

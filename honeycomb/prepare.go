@@ -135,7 +135,7 @@ func (p *Problem) factors(i int) factors {
 func (p *Problem) count(subscribers, cost, sign float64) {
 	if subscribers > 0 {
 		p.subscribers.add(sign * subscribers)
-		p.auto.add(sign * (subscribers * cost))
+		p.auto.add(sign * float64(subscribers*cost))
 		p.polled += int(sign)
 	}
 }
