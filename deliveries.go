@@ -59,6 +59,8 @@ func notifyChannel(ch ownership.Channel) notify.Channel {
 		Webhooks:    ch.Webhooks,
 		Gone:        ch.Gone,
 		GoneStamp:   ch.GoneStamp,
+		Oldest:      ch.Oldest,
+		Trimmed:     ch.TrimmedStamp,
 	}
 }
 

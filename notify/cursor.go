@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
@@ -16,8 +17,10 @@ type Cursor struct {
 }
 
 // Less reports whether c comes before other.
-func (c Cursor) Less(other Cursor) bool {
-	return c.Stamp < other.Stamp || c.Stamp == other.Stamp && c.Bucket < other.Bucket
+func (c Cursor) Less(other Cursor) bool { return c.compare(other) < 0 }
+
+func (c Cursor) compare(other Cursor) int {
+	return cmp.Or(cmp.Compare(c.Stamp, other.Stamp), cmp.Compare(c.Bucket, other.Bucket))
 }
 
 // endOf returns the place behind everything with a stamp up to closed.

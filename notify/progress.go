@@ -1,6 +1,11 @@
 package notify
 
-import "github.com/seed-91e7e7c1/corona/channel"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
 
 // Progress is a channel's position as the store keeps it: every webhook
 // subscription with a sequence number up to Seq has Version, all others have the
@@ -15,7 +20,7 @@ type Progress struct {
 	Incarnation uint64
 	Version     uint64
 	Seq         uint64
-	Stragglers  []Straggler
+	Stragglers  []Straggler // by Seq
 }
 
 const (
@@ -30,10 +35,9 @@ func (p Progress) Delivered(sub Subscriber) uint64 {
 	if p.Seq&goneBit == 0 && sub.Seq > p.Seq && version > 0 {
 		version--
 	}
-	for _, s := range p.Stragglers {
-		if s.Seq == sub.Seq {
-			version = s.Next - 1
-		}
+	bySeq := func(s Straggler, seq uint64) int { return cmp.Compare(s.Seq, seq) }
+	if i, late := slices.BinarySearchFunc(p.Stragglers, sub.Seq, bySeq); late {
+		version = p.Stragglers[i].Next - 1
 	}
 	if version < sub.FromVersion {
 		return 0

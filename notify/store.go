@@ -65,6 +65,8 @@ type Channel struct {
 	Webhooks    uint64 // subscriptions with a webhook
 	Gone        bool   // the origin answered 410
 	GoneStamp   uint64 // of the notice of it in the order of updates; 0 while it is not gone
+	Oldest      uint64 // the oldest version whose update is kept, 0 while there is none
+	Trimmed     uint64 // stamp of the newest update that is no longer kept, 0 while all are
 }
 
 // Subscriber is a subscription as delivery sees it.

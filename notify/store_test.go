@@ -157,6 +157,7 @@ func (s *memStore) trim(id channel.ID, to uint64) {
 		drop := u.Channel == id && !u.Gone && u.Version <= to
 		if drop {
 			s.trimmed = max(s.trimmed, u.Stamp)
+			c.Oldest, c.Trimmed = u.Version+1, max(c.Trimmed, u.Stamp)
 		}
 		return drop
 	})

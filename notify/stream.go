@@ -18,9 +18,10 @@ type Stream struct {
 	filter filter // guarded by hub.mu
 	closed bool   // guarded by hub.mu
 
-	at     Cursor   // everything up to here was returned, or was not chosen
-	page   []Update // read from the store, behind at
-	notice []event  // to be returned before anything else
+	at     Cursor                // everything up to here was returned, or was not chosen
+	page   []Update              // read from the store, behind at
+	notice []event               // to be returned before anything else
+	lost   map[channel.ID]uint64 // versions up to which a gap was told of
 }
 
 const catchUpPage = 16 // updates read from the store at a time by a stream that is behind
@@ -28,9 +29,9 @@ const catchUpPage = 16 // updates read from the store at a time by a stream that
 // open makes a stream.
 func (h *hub) open(ctx context.Context, chosen api.StreamFilter, cursor string) (*Stream, error) {
 	now := endOf(h.store.Closed())
-	s := &Stream{hub: h, at: now}
+	s := &Stream{hub: h, at: now, lost: make(map[channel.ID]uint64)}
 	if cursor != "" {
-		if err := s.resume(cursor); err != nil {
+		if err := s.resume(cursor, newFilter(chosen).all); err != nil {
 			return nil, err
 		}
 	}
@@ -60,13 +61,14 @@ func (s *Stream) recheck(subs []string) error {
 }
 
 // resume puts a stream behind a cursor, or starts it anew when the cursor is of
-// another epoch, or too old.
-func (s *Stream) resume(cursor string) error {
+// another epoch, or, on a stream of everything, too old: a stream of chosen
+// channels gets what is kept of them, and a gap for what is not.
+func (s *Stream) resume(cursor string, all bool) error {
 	epoch, at, err := decodeCursor(cursor)
 	if err != nil {
 		return err
 	}
-	if epoch == s.hub.config.Epoch {
+	if epoch == s.hub.config.Epoch && all {
 		_, err = s.hub.store.UpdatesSince(at, 1)
 	}
 	switch {
@@ -113,7 +115,7 @@ func (s *Stream) reach(sub Subscriber) error {
 		return fmt.Errorf("read updates: %w", err)
 	}
 	if gap != nil {
-		s.notice = append(s.notice, gapEvent(event{channel: sub.Channel}, *gap, reasonRetention))
+		s.tellLost(sub.Channel, *gap)
 	}
 	if len(updates) == 0 {
 		return s.reachGone(sub)
@@ -280,7 +282,7 @@ func (s *Stream) live() (e *event, grown <-chan struct{}, behind *Cursor) {
 // is closed, so that an empty page leads there.
 func (s *Stream) catchUp(start Cursor) error {
 	s.hub.metrics.catchUps.Inc()
-	page, err := s.hub.store.UpdatesSince(s.at, catchUpPage)
+	page, err := s.readPage()
 	switch {
 	case errors.Is(err, ErrTooOld):
 		s.at = endOf(s.hub.store.Closed())

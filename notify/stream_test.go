@@ -317,3 +317,37 @@ func FuzzCursor(f *testing.F) {
 		}
 	})
 }
+
+// What a busy channel has lost is no reason to keep a quiet one's update from
+// those who chose it.
+func TestStreamOfChosenChannelsLosesOnlyTheirs(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		busy, quiet := n.store.addChannel("busy"), n.store.addChannel("quiet")
+		both := []string{n.store.subscribe(busy, "", "").ID, n.store.subscribe(quiet, "", "").ID}
+		s := n.open(api.StreamFilter{}, "")
+		n.store.commit(busy)
+		_, cursor := take(t, s)
+		s.Close()
+		n.store.commit(quiet)
+		for range 4 {
+			n.store.commit(busy)
+		}
+		n.store.trim(busy, 5)
+		settle(time.Millisecond)
+		for _, from := range []string{"", cursor} {
+			s = n.open(api.StreamFilter{Subscriptions: both[1:]}, from)
+			got, _ := take(t, s)
+			expect(t, "the quiet one alone", got, "quiet 2")
+			s.Close()
+		}
+		s = n.open(api.StreamFilter{Subscriptions: both}, cursor)
+		got, _ := take(t, s)
+		expect(t, "both", got, "gap 2-5", "quiet 2", "busy 6")
+		s.Close()
+		s = n.open(api.StreamFilter{Channels: []channel.ID{quiet}}, cursor)
+		n.store.gone(quiet)
+		got, _ = take(t, s)
+		expect(t, "the quiet channel", got, "quiet 2", "gone quiet")
+		s.Close()
+	})
+}

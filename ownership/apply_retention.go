@@ -55,6 +55,7 @@ func trimOldest(tx *tx, id channel.ID, record *wire.Channel) error {
 	}
 	bucket := tx.bucket(id.Bucket())
 	bucket.TrimmedStamp = max(bucket.TrimmedStamp, record.OldestStamp)
+	record.TrimmedStamp = record.OldestStamp
 	record.Oldest++
 	record.OldestStamp = next.Stamp
 	tx.save(id)

@@ -31,7 +31,7 @@ func channelOf(id channel.ID, r *wire.Channel) Channel {
 		Subscribers: r.Subscribers, Webhooks: r.Webhooks,
 		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
 		LastChange: fromMicros(r.LastChangeUs), EmptiedAt: fromMicros(r.EmptiedUs),
-		Gone: r.Gone, GoneStamp: r.GoneStamp, Oldest: r.Oldest,
+		Gone: r.Gone, GoneStamp: r.GoneStamp, Oldest: r.Oldest, TrimmedStamp: r.TrimmedStamp,
 	}
 	copy(c.Hash[:], r.Hash)
 	return c

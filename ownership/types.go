@@ -71,6 +71,7 @@ type Channel struct {
 	Gone         bool      // the origin answered 410
 	GoneStamp    uint64    // of the notice of it, 0 while it is not gone
 	Oldest       uint64    // the oldest version whose update is kept, 0 while there is none
+	TrimmedStamp uint64    // of the newest update that is no longer kept, 0 while all are
 }
 
 // Commit changes what the cluster holds to be a channel's content.

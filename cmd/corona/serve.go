@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/server"
 )
 
@@ -69,6 +71,23 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
 
+// check refuses what the node would take for a default: nobody asks for 0.
+func (o *serveOptions) check() error {
+	switch {
+	case o.node.Interval <= 0:
+		return fmt.Errorf("--interval %s: want 1s at least", o.node.Interval)
+	case o.node.Ranges < 1:
+		return fmt.Errorf("--ranges %d: want 1 at least", o.node.Ranges)
+	case o.node.HostParallel < 1:
+		return fmt.Errorf("--host-parallel %d: want 1 at least", o.node.HostParallel)
+	case o.node.RetainBytes == 0:
+		return errors.New("--retain-bytes 0: want 1 at least")
+	case o.node.Data == "":
+		return errors.New("--data: want a directory")
+	}
+	return server.CheckListen(o.listen, o.insecureAPI)
+}
+
 // stopWithin is the promise that SIGTERM ends the process in time, whatever it is
 // busy with; what is not done by then is repeated at the next start.
 const stopWithin = 18 * time.Second
@@ -90,13 +109,14 @@ func limitStop(ctx context.Context, logger *slog.Logger) (stopped func()) {
 // serve runs a node until ctx is done. Start: listener, node, server. Stop: the
 // server first, so that nobody is acknowledged by a node that is closing.
 func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error {
-	if err := server.CheckListen(options.listen, options.insecureAPI); err != nil {
+	if err := options.check(); err != nil {
 		return err
 	}
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: options.logLevel}))
 	listener, err := net.Listen("tcp", options.listen)
 	if err != nil {
-		return refused(fmt.Errorf("listen: %w", err))
+		// Another node on the same directory explains a busy address best.
+		return refused(cmp.Or(datadir.Held(options.node.Data), fmt.Errorf("listen: %w", err)))
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

@@ -116,16 +116,34 @@ func takeLock(path string) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		err = fmt.Errorf("%s: %w by %s", path, ErrHeld, readHolder(lock))
-	} else if err != nil {
-		err = fmt.Errorf("lock %s: %w", lock.Name(), err)
-	}
-	if err != nil {
+	if err := flock(lock, path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
+}
+
+// Held returns [ErrHeld], naming the holder, while a process has the directory
+// open.
+func Held(path string) error {
+	lock, err := os.Open(filepath.Join(path, lockFile))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open lock file: %w", err)
+	}
+	return errors.Join(flock(lock, path), lock.Close())
+}
+
+func flock(lock *os.File, path string) error {
+	err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return fmt.Errorf("%s: %w by %s", path, ErrHeld, readHolder(lock))
+	}
+	if err != nil {
+		return fmt.Errorf("lock %s: %w", lock.Name(), err)
+	}
+	return nil
 }
 
 func readHolder(lock *os.File) string {

@@ -48,8 +48,14 @@ func TestOpenRefusesSecondProcess(t *testing.T) { // row 63
 			t.Errorf("%q does not name %q", err, want)
 		}
 	}
+	if err := Held(path); !errors.Is(err, ErrHeld) || !strings.Contains(err.Error(), `"alpha"`) {
+		t.Errorf("Held: %v, want ErrHeld by alpha", err)
+	}
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
+	}
+	if err := errors.Join(Held(path), Held(filepath.Join(path, "missing"))); err != nil {
+		t.Errorf("Held after Close, and without a directory: %v", err)
 	}
 	again, err := Open(path, "alpha", "127.0.0.1:8411", start)
 	if err != nil {

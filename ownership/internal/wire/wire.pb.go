@@ -1048,10 +1048,11 @@ type Channel struct {
 	Gone           bool                   `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`
 	Oldest         uint64                 `protobuf:"varint,13,opt,name=oldest,proto3" json:"oldest,omitempty"` // the oldest version whose update is kept, 0 for none
 	OldestStamp    uint64                 `protobuf:"varint,14,opt,name=oldest_stamp,json=oldestStamp,proto3" json:"oldest_stamp,omitempty"`
-	FirstSeen      uint64                 `protobuf:"varint,15,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"` // chunks of identities: the oldest kept
-	NextSeen       uint64                 `protobuf:"varint,16,opt,name=next_seen,json=nextSeen,proto3" json:"next_seen,omitempty"`    // and the next to write
-	Seen           uint64                 `protobuf:"varint,17,opt,name=seen,proto3" json:"seen,omitempty"`                            // identities in them
-	GoneStamp      uint64                 `protobuf:"varint,18,opt,name=gone_stamp,json=goneStamp,proto3" json:"gone_stamp,omitempty"` // of the notice that it is gone, 0 while it is not
+	FirstSeen      uint64                 `protobuf:"varint,15,opt,name=first_seen,json=firstSeen,proto3" json:"first_seen,omitempty"`          // chunks of identities: the oldest kept
+	NextSeen       uint64                 `protobuf:"varint,16,opt,name=next_seen,json=nextSeen,proto3" json:"next_seen,omitempty"`             // and the next to write
+	Seen           uint64                 `protobuf:"varint,17,opt,name=seen,proto3" json:"seen,omitempty"`                                     // identities in them
+	GoneStamp      uint64                 `protobuf:"varint,18,opt,name=gone_stamp,json=goneStamp,proto3" json:"gone_stamp,omitempty"`          // of the notice that it is gone, 0 while it is not
+	TrimmedStamp   uint64                 `protobuf:"varint,19,opt,name=trimmed_stamp,json=trimmedStamp,proto3" json:"trimmed_stamp,omitempty"` // of the newest update that is no longer kept, 0 for none
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1208,6 +1209,13 @@ func (x *Channel) GetSeen() uint64 {
 func (x *Channel) GetGoneStamp() uint64 {
 	if x != nil {
 		return x.GoneStamp
+	}
+	return 0
+}
+
+func (x *Channel) GetTrimmedStamp() uint64 {
+	if x != nil {
+		return x.TrimmedStamp
 	}
 	return 0
 }
@@ -2563,7 +2571,7 @@ const file_wire_proto_rawDesc = "" +
 	"\fupdate_bytes\x18\a \x01(\x04R\vupdateBytes\x12\"\n" +
 	"\rfirst_key_day\x18\b \x01(\rR\vfirstKeyDay\x12 \n" +
 	"\flast_key_day\x18\t \x01(\rR\n" +
-	"lastKeyDay\"\x89\x04\n" +
+	"lastKeyDay\"\xae\x04\n" +
 	"\aChannel\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -2587,7 +2595,8 @@ const file_wire_proto_rawDesc = "" +
 	"\tnext_seen\x18\x10 \x01(\x04R\bnextSeen\x12\x12\n" +
 	"\x04seen\x18\x11 \x01(\x04R\x04seen\x12\x1d\n" +
 	"\n" +
-	"gone_stamp\x18\x12 \x01(\x04R\tgoneStamp\"\xa9\x01\n" +
+	"gone_stamp\x18\x12 \x01(\x04R\tgoneStamp\x12#\n" +
+	"\rtrimmed_stamp\x18\x13 \x01(\x04R\ftrimmedStamp\"\xa9\x01\n" +
 	"\fSubscription\x12\x1b\n" +
 	"\tsink_type\x18\x01 \x01(\tR\bsinkType\x12\x19\n" +
 	"\bsink_url\x18\x02 \x01(\tR\asinkUrl\x12\x1f\n" +

@@ -1,0 +1,96 @@
+package notify
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// readPage reads the next updates behind the stream's place. A stream of chosen
+// channels reads those alone: others may have lost updates that it never wanted.
+func (s *Stream) readPage() ([]Update, error) {
+	chosen, all := s.chosen()
+	if all {
+		return s.hub.store.UpdatesSince(s.at, catchUpPage)
+	}
+	closed := s.hub.store.Closed() // first: what it closes, the reads below see
+	var page []Update
+	for id, from := range chosen {
+		kept, err := s.readKept(id, from, closed)
+		if err != nil {
+			return nil, err
+		}
+		page = append(page, kept...)
+		slices.SortFunc(page, func(a, b Update) int { return a.Cursor().compare(b.Cursor()) })
+		page = page[:min(len(page), catchUpPage)]
+	}
+	return page, nil
+}
+
+// chosen returns the channels of the filter with the first version that is wanted
+// of each.
+func (s *Stream) chosen() (channels map[channel.ID]uint64, all bool) {
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
+	channels = make(map[channel.ID]uint64, len(s.filter.byChannel))
+	for id, wants := range s.filter.byChannel {
+		channels[id] = slices.MinFunc(wants, func(a, b want) int { return cmp.Compare(a.from, b.from) }).from
+	}
+	return channels, s.filter.all
+}
+
+// readKept returns a page of what the store keeps of a channel behind the stream's
+// place, and tells of what it does not.
+func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]Update, error) {
+	ch, err := s.hub.store.Channel(id)
+	if errors.Is(err, ErrNotFound) {
+		return nil, nil // it ended: nobody is owed anything
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s.at.Less(Cursor{Stamp: ch.Trimmed, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
+		s.tellLost(id, Gap{From: max(from, 2), To: ch.Oldest - 1})
+	}
+	kept, err := s.behind(id, closed)
+	if at := (Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
+		kept = append(kept, Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})
+	}
+	return kept, err
+}
+
+// behind returns at most a page of a channel's updates behind the stream's place.
+func (s *Stream) behind(id channel.ID, closed uint64) ([]Update, error) {
+	var kept []Update
+	for after := uint64(0); ; {
+		updates, _, err := s.hub.store.Updates(id, after, catchUpPage)
+		if errors.Is(err, ErrNotFound) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, u := range updates {
+			after = u.Version
+			if u.Stamp <= closed && s.at.Less(u.Cursor()) && len(kept) < catchUpPage {
+				kept = append(kept, u)
+			}
+		}
+		if len(updates) < catchUpPage || len(kept) == catchUpPage {
+			return kept, nil
+		}
+	}
+}
+
+// tellLost makes a gap event of versions that are no longer kept, unless the
+// stream was told of them before.
+func (s *Stream) tellLost(id channel.ID, gap Gap) {
+	gap.From = max(gap.From, s.lost[id]+1)
+	if gap.From > gap.To {
+		return
+	}
+	s.lost[id] = gap.To
+	s.notice = append(s.notice, gapEvent(event{channel: id}, gap, reasonRetention))
+}
