@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -94,6 +96,7 @@ func (c Config) Validate() error {
 		check(c.Floor > 0, "floor %s: want more than 0", c.Floor),
 		check(c.Floor <= c.Interval, "floor %s: want at most the interval, %s", c.Floor, c.Interval),
 		check(c.Ranges >= 1 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
+		check(!strings.ContainsFunc(c.Contact, unicode.IsControl), "contact %q: control characters cannot be sent", c.Contact),
 		check(c.HostGap >= 0, "host gap %s: want 0 or more", c.HostGap),
 		check(c.HostParallel >= 1, "host parallel %d: want 1 at least", c.HostParallel),
 	)

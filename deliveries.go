@@ -15,13 +15,14 @@ type deliveries struct {
 	store *ownership.Store
 }
 
-// notifyError gives the store's errors the names that notify branches on.
+// notifyError gives the store's errors the names that notify branches on; notify
+// says what it looked for.
 func notifyError(err error) error {
 	switch {
 	case errors.Is(err, ownership.ErrNotFound):
-		return errors.Join(notify.ErrNotFound, err)
+		return notify.ErrNotFound
 	case errors.Is(err, ownership.ErrTooOld):
-		return errors.Join(notify.ErrTooOld, err)
+		return notify.ErrTooOld
 	}
 	return err
 }

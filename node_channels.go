@@ -2,6 +2,7 @@ package corona
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -14,7 +15,7 @@ import (
 func (n *Node) Channel(_ context.Context, id channel.ID) (*api.Channel, error) {
 	stored, err := n.store.Channel(id)
 	if err != nil {
-		return nil, problem(err)
+		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
 	}
 	view := n.channelView(stored)
 	return &view, nil
@@ -105,7 +106,7 @@ func updateInterval(ch ownership.Channel, now time.Time) time.Duration {
 func (n *Node) Updates(_ context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error) {
 	stored, gap, err := n.store.Updates(id, after, limit)
 	if err != nil {
-		return nil, problem(err)
+		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
 	}
 	updates := &api.Updates{Updates: make([]api.Update, 0, len(stored))}
 	if gap != nil {

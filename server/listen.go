@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -18,9 +19,12 @@ var ErrOpenListen = errors.New("not a loopback address")
 // wrong with the address. No name is resolved: but for localhost, names are not
 // known to be loopback.
 func CheckListen(address string, insecure bool) error {
-	host, _, err := net.SplitHostPort(address)
+	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("listen address %q: want HOST:PORT: %w", address, err)
+	}
+	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+		return fmt.Errorf("listen address %q: port %q: want 0 to 65535", address, port)
 	}
 	if insecure || isLoopbackHost(host) {
 		return nil

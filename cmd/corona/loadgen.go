@@ -17,7 +17,10 @@ func newLoadgenCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "loadgen",
 		Short: "Generate load: origins whose updates are known in advance",
-		Args:  cobra.NoArgs,
+		Args:  wantArgs("COMMAND"),
+		RunE: func(command *cobra.Command, args []string) error {
+			return flagError(command, fmt.Errorf("unknown command %q", args[0]))
+		},
 	}
 	command.AddCommand(newOriginCommand())
 	return command

@@ -18,12 +18,10 @@ type sinkFlags struct {
 
 const sinkHelp = `SINK is where updates go:
   sse            nowhere by itself: "corona watch" and GET /v1/updates read them (default)
-  webhook:URL    the node POSTs each one to URL, as Standard Webhooks has it
-  xmpp:JID       a chat message to JID    (nodes that have no such sink refuse)
-  feed           a personal feed          (nodes that have no such sink refuse)`
+  webhook:URL    the node POSTs each one to URL, as Standard Webhooks has it`
 
 func (f *sinkFlags) add(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.sink, "sink", api.SinkSSE, "where updates go: `SINK` is sse, webhook:URL, xmpp:JID or feed")
+	cmd.Flags().StringVar(&f.sink, "sink", api.SinkSSE, "where updates go: `SINK` is sse or webhook:URL")
 	cmd.Flags().StringVar(&f.secret, "secret", "", "`KEY`, whsec_ and base64, that signs what a webhook gets; better as CORONA_SECRET_FILE=path")
 	markSecret(cmd, "secret")
 }
@@ -33,19 +31,14 @@ func (f *sinkFlags) parse() (api.Sink, error) {
 	kind, rest, _ := strings.Cut(f.sink, ":")
 	sink := api.Sink{Type: kind, Secret: f.secret}
 	switch {
-	case f.sink == api.SinkSSE, f.sink == "feed":
+	case f.sink == api.SinkSSE:
 	case kind == api.SinkWebhook:
 		if u, err := url.Parse(rest); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" {
 			return api.Sink{}, fmt.Errorf("--sink %q: want webhook: and an http or https URL", f.sink)
 		}
 		sink.URL = rest
-	case kind == "xmpp":
-		if rest == "" {
-			return api.Sink{}, fmt.Errorf("--sink %q: want xmpp: and a JID, as in xmpp:me@example.com", f.sink)
-		}
-		sink.URL = f.sink
 	default:
-		return api.Sink{}, fmt.Errorf("--sink %q: want sse, webhook:URL, xmpp:JID or feed", f.sink)
+		return api.Sink{}, fmt.Errorf("--sink %q: want sse or webhook:URL", f.sink)
 	}
 	if f.secret != "" && kind != api.SinkWebhook {
 		return api.Sink{}, fmt.Errorf("--secret signs webhooks; --sink is %s", f.sink)
@@ -57,9 +50,6 @@ func (f *sinkFlags) parse() (api.Sink, error) {
 func sinkText(sink api.Sink) string {
 	if sink.Type == api.SinkWebhook {
 		return sink.Type + ":" + sink.URL
-	}
-	if sink.URL != "" {
-		return sink.URL
 	}
 	return sink.Type
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"strings"
@@ -46,8 +47,9 @@ func showStatus(cmd *cobra.Command, flags *nodeFlags) error {
 	if flags.json {
 		return printJSON(cmd.OutOrStdout(), status)
 	}
-	printStatus(cmd.OutOrStdout(), &status)
-	return nil
+	out := bufio.NewWriter(cmd.OutOrStdout())
+	printStatus(out, &status)
+	return out.Flush()
 }
 
 func printStatus(w io.Writer, s *api.Status) {
