@@ -8,17 +8,25 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	context.AfterFunc(ctx, func() {
+		time.Sleep(sameSignal)
+		stop() // a second signal ends the program at once
+	})
 	code := run(ctx, newRootCommand())
 	stop()
 	os.Exit(code)
 }
+
+// sameSignal is how soon a second signal is still the first one: timeout(1) signals
+// its child and then the child's group.
+const sameSignal = 300 * time.Millisecond
 
 // run executes a command and returns the exit code. What went wrong is said in
 // one line.
