@@ -1,5 +1,5 @@
 // Command corona runs a node of Corona, talks to one, and holds the tools that
-// need none: the difference engine and the load generator.
+// need none: the optimiser, the difference engine and the load generator.
 package main
 
 import (
@@ -68,7 +68,7 @@ func newRootCommand() *cobra.Command {
 		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(),
 		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
 	addGroup(root, "tools", "Tools:",
-		newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
+		newSolveCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
 		newLoadgenCommand(), newVersionCommand())
 	root.AddCommand(newSettingsTopic())
 	root.SetHelpCommandGroupID("tools")

@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+)
+
+// Records are those of encoding/csv, and so is whether there is an error.
+func FuzzCSVReader(f *testing.F) {
+	for _, seed := range []string{
+		"a,b\nc,d\n", "a,b\r\nc,d", "\n\r\na\n", `"a,b",c` + "\n", `"a ""x""",` + "\n", "\"two\r\nlines\",x\nnext,y\n",
+		`a"b,c`, `"a"b`, `"open`, `""`, ",,\n,", "a\r", "\"a\"\r\n", `a""b`, "a\rb,c\n",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		if bytes.HasPrefix(text, []byte("\ufeff")) {
+			t.Skip("encoding/csv keeps byte order marks")
+		}
+		want := csv.NewReader(bytes.NewReader(text))
+		want.FieldsPerRecord = -1
+		got := newCSVReader(bytes.NewReader(text))
+		for {
+			wanted, wantErr := want.Read()
+			fields, err := got.read()
+			if (err == nil) != (wantErr == nil) || (err == io.EOF) != (wantErr == io.EOF) {
+				t.Fatalf("%q: error %v, encoding/csv has %v", text, err, wantErr)
+			}
+			if err != nil {
+				return
+			}
+			if line, _ := want.FieldPos(0); line != got.line {
+				t.Fatalf("%q: record in line %d, want %d", text, got.line, line)
+			}
+			if fmt.Sprintf("%q", fields) != fmt.Sprintf("%q", wanted) {
+				t.Fatalf("%q: fields %q, encoding/csv has %q", text, fields, wanted)
+			}
+		}
+	})
+}
+
+func TestCSVReaderLimits(t *testing.T) {
+	long := strings.Repeat("x", maxRecord-2)
+	tests := []struct {
+		text string
+		want error
+	}{
+		{long + "\n", nil},
+		{long + "xxx\n", errLongRecord},
+		{"\"" + long[:maxRecord/2] + "\n" + long[:maxRecord/2] + "\"\n", errLongRecord},
+		{"\"" + strings.Repeat("\n", maxRecord+1) + "\"\n", errLongRecord},
+	}
+	for i, test := range tests {
+		if _, err := newCSVReader(strings.NewReader(test.text)).read(); err != test.want {
+			t.Errorf("%d: error %v, want %v", i, err, test.want)
+		}
+	}
+}
+
+func TestNameSet(t *testing.T) {
+	const n = 100_000
+	s := newNameSet()
+	name := func(i int) []byte { return fmt.Appendf(nil, "%0*d", 1+i%60, i) }
+	for round, fresh := range []bool{true, false} {
+		for i := range n {
+			if number, isNew := s.add(name(i)); number != i || isNew != fresh {
+				t.Fatalf("round %d: name %d has number %d, new %v", round, i, number, isNew)
+			}
+		}
+	}
+	s.seal()
+	for i := range n {
+		if got := s.at(i); !bytes.Equal(got, name(i)) {
+			t.Fatalf("name %d is %q, want %q", i, got, name(i))
+		}
+	}
+	if len(s.blocks) < 2 {
+		t.Errorf("names fit %d block: none was at its end", len(s.blocks))
+	}
+}
+
+// A reader that has seen a few rows makes no garbage for those that follow, but
+// for what grows.
+func TestReadingMakesNoGarbage(t *testing.T) {
+	line := []byte("a,12,3456,78.9\n\"b\",12,3456,78.9\n")
+	r := newCSVReader(io.MultiReader(bytes.NewReader(bytes.Repeat(line, 100)), bytes.NewReader(bytes.Repeat(line, 5000))))
+	for range 100 {
+		if _, err := r.read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	allocations := testing.AllocsPerRun(2000, func() {
+		fields, err := r.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, field := range fields[1:] {
+			if _, reason := parseValue(field); reason != "" {
+				t.Fatal(reason)
+			}
+		}
+	})
+	if allocations != 0 {
+		t.Errorf("%v allocations a row, want none", allocations)
+	}
+}
+
+func BenchmarkReadChannels(b *testing.B) {
+	var text bytes.Buffer
+	text.WriteString(solveHeader)
+	const rows = 100_000
+	for i := range rows {
+		fmt.Fprintf(&text, "%040x,%d,%d,%d.5\n", i*7919, 1+i%300, 1000+i, 60+i%9999)
+	}
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := readChannels(b.Context(), "x", bytes.NewReader(text.Bytes()), solveColumns{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
