@@ -22,8 +22,8 @@ type rule struct {
 	why string
 }
 
-// rules is docs/architecture.md's table of arrows. The root package, primary's
-// wiring, is "".
+// rules is docs/architecture.md's table of arrows. The root package, the facade, is
+// "".
 var rules = map[string]rule{
 	"channel":    {nil, "the nouns that all share must not know who uses them"},
 	"honeycomb":  {nil, "the solver is pure: numbers in, numbers out"},
@@ -53,6 +53,7 @@ var exclusive = map[string][]string{
 	"github.com/valyala/fasthttp":      {"fetcher", "loadgen"},
 	"github.com/mmcdole/gofeed":        {"deltas"},
 	"github.com/spf13/cobra":           {"cmd"},
+	"github.com/google/pprof":          {"cmd"},
 	"github.com/standard-webhooks":     {"notify"},
 	"code.dny.dev/ssrf":                {"internal"},
 }
