@@ -193,8 +193,8 @@ func TestStreamWaitsForOlderStamps(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		a, b := n.store.addChannel("a"), n.store.addChannel("b")
 		s := n.open(api.StreamFilter{}, "")
-		u := n.store.commit(a)
-		n.store.hold(u.Stamp)
+		n.store.hold(n.store.Closed() + 1)
+		n.store.commit(a)
 		got, _ := take(t, s)
 		expect(t, "held back", got)
 		n.store.commit(b)

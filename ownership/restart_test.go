@@ -244,7 +244,7 @@ func TestTruncation(t *testing.T) {
 	}
 	first, _ := busy.log.FirstIndex()
 	last, _ := busy.log.LastIndex()
-	if last-first < trailingLogs {
+	if last-first+1 < trailingLogs {
 		t.Errorf("entries %d to %d kept, want at least %d", first, last, trailingLogs)
 	}
 	_, want := s.Counts()
