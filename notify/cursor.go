@@ -63,6 +63,9 @@ func decodeCursor(text string) (epoch uint64, c Cursor, err error) {
 	if err != nil {
 		return 0, Cursor{}, fmt.Errorf("%w: %w", ErrCursor, err)
 	}
+	if len(raw) != cursorBytes { // the decoder passes over line ends
+		return 0, Cursor{}, fmt.Errorf("%w: %d bytes", ErrCursor, len(raw))
+	}
 	if raw[0] != cursorVersion {
 		return 0, Cursor{}, fmt.Errorf("%w: version %d", ErrCursor, raw[0])
 	}
