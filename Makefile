@@ -6,8 +6,10 @@ STATICCHECK ?= honnef.co/go/tools/cmd/staticcheck@v0.8.2
 FUZZTIME    ?= 10s
 KILLS       ?= 200
 SEED        ?= 1
+FAULTS      ?=
+POLITE      ?=
 
-.PHONY: run build test race lint fuzz bench cover crash proto
+.PHONY: run build test race lint fuzz bench cover crash polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -35,8 +37,11 @@ bench: ## every micro-benchmark, in benchstat's form
 cover:
 	$(GO) test -coverprofile cover.out ./... && $(GO) tool cover -func cover.out | tail -n 1
 
-crash: ## a real process, killed KILLS times under load; prints its seed
-	$(GO) run ./benchmarks/crash -kills $(KILLS) -seed $(SEED)
+crash: ## a real process, ended KILLS times under load by kills and FAULTS of its disk; prints its seed
+	$(GO) run ./benchmarks/crash -kills $(KILLS) -seed $(SEED) -faults '$(FAULTS)'
+
+polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
+	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
 
 proto: ## generated code of the replicated log's commands
 	$(GO) generate ./ownership

@@ -4,18 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
 // Config is what a node needs to know. The zero value of a field means its
 // default.
 type Config struct {
 	Data   string // data directory; default "corona-data"
-	Name   string // node name; default: the one kept in Data, or a new one
+	Name   string // node name, 1 to 64 of A-Z a-z 0-9 . - _, the first a letter or digit; default: the one kept in Data, or a new one
 	Listen string // where the node is reached, for the message of a second process on Data
 
 	Ranges int // Raft groups, decided at the birth of Data; default 16
@@ -23,8 +27,26 @@ type Config struct {
 	Interval time.Duration // τ: how often a plain feed reader would poll; default 30m, at least 1s
 	Floor    time.Duration // shortest time between two polls of a channel; default 5m, at most Interval
 
-	HostGap      time.Duration // shortest time between two requests to a host; 0: no gap
-	HostParallel int           // requests to a host at a time; default 2
+	// Policy, Ladder and Cost say what the rates of polls are solved for, as package
+	// honeycomb has them; default: lite, any, polls.
+	Policy honeycomb.Policy
+	Ladder honeycomb.Ladder
+	Cost   honeycomb.Cost
+	Target time.Duration // mean wait of a change that policy fast is to reach; of it alone
+
+	// Budget is the most that all polls of an Interval may cost, in polls or bytes;
+	// default: what the subscribers would cause if each polled by itself.
+	Budget      float64
+	Maintenance time.Duration // between two solves of all rates; default 10m, at least 1s
+
+	// HostGap is the shortest time between two requests to a host; default: 1s, and
+	// none for hosts that are private or loopback addresses. NoHostGap: none for any.
+	HostGap      time.Duration
+	HostParallel int // requests to a host at a time; default 2
+
+	// DiskReserve is how many bytes of the file system of Data are kept for deletions
+	// and for what must not fail, 4 MiB at least; default: a tenth of it, 1 GiB at most.
+	DiskReserve uint64
 
 	RetainBytes uint64 // updates kept for slow subscribers, in all; default 1 GiB
 
@@ -35,8 +57,12 @@ type Config struct {
 	Now      func() time.Time     // the clock of commits and judgements; default: time.Now
 	Logger   *slog.Logger         // default: discard
 	Registry *prometheus.Registry // of one node at a time; default: one of the node's own
-	Fatal    func(error)          // called once when the disk can no longer be trusted; default: panic
+	Fatal    func(error)          // called when the disk can no longer be trusted; it should end the process; default: panic
 }
+
+// NoHostGap is a [Config.HostGap] for origins that have agreed to be asked at any
+// pace.
+const NoHostGap time.Duration = -1
 
 const (
 	defaultData         = "corona-data"
@@ -45,6 +71,9 @@ const (
 	defaultInterval     = 30 * time.Minute
 	defaultFloor        = 5 * time.Minute
 	minInterval         = time.Second
+	defaultMaintenance  = 10 * time.Minute
+	maxBudget           = 1e18
+	defaultPublicGap    = time.Second
 	defaultHostParallel = 2
 	defaultRetainBytes  = 1 << 30
 )
@@ -55,6 +84,7 @@ func (c Config) withDefaults() Config {
 	set(&c.Ranges, defaultRanges)
 	set(&c.Interval, defaultInterval)
 	set(&c.Floor, min(defaultFloor, c.Interval))
+	set(&c.Maintenance, defaultMaintenance)
 	set(&c.HostParallel, defaultHostParallel)
 	set(&c.RetainBytes, defaultRetainBytes)
 	set(&c.Version, "unknown")
@@ -73,12 +103,36 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
+// hostGaps returns the gap of public hosts and that of private ones.
+func (c Config) hostGaps() (public, private time.Duration) {
+	switch c.HostGap {
+	case 0:
+		return defaultPublicGap, 0
+	case NoHostGap:
+		return 0, 0
+	}
+	return c.HostGap, c.HostGap
+}
+
+// hostGap returns the gap of a host, a name with port.
+func (c Config) hostGap(host string) time.Duration {
+	public, private := c.hostGaps()
+	if guard.IsPrivate(host) {
+		return private
+	}
+	return public
+}
+
 func set[T comparable](field *T, value T) {
 	var zero T
 	if *field == zero {
 		*field = value
 	}
 }
+
+// nodeName is what a node may be called: its name stands in URLs, file names,
+// lists with commas, and metrics.
+var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ErrConfig says that a node was asked to be what it cannot be.
 var ErrConfig = errors.New("configuration")
@@ -92,12 +146,24 @@ func (c Config) Validate() error {
 		return fmt.Errorf(format, args...)
 	}
 	return errors.Join(
+		check(c.Name == "" || nodeName.MatchString(c.Name), "name %q: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", c.Name),
 		check(c.Interval >= minInterval, "interval %s: want %s at least", c.Interval, minInterval),
 		check(c.Floor > 0, "floor %s: want more than 0", c.Floor),
 		check(c.Floor <= c.Interval, "floor %s: want at most the interval, %s", c.Floor, c.Interval),
+		check(c.Policy <= honeycomb.FairLog && c.Cost <= honeycomb.Bytes, "policy %d, cost %d: unknown", c.Policy, c.Cost),
+		check(isLadder(c.Ladder), "ladder %s: want any, prefix:BASE (from 2) or geometric:FACTOR (from 1.01)", c.Ladder),
+		check(c.Policy != honeycomb.Fast || c.Target > 0, "policy fast: want a target, the mean wait of a change to reach"),
+		check(c.Policy == honeycomb.Fast || c.Target == 0, "target %s: is for policy fast, not %s", c.Target, c.Policy),
+		check(c.Budget >= 0 && c.Budget <= maxBudget, "budget %v: want more than 0, at most %v", c.Budget, maxBudget),
+		check(c.Maintenance >= time.Second, "maintenance %s: want 1s at least", c.Maintenance),
 		check(c.Ranges >= 1 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
 		check(!strings.ContainsFunc(c.Contact, unicode.IsControl), "contact %q: control characters cannot be sent", c.Contact),
-		check(c.HostGap >= 0, "host gap %s: want 0 or more", c.HostGap),
+		check(c.HostGap >= 0 || c.HostGap == NoHostGap, "host gap %s: want 0 or more", c.HostGap),
 		check(c.HostParallel >= 1, "host parallel %d: want 1 at least", c.HostParallel),
 	)
+}
+
+func isLadder(ladder honeycomb.Ladder) bool {
+	_, err := honeycomb.ParseLadder(ladder.String())
+	return err == nil
 }

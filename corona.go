@@ -18,10 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
@@ -32,6 +34,7 @@ type Node struct {
 	config   Config
 	metrics  *registered
 	dir      *datadir.Dir
+	volume   *volume.Volume
 	store    *ownership.Store
 	fetcher  *fetcher.Fetcher
 	owner    *primary.Owner
@@ -40,6 +43,8 @@ type Node struct {
 
 	stop      context.CancelFunc
 	running   sync.WaitGroup
+	unwatch   context.CancelFunc // ends watching, which outlasts what is watched
+	watching  sync.WaitGroup
 	closeOnce sync.Once
 	closeErr  error
 }
@@ -71,11 +76,15 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.dir, err = datadir.Open(c.Data, c.Name, c.Listen, c.Now()); err != nil {
 		return err
 	}
+	if n.volume, err = n.openVolume(); err != nil {
+		return err
+	}
+	n.watch()
 	events := new(observer)
 	if n.store, err = n.openStore(ctx, events); err != nil {
 		return fmt.Errorf("open ranges: %w", err)
 	}
-	if n.fetcher, err = fetcher.New(n.fetcherConfig(), n.metrics); err != nil {
+	if n.fetcher, err = n.newFetcher(); err != nil {
 		return fmt.Errorf("open fetcher: %w", err)
 	}
 	n.owner = primary.New(n.primaryConfig(), n.store, n.metrics)
@@ -87,6 +96,14 @@ func (n *Node) open(ctx context.Context) (err error) {
 	}
 	events.connect(n.owner, n.notifier)
 	return n.start()
+}
+
+// watch looks after the disk from before the first store is opened until after the
+// last is closed.
+func (n *Node) watch() {
+	ctx, unwatch := context.WithCancel(context.Background())
+	n.unwatch = unwatch
+	n.watching.Go(func() { n.volume.Run(ctx) })
 }
 
 // start runs everything that runs.
@@ -113,7 +130,13 @@ func (n *Node) Close() error {
 	return n.closeErr
 }
 
+// giveUpAfter is how long a node that stops waits for a full disk.
+const giveUpAfter = 3 * time.Second
+
 func (n *Node) close() error {
+	if n.volume != nil {
+		defer time.AfterFunc(giveUpAfter, n.volume.GiveUp).Stop()
+	}
 	if n.stop != nil {
 		n.stop()
 	}
@@ -128,6 +151,11 @@ func (n *Node) close() error {
 	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
+	}
+	if n.unwatch != nil {
+		n.unwatch()
+		n.watching.Wait()
+		n.volume.Close()
 	}
 	if n.dir != nil {
 		errs = append(errs, n.dir.Close())

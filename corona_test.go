@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -182,6 +183,28 @@ func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
 	if err != nil || len(updates.Updates) != 1 || len(updates.Updates[0].Entries.Added) != 1 {
 		t.Errorf("updates %+v, %v; want version 2 with one entry", updates, err)
 	}
+	origin.entries.Store(3)
+	third := until(t, node, kept.Channel, func(ch *api.Channel) bool { return ch.Version == 3 })
+	if third.UpdateIntervalS > 120 {
+		t.Errorf("changes each %v s, after two within seconds", third.UpdateIntervalS)
+	}
+}
+
+// TestSubscribeAgain: a key that made a subscription before gives it back, and
+// says so.
+func TestSubscribeAgain(t *testing.T) {
+	origin := newGrowing(t)
+	node := open(t, t.TempDir())
+	defer closeNode(t, node)
+	request := api.SubscribeRequest{URL: origin.URL, Sink: api.Sink{Type: api.SinkSSE}, Key: "key"}
+	first := node.Subscribe(t.Context(), []api.SubscribeRequest{request})[0]
+	again := node.Subscribe(t.Context(), []api.SubscribeRequest{request})[0]
+	if err := errors.Join(first.Err, again.Err); err != nil {
+		t.Fatal(err)
+	}
+	if first.Existing || !again.Existing || again.Subscription.ID != first.Subscription.ID {
+		t.Errorf("made %+v, then %+v", first, again)
+	}
 }
 
 func TestGoneEndsPolling(t *testing.T) { // row 22
@@ -214,15 +237,21 @@ func TestStatus(t *testing.T) {
 	for range 3 {
 		subscribe(t, node, origin.URL, "")
 	}
-	status, err := node.Status(t.Context())
+	id := channel.IDOf(origin.URL + "/")
+	var status *api.Status
+	var err error
+	until(t, node, id, func(*api.Channel) bool {
+		status, err = node.Status(t.Context())
+		return err != nil || status.Load.PlannedPollsPerInterval == 3
+	})
 	if err != nil || status.Channels != 1 || status.Subscriptions != 3 || len(status.Cluster.Ranges) != 4 {
 		t.Fatalf("status %+v, %v", status, err)
 	}
-	if status.Load.PlannedPollsPerInterval != 1 || status.Load.BudgetPollsPerInterval != 3 || status.Detection.PlannedS != 0.5 {
-		t.Errorf("load %+v, detection %+v", status.Load, status.Detection)
+	if budget := status.Load.BudgetPollsPerInterval; budget != 3 {
+		t.Errorf("budget %v; want three polls an interval, as three would make alone", budget)
 	}
-	if bound := status.Detection.BoundS; bound <= 0 || bound >= 0.5 {
-		t.Errorf("bound %v; want a third of an interval's half", bound)
+	if want := (api.Detection{PlannedS: 0.5 / 3, BoundS: 0.5 / 3}); math.Abs(status.Detection.PlannedS-want.PlannedS)+math.Abs(status.Detection.BoundS-want.BoundS) > 1e-6 {
+		t.Errorf("detection %+v, want %+v", status.Detection, want)
 	}
 	if err := node.Ready(t.Context()); err != nil {
 		t.Error(err)
@@ -258,6 +287,11 @@ func TestRefusals(t *testing.T) {
 	data := t.TempDir()
 	if _, err := corona.Open(t.Context(), corona.Config{Data: data, Interval: time.Second, Floor: time.Minute}); !errors.Is(err, corona.ErrConfig) {
 		t.Errorf("floor above interval: %v", err)
+	}
+	for _, reserve := range []uint64{1, math.MaxUint64} {
+		if _, err := corona.Open(t.Context(), corona.Config{Data: t.TempDir(), DiskReserve: reserve}); !errors.Is(err, corona.ErrConfig) {
+			t.Errorf("disk reserve of %d bytes: %v", reserve, err)
+		}
 	}
 	node, err := corona.Open(t.Context(), corona.Config{Data: data, Name: "alpha", Ranges: 1})
 	if err != nil {

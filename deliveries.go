@@ -86,7 +86,7 @@ func subscriber(s ownership.Subscription) notify.Subscriber {
 
 // Webhooks implements [notify.Store].
 func (d deliveries) Webhooks(id channel.ID, after uint64, limit int) ([]notify.Subscriber, error) {
-	size := max(limit, minPage)
+	size := limit
 	webhooks := make([]notify.Subscriber, 0, limit)
 	for len(webhooks) < limit {
 		page, err := d.store.Subscribers(id, after, size)
@@ -102,11 +102,12 @@ func (d deliveries) Webhooks(id channel.ID, after uint64, limit int) ([]notify.S
 		if len(page) < size {
 			break
 		}
+		size = max(size, minPage) // there are others among them
 	}
 	return webhooks, nil
 }
 
-// minPage is how many subscriptions are read at least to find a webhook among
+// minPage is how many subscriptions are read at least to find more webhooks among
 // those with other sinks.
 const minPage = 256
 

@@ -9,6 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
 )
 
 // Channel returns what the node knows of a channel.
@@ -43,12 +44,17 @@ func (n *Node) channelView(ch ownership.Channel) api.Channel {
 		Subscribers:     ch.Subscribers,
 		Version:         ch.Version,
 		Kind:            deltas.Kind(ch.Kind).String(),
-		UpdateIntervalS: updateInterval(ch, n.config.Now()).Seconds(),
+		UpdateIntervalS: primary.UpdateInterval(ch, n.config.Now()).Seconds(),
 		Rate:            rate.Float(),
+		PollIntervalS:   pollInterval(rate, n.config.Interval),
 		Owner:           n.Name(),
 		Pollers:         []string{},
 		LastChange:      timeView(ch.LastChange),
 		Gone:            ch.Gone,
+		Bounds:          []api.Bound{},
+		MovedTo:         ch.Moved.To,
+		MovedSince:      timeView(ch.Moved.Since),
+		MovedLearned:    ch.Moved.Learned,
 	}
 	if ch.Version == 0 {
 		view.Kind = ""
@@ -57,23 +63,10 @@ func (n *Node) channelView(ch ownership.Channel) api.Channel {
 		view.Width = 1
 		view.Pollers = append(view.Pollers, n.Name())
 	}
-	n.addPolling(&view)
-	return view
-}
-
-// addPolling adds what this node's engine knows.
-func (n *Node) addPolling(view *api.Channel) {
-	stats, polled := n.engine.Stats(view.ID)
-	if !polled {
-		return
+	if stats, polled := n.engine.Stats(ch.ID); polled {
+		addPolling(&view, stats)
 	}
-	view.SizeBytes = stats.SizeBytes
-	view.LastPoll = timeView(stats.LastPoll)
-	view.NextPoll = timeView(stats.NextPoll)
-	view.LastStatus = stats.LastStatus
-	view.LastError = stats.LastError
-	view.Failures = stats.Failures
-	view.FeedURL = stats.FeedURL
+	return view
 }
 
 // timeView is nil for a time that has not come.
@@ -83,22 +76,6 @@ func timeView(t time.Time) *time.Time {
 	}
 	t = t.UTC()
 	return &t
-}
-
-// The clamps of an update interval, which is the longest until two changes are
-// known.
-const (
-	minUpdateInterval = time.Minute
-	maxUpdateInterval = 7 * 24 * time.Hour
-)
-
-// updateInterval is the mean time between versions since the first.
-func updateInterval(ch ownership.Channel, now time.Time) time.Duration {
-	if ch.Version < 3 {
-		return maxUpdateInterval
-	}
-	mean := now.Sub(ch.FirstContent) / time.Duration(ch.Version-1)
-	return min(max(mean, minUpdateInterval), maxUpdateInterval)
 }
 
 // Updates returns at most limit updates with versions above after, the oldest

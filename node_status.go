@@ -2,32 +2,63 @@ package corona
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
 )
 
 // Status returns what the node sees of the cluster, its load, and what
 // detection that load buys.
 func (n *Node) Status(context.Context) (*api.Status, error) {
 	channels, subscriptions := n.store.Counts()
-	plan := n.owner.Load()
+	plan, load, disk := n.owner.Plan(), n.engine.Load(), n.volume.Status()
 	return &api.Status{
-		Node:    n.Name(),
-		Version: n.config.Version,
-		Cluster: api.Cluster{Nodes: []string{n.Name()}, Ranges: rangeViews(n.store.Ranges())},
-		Load: api.Load{
-			PollsPerS:               n.engine.Load().PollsPerSecond,
-			BudgetPollsPerInterval:  plan.Budget,
-			PlannedPollsPerInterval: plan.Planned,
-		},
-		Detection: api.Detection{
-			PlannedS: plan.Detected.Seconds(),
-			BoundS:   plan.Bound.Seconds(),
-		},
+		Node:          n.Name(),
+		Version:       n.config.Version,
+		Cluster:       api.Cluster{Nodes: []string{n.Name()}, Ranges: rangeViews(n.store.Ranges())},
+		Load:          n.loadView(&plan, load.PollsPerSecond),
+		Detection:     api.Detection{PlannedS: plan.Detected.Seconds(), BoundS: plan.Bound.Seconds()},
+		Optimiser:     n.optimiserView(&plan),
+		Polling:       api.Polling{FailingChannels: load.Failing, RestingHosts: load.Resting},
 		Channels:      channels,
 		Subscriptions: subscriptions,
+		Disk:          api.Disk{State: disk.Level.String(), FreeBytes: disk.Free, ReserveBytes: disk.Reserve},
 	}, nil
+}
+
+// loadView is in polls, whatever the budget is of.
+func (n *Node) loadView(plan *primary.Plan, pollsPerSecond float64) api.Load {
+	view := api.Load{PollsPerS: pollsPerSecond, PlannedPollsPerInterval: plan.Polls}
+	if n.config.Cost == honeycomb.Polls {
+		view.BudgetPollsPerInterval = plan.Budget
+	}
+	return view
+}
+
+func (n *Node) optimiserView(plan *primary.Plan) api.Optimiser {
+	return api.Optimiser{
+		Policy:       n.config.Policy.String(),
+		Ladder:       n.config.Ladder.String(),
+		Cost:         n.config.Cost.String(),
+		TargetS:      n.config.Target.Seconds(),
+		IntervalS:    n.config.Interval.Seconds(),
+		MaintenanceS: n.config.Maintenance.Seconds(),
+		Budget:       plan.Budget,
+		BudgetAuto:   n.config.Budget == 0,
+		Capacity:     unlessZero(plan.Capacity),
+		Planned:      plan.Planned,
+		Measured:     plan.Measured,
+		LambdaS:      plan.Lambda,
+		HostsBound:   plan.HostsBound,
+		Feasible:     plan.Feasible,
+		Unmet:        api.Unmet(plan.Unmet),
+		Solved:       timeView(plan.Solved),
+		SolveMs:      float64(plan.Took) / float64(time.Millisecond),
+		Updates:      plan.Incremental,
+	}
 }
 
 func rangeViews(ranges []ownership.RangeStatus) []api.Range {

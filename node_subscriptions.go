@@ -8,6 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
+	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -50,7 +51,7 @@ func (n *Node) outcome(result ownership.SubscribeResult) api.SubscribeOutcome {
 		return api.SubscribeOutcome{Err: problem(result.Err)}
 	}
 	subscription := subscriptionView(result.Subscription)
-	return api.SubscribeOutcome{Subscription: &subscription}
+	return api.SubscribeOutcome{Subscription: &subscription, Existing: result.Existing}
 }
 
 // subscriptionView is what everybody may see of a subscription just made: its
@@ -120,10 +121,19 @@ func (n *Node) TestSink(ctx context.Context, id string) error {
 	if stored.Sink.Type != api.SinkWebhook {
 		return api.NewProblem(http.StatusConflict, "only webhooks can be tested: a stream is tested by reading it")
 	}
-	if err := n.notifier.TestSink(ctx, subscriber(stored)); err != nil {
-		return api.NewProblem(http.StatusBadGateway, err.Error())
+	return testProblem(n.notifier.TestSink(ctx, subscriber(stored)))
+}
+
+// testProblem says how a test failed, and whether another may not.
+func testProblem(err error) error {
+	if err == nil {
+		return nil
 	}
-	return nil
+	failed := api.NewProblem(http.StatusBadGateway, err.Error())
+	if call := (*notify.CallError)(nil); errors.As(err, &call) {
+		failed.Retryable = call.Mends()
+	}
+	return failed
 }
 
 // positions reads what one page of subscriptions needs of delivery state, each

@@ -21,6 +21,8 @@ func problem(err error) error {
 		return api.NewProblem(http.StatusBadRequest, err.Error())
 	case errors.Is(err, ownership.ErrKeyReused):
 		return api.NewProblem(http.StatusConflict, "this Idempotency-Key was used with another request")
+	case errors.Is(err, ownership.ErrNoSpace):
+		return api.NewProblem(http.StatusInsufficientStorage, err.Error())
 	case errors.Is(err, ownership.ErrUnavailable), errors.Is(err, ownership.ErrClosed),
 		errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return api.NewProblem(http.StatusServiceUnavailable, "not known to be durable: "+err.Error())

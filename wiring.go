@@ -4,12 +4,15 @@ import (
 	"context"
 	"crypto/sha1"
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
@@ -25,36 +28,80 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*owner
 		Now:         n.config.Now,
 		Observer:    events,
 		Fatal:       n.config.Fatal,
+		Volume:      n.volume,
 		Logger:      n.config.Logger,
 		Registerer:  n.metrics,
 	})
 }
 
+// openVolume blames the configuration for a reserve that was asked for, and the disk
+// for one that follows from its size.
+func (n *Node) openVolume() (*volume.Volume, error) {
+	v, err := volume.Open(volume.Config{
+		Dir:        n.dir.Path,
+		Reserve:    n.config.DiskReserve,
+		Fatal:      n.config.Fatal,
+		Logger:     n.config.Logger,
+		Registerer: n.metrics,
+	})
+	if errors.Is(err, volume.ErrReserve) && n.config.DiskReserve != 0 {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return v, err
+}
+
 func (n *Node) primaryConfig() primary.Config {
 	return primary.Config{
-		Interval: n.config.Interval,
-		Floor:    n.config.Floor,
-		Now:      n.config.Now,
-		Logger:   n.config.Logger,
+		Interval:    n.config.Interval,
+		Floor:       n.config.Floor,
+		Policy:      n.config.Policy,
+		Ladder:      n.config.Ladder,
+		Cost:        n.config.Cost,
+		Target:      n.config.Target,
+		Budget:      n.config.Budget,
+		Maintenance: n.config.Maintenance,
+		HostGap:     n.config.hostGap,
+		Measure:     n.measure,
+		Now:         n.config.Now,
+		Logger:      n.config.Logger,
 	}
 }
 
-func (n *Node) fetcherConfig() fetcher.Config {
-	return fetcher.Config{
-		Version:      n.config.Version,
-		Contact:      n.config.Contact,
-		AllowPrivate: n.config.AllowPrivate,
+// measure says how the engine keeps up with what is planned.
+func (n *Node) measure() primary.Measured {
+	load := n.engine.Load()
+	return primary.Measured{
+		PollsPerInterval: load.PollsPerSecond * n.config.Interval.Seconds(),
+		Behind:           load.Behind,
+		Starting:         load.Starting,
 	}
+}
+
+func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
+	limit, err := descriptorLimit()
+	if err != nil {
+		return nil, err
+	}
+	return fetcher.New(fetcher.Config{
+		Version:             n.config.Version,
+		Contact:             n.config.Contact,
+		AllowPrivate:        n.config.AllowPrivate,
+		MaxConns:            pollConns(limit),
+		MaxIdleConnDuration: idleConn(n.config.Interval),
+	}, n.metrics)
 }
 
 func (n *Node) engineConfig() engine.Config {
+	public, private := n.config.hostGaps()
 	return engine.Config{
 		Dir:            n.dir.Join("cache"),
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
 		HostParallel:   n.config.HostParallel,
-		HostGap:        n.config.HostGap,
-		PrivateHostGap: n.config.HostGap,
+		HostGap:        public,
+		PrivateHostGap: private,
+		Volume:         n.volume,
+		Fatal:          n.config.Fatal,
 		Logger:         n.config.Logger,
 	}
 }

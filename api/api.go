@@ -67,36 +67,8 @@ type Subscriptions struct {
 // subscription, or an error and no subscription.
 type BatchResult struct {
 	*Subscription
-	Error *Problem `json:"error,omitempty"`
-}
-
-// Channel is what the node knows of one channel.
-type Channel struct {
-	ID              channel.ID `json:"id"`
-	URL             string     `json:"url"`
-	Subscribers     uint64     `json:"subscribers"`
-	Version         uint64     `json:"version"` // 0 until the first content is committed
-	Kind            string     `json:"kind"`
-	SizeBytes       int64      `json:"size_bytes"`        // expected bytes of a poll
-	UpdateIntervalS float64    `json:"update_interval_s"` // estimated
-	Rate            float64    `json:"rate"`              // polls per interval by the whole system
-	Width           int        `json:"width"`             // pollers
-	Owner           string     `json:"owner"`
-	Pollers         []string   `json:"pollers"`
-	LastPoll        *time.Time `json:"last_poll"`
-	LastChange      *time.Time `json:"last_change"`
-	LastStatus      int        `json:"last_status"` // HTTP status, 0 when there was none
-	LastError       string     `json:"last_error"`
-	Failures        int        `json:"failures"` // in a row
-	NextPoll        *time.Time `json:"next_poll"`
-	Gone            bool       `json:"gone,omitempty"`     // the origin answered 410
-	FeedURL         string     `json:"feed_url,omitempty"` // the feed that an HTML page names
-}
-
-// Channels is a page of channels. Next is empty on the last page.
-type Channels struct {
-	Channels []Channel `json:"channels"`
-	Next     string    `json:"next,omitempty"`
+	Existing bool     `json:"existing,omitempty"` // the line's key had made it before
+	Error    *Problem `json:"error,omitempty"`
 }
 
 // Update is one new version of a channel, readable by itself.
@@ -185,46 +157,4 @@ type TestData struct {
 	Subscription string     `json:"subscription"`
 	Channel      channel.ID `json:"channel"`
 	URL          string     `json:"url"`
-}
-
-// Status is the answer of GET /v1/status.
-type Status struct {
-	Node          string    `json:"node"`
-	Version       string    `json:"version"` // of the program
-	Cluster       Cluster   `json:"cluster"`
-	Load          Load      `json:"load"`
-	Detection     Detection `json:"detection"`
-	Channels      uint64    `json:"channels"`
-	Subscriptions uint64    `json:"subscriptions"`
-}
-
-// Cluster is what a node sees of its cluster.
-type Cluster struct {
-	Nodes  []string `json:"nodes"`
-	Ranges []Range  `json:"ranges"`
-}
-
-// Range is a run of buckets, From to To inclusive, that one Raft group replicates.
-type Range struct {
-	ID       uint32         `json:"id"`
-	From     channel.Bucket `json:"from"`
-	To       channel.Bucket `json:"to"`
-	Leader   string         `json:"leader"` // empty while there is none
-	Replicas []string       `json:"replicas"`
-	Term     uint64         `json:"term"`
-	Applied  uint64         `json:"applied"`
-}
-
-// Load is what the cluster asks of the origins.
-type Load struct {
-	PollsPerS               float64 `json:"polls_per_s"` // measured
-	BudgetPollsPerInterval  float64 `json:"budget_polls_per_interval"`
-	PlannedPollsPerInterval float64 `json:"planned_polls_per_interval"`
-}
-
-// Detection is how long a change waits until it is noticed, on average over
-// subscriptions.
-type Detection struct {
-	PlannedS float64 `json:"planned_s"`
-	BoundS   float64 `json:"bound_s"` // no allocation of the same budget does better
 }

@@ -22,6 +22,9 @@ const (
 	// maxAnswer bounds the body of an answer, maxProblem that of an error, in bytes.
 	maxAnswer  = 128 << 20
 	maxProblem = 64 << 10
+	// connBuffer is what is read from a connection, or written to it, at once, in
+	// bytes: lists and batches are long.
+	connBuffer = 32 << 10
 )
 
 // Client talks to a node of Corona; every node answers for its whole cluster.
@@ -31,8 +34,9 @@ const (
 // No method repeats a request by itself, but for [Client.Follow], whose cursor
 // makes that harmless.
 type Client struct {
-	base string
-	http *http.Client
+	base  string
+	token string // empty: none
+	http  *http.Client
 }
 
 // CallError says that a call did not get a node's answer: the node could not be
@@ -63,6 +67,17 @@ func NewClient(server string, httpClient *http.Client) (*Client, error) {
 	return &Client{base: strings.TrimRight(server, "/"), http: httpClient}, nil
 }
 
+// WithToken returns a client that sends a token with each request, as nodes with
+// API tokens want it.
+func (c *Client) WithToken(token string) (*Client, error) {
+	if err := CheckToken(token); err != nil {
+		return nil, fmt.Errorf("token: %w", err)
+	}
+	with := *c
+	with.token = token
+	return &with, nil
+}
+
 func newHTTPClient() *http.Client {
 	dialer := &net.Dialer{Timeout: 10 * time.Second}
 	return &http.Client{
@@ -73,6 +88,8 @@ func newHTTPClient() *http.Client {
 			ResponseHeaderTimeout: callTimeout,
 			MaxIdleConnsPerHost:   16,
 			IdleConnTimeout:       time.Minute,
+			ReadBufferSize:        connBuffer,
+			WriteBufferSize:       connBuffer,
 		},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
@@ -123,6 +140,9 @@ func (c *Client) send(ctx context.Context, method, path string, header http.Head
 	}
 	for key, values := range header {
 		request.Header[key] = values
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	if body != nil && request.Header.Get("Content-Type") == "" {
 		request.Header.Set("Content-Type", "application/json")

@@ -14,6 +14,7 @@ import (
 
 const (
 	batchBlock     = 32 << 10 // bytes of request lines that are sent together
+	batchBuffer    = 64 << 10 // bytes of the answer that are read together
 	maxBatchAnswer = 1 << 20  // bytes of one line of the answer
 )
 
@@ -58,14 +59,18 @@ var errStopped = errors.New("stopped")
 // readBatch yields results until the body ends and returns their number.
 func readBatch(body io.Reader, yield func(BatchResult, error) bool) (answered uint64, err error) {
 	lines := bufio.NewScanner(body)
-	lines.Buffer(nil, maxBatchAnswer)
+	lines.Buffer(make([]byte, batchBuffer), maxBatchAnswer)
+	last := &Subscription{}
 	for lines.Scan() {
-		var result BatchResult
-		if err := json.Unmarshal(lines.Bytes(), &result); err != nil {
+		result, err := readResult(lines.Bytes(), last)
+		if err != nil {
 			return answered, fmt.Errorf("read line %d of the answer: %w", answered+1, err)
 		}
 		if (result.Subscription == nil) == (result.Error == nil) {
 			return answered, fmt.Errorf("line %d of the answer is neither a subscription nor an error", answered+1)
+		}
+		if result.Subscription != nil {
+			last = result.Subscription
 		}
 		answered++
 		if !yield(result, nil) {
@@ -76,6 +81,16 @@ func readBatch(body io.Reader, yield func(BatchResult, error) bool) (answered ui
 		return answered, fmt.Errorf("read line %d of the answer: %w", answered+1, err)
 	}
 	return answered, nil
+}
+
+// readResult reads a line of the answer; last is the one before.
+func readResult(line []byte, last *Subscription) (result BatchResult, err error) {
+	if result.scanLine(line, last) {
+		return result, nil
+	}
+	result = BatchResult{}
+	err = json.Unmarshal(line, &result)
+	return result, err
 }
 
 // batchLines writes requests as lines into a pipe, from a goroutine of its own.
@@ -97,11 +112,9 @@ func newBatchLines(requests iter.Seq[SubscribeRequest]) *batchLines {
 
 func (l *batchLines) write(pipe io.Writer, requests iter.Seq[SubscribeRequest]) error {
 	block := bufio.NewWriterSize(pipe, batchBlock)
-	encoder := json.NewEncoder(block)
-	encoder.SetEscapeHTML(false)
 	for request := range requests {
 		l.sent.Add(1)
-		if err := encoder.Encode(request); err != nil {
+		if _, err := block.Write(request.AppendLine(block.AvailableBuffer())); err != nil {
 			return err
 		}
 	}

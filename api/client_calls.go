@@ -113,6 +113,13 @@ func (c *Client) Channel(ctx context.Context, id channel.ID) (Channel, error) {
 	return answer, err
 }
 
+// Explain returns why a channel is polled as often as it is.
+func (c *Client) Explain(ctx context.Context, id channel.ID) (Explanation, error) {
+	var answer Explanation
+	err := c.call(ctx, http.MethodGet, "/v1/channels/"+id.String()+"/explain", nil, nil, &answer)
+	return answer, err
+}
+
 // Updates goes through the updates of a channel that are kept, oldest first,
 // from the version behind after. It yields pages: a page may carry a gap and no
 // update is in two. An error is the last thing it yields.

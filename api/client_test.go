@@ -65,6 +65,10 @@ func TestCalls(t *testing.T) {
 			_, err := c.Channel(t.Context(), id)
 			return err
 		}},
+		{"Explain", `GET /v1/channels/` + id.String() + `/explain key="" `, func(c *Client) error {
+			_, err := c.Explain(t.Context(), id)
+			return err
+		}},
 		{"Updates", `GET /v1/channels/` + id.String() + `/updates?limit=16&after=7 key="" `, func(c *Client) error {
 			return drain(c.Updates(t.Context(), id, 7))
 		}},

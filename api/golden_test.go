@@ -49,12 +49,48 @@ func exampleSubscription() Subscription {
 	}
 }
 
+func exampleExplanation() Explanation {
+	return Explanation{
+		Channel: exampleID, URL: "https://example.com/feed.xml",
+		Policy: "fair-sqrt", Ladder: "geometric:2", Cost: "bytes", IntervalS: 1800, FloorS: 300,
+		Rate: 4, PollIntervalS: 450, Width: 1, DecidedBy: DecidedByWorth,
+		Factors: Factors{Subscribers: 12, SizeBytes: 34567, UpdateIntervalS: 5400.5, Weight: 6.9, Cost: 34567},
+		Least:   RateBound{1, RateByOnce}, Most: RateBound{6, RateByFloor},
+		Worth: Worth{LastS: pointer(0.02), NextS: pointer(0.01), NeededS: 0.0125, LambdaS: 0.012},
+		Neighbours: Neighbours{
+			LastIn:   &Neighbour{Channel: channel.IDOf("https://example.org/"), URL: "https://example.org/", Rate: 2, WorthS: 0.0121},
+			FirstOut: &Neighbour{Channel: exampleID, URL: "https://example.com/feed.xml", Rate: 4, WorthS: 0.0119},
+		},
+		Host:     &PlannedHost{Name: "example.com:443", Planned: 1710, Cap: pointer(1710.0), MuS: 17.5},
+		Noise:    []Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at nearly every look", CalmS: 43200}},
+		NextPoll: &laterTime, Waiting: &Waiting{For: WaitRetryAfter, Until: &laterTime, Detail: "the origin answered 503"}, Solved: &exampleTime,
+	}
+}
+
+func exampleOptimiser() Optimiser {
+	return Optimiser{
+		Policy: "fast", Ladder: "any", Cost: "polls", TargetS: 60, IntervalS: 1800, MaintenanceS: 600,
+		Budget: 50000, BudgetAuto: true, Capacity: pointer(48000.0), Planned: 22500, Measured: 22350.5,
+		LambdaS: 12.5, HostsBound: 3, Unmet: Unmet{Budget: true, Target: true, Channels: 2, Hosts: 1},
+		Solved: &exampleTime, SolveMs: 24.6, Updates: 17,
+	}
+}
+
 func exampleChannel() Channel {
 	return Channel{
 		ID: exampleID, URL: "https://example.com/feed.xml", Subscribers: 12, Version: 7, Kind: "feed", SizeBytes: 34567,
-		UpdateIntervalS: 5400.5, Rate: 2.5, Width: 1, Owner: "alder", Pollers: []string{"alder", "birch"},
+		UpdateIntervalS: 5400.5, Rate: 2.5, PollIntervalS: 720, Width: 1, Owner: "alder", Pollers: []string{"alder", "birch"},
 		LastPoll: &exampleTime, LastChange: &exampleTime, LastStatus: 304, LastError: "timeout", Failures: 2, NextPoll: &laterTime,
 		Gone: true, FeedURL: "https://example.com/atom.xml",
+		Bounds: []Bound{
+			{Source: BoundMaxAge, IntervalS: 86400, Clamped: true, Said: "8760h"},
+			{Source: BoundSkipHours, IntervalS: 14400, Said: "0 1 2 3"},
+		},
+		Waiting:  &Waiting{For: WaitRetryAfter, Until: &laterTime, Detail: "the origin answered 503"},
+		Host:     &ChannelHost{Name: "example.com:443", GapS: 1, Parallel: 2, RestingUntil: &laterTime, Scope: ScopeChannel, Refusals: 3},
+		FinalURL: "https://www.example.com/feed.xml",
+		MovedTo:  "https://www.example.com/feed.xml", MovedSince: &exampleTime, MovedLearned: true,
+		SameAs: channel.IDOf("https://www.example.com/feed.xml"),
 	}
 }
 
@@ -68,9 +104,12 @@ var goldens = map[string]any{
 	"subscriptions":         Subscriptions{Subscriptions: []Subscription{exampleSubscription()}, Next: "b2Zmc2V0"},
 	"subscriptions_end":     Subscriptions{Subscriptions: []Subscription{}},
 	"batch_result":          BatchResult{Subscription: pointer(exampleSubscription())},
+	"batch_result_again":    BatchResult{Subscription: pointer(exampleSubscription()), Existing: true},
 	"batch_result_error":    BatchResult{Error: NewProblem(503, "no majority")},
 	"channel":               exampleChannel(),
-	"channel_new":           Channel{ID: exampleID, URL: "https://example.com/feed.xml", Subscribers: 1, Owner: "alder", Pollers: []string{}},
+	"channel_new":           Channel{ID: exampleID, URL: "https://example.com/feed.xml", Subscribers: 1, Owner: "alder", Pollers: []string{}, Bounds: []Bound{}},
+	"explanation":           exampleExplanation(),
+	"explanation_new":       Explanation{Channel: exampleID, URL: "https://example.com/feed.xml", DecidedBy: DecidedByStart},
 	"channels":              Channels{Channels: []Channel{exampleChannel()}, Next: "b2Zmc2V0"},
 	"channels_end":          Channels{Channels: []Channel{}},
 	"update":                exampleUpdate(),
@@ -87,7 +126,8 @@ var goldens = map[string]any{
 		Node: "alder", Version: "v0.1.0",
 		Cluster: Cluster{Nodes: []string{"alder"}, Ranges: []Range{{ID: 3, From: 768, To: 1023, Leader: "alder", Replicas: []string{"alder"}, Term: 2, Applied: 4711}}},
 		Load:    Load{PollsPerS: 12.5, BudgetPollsPerInterval: 50000, PlannedPollsPerInterval: 22500}, Detection: Detection{PlannedS: 41.2, BoundS: 40.9},
-		Channels: 22500, Subscriptions: 50000,
+		Optimiser: exampleOptimiser(), Polling: Polling{FailingChannels: 7, RestingHosts: 2},
+		Channels: 22500, Subscriptions: 50000, Disk: Disk{State: "low", FreeBytes: 1 << 30, ReserveBytes: 2 << 30},
 	},
 	"problem":       &Problem{Type: ProblemType, Title: "Bad Request", Status: 400, Detail: "missing", Field: "sink.url"},
 	"problem_retry": NewProblem(503, "no majority"),

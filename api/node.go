@@ -10,6 +10,7 @@ import (
 // error and no subscription.
 type SubscribeOutcome struct {
 	Subscription *Subscription
+	Existing     bool // the request's key had made it before
 	Err          error
 }
 

@@ -32,6 +32,9 @@ func (e *URLError) Error() string { return fmt.Sprintf("URL %q: %s", e.URL, e.Re
 // Userinfo, control characters and schemes other than http and https are
 // refused with a [*URLError].
 func Canonical(raw string) (string, error) {
+	if isCanonical(raw) {
+		return raw, nil
+	}
 	canonical, reason := canonicalise(raw)
 	if reason != "" {
 		return "", &URLError{URL: clip(raw), Reason: reason}

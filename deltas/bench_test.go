@@ -21,27 +21,9 @@ func benchmarkFeed(newest int) []byte {
 func BenchmarkRawHash(b *testing.B) {
 	body := benchmarkFeed(100)
 	b.SetBytes(int64(len(body)))
+	b.ReportAllocs()
 	for b.Loop() {
 		RawHash(body)
-	}
-}
-
-// How fast is a changed document read? B/s counts, of the document.
-//
-//	go test ./deltas -run - -bench Extract
-func BenchmarkExtract(b *testing.B) {
-	var page strings.Builder
-	for i := range 500 {
-		fmt.Fprintf(&page, `<div class="row"><h2><a href="/%d?utm_source=x">Title %d</a></h2><p>Some words about it, and <b>more</b>.</p></div>`, i, i)
-	}
-	for name, body := range map[string][]byte{"feed": benchmarkFeed(100), "html": []byte("<html>" + page.String())} {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(body)))
-			b.ReportAllocs()
-			for b.Loop() {
-				mustExtract(b, body)
-			}
-		})
 	}
 }
 

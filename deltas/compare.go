@@ -20,15 +20,20 @@ type Update struct {
 //
 // Compare knows nothing but the two contents. An entry that was there before
 // base counts as added until [Update.Admit] is told what is new.
-func Compare(base, next *Core) *Update {
-	c := compareEntries(base, next)
+func Compare(base, next *Core) *Update { return Noise{}.Compare(base, next) }
+
+// Compare is [Compare] without what the noise masks: neither the difference nor
+// the entries that changed tell of it. The delta is of the whole contents.
+func (n Noise) Compare(base, next *Core) *Update {
+	was, is := n.view(base), n.view(next)
+	c := n.compare(was, is)
 	u := &Update{Kind: next.Kind, Entries: Entries{
 		Added: pick(next.Entries, c.added), Changed: pick(next.Entries, c.changed), Removed: pick(baseEntries(base), c.withdrawn),
 	}}
 	for i := range u.Entries.Changed {
-		u.Entries.Changed[i].Fields = c.fields[i]
+		u.Entries.Changed[i].Fields = changedFields(was, is, c.before[i], c.changed[i])
 	}
-	u.Diff, u.Truncated = unified(base, next)
+	u.Diff, u.Truncated = unified(was, is)
 	u.Delta = MakeDelta(base, next)
 	u.DeltaBytes = len(u.Delta)
 	u.bound()
@@ -53,10 +58,11 @@ func (u *Update) Admit(fresh []uint64) {
 
 // Germane reports whether a person would call next another content than base:
 // whether more differs than entries that left the window at its old end, the
-// order of entries, and their dates. It is what [Judge] goes by, but for what it
-// remembers.
+// order of entries, their dates, build stamps, controls, http and https. It is
+// what [Judge] goes by, but for what it remembers.
 func Germane(base, next *Core) bool {
-	if base.Hash == next.Hash {
+	base, next = Noise{}.view(base), Noise{}.view(next)
+	if base.face() == next.face() {
 		return false
 	}
 	c := compareEntries(base, next)
@@ -108,17 +114,17 @@ func pick(entries []Entry, indexes []int) []Entry {
 // and changed, of base's entries withdrawn and left.
 type comparison struct {
 	added, changed  []int
-	renamed         []int      // the same as one of base's, but for their ID
-	fields          [][]string // parallel to changed
-	withdrawn, left []int      // gone: taken back, or out of the window at its old end
-	survivors       int        // of base's entries
+	renamed         []int // the same as one of base's, but for their ID
+	before          []int // parallel to changed: of base's entries
+	withdrawn, left []int // gone: taken back, or out of the window at its old end
+	survivors       int   // of base's entries
 }
 
 // silent reports that nothing differs but entries that left the window or came
 // into it. What is not among entries counts only where the kinds are the same.
 func (c *comparison) silent(base, next *Core) bool {
 	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 &&
-		(base.Kind != next.Kind || base.Title == next.Title && base.body == next.body)
+		(base.Kind != next.Kind || base.Title == next.Title && sameText(base.body, next.body))
 }
 
 func compareEntries(base, next *Core) comparison {
@@ -136,20 +142,27 @@ func compareEntries(base, next *Core) comparison {
 				continue
 			}
 			c.renamed = append(c.renamed, i)
-		} else if base.sections[at] != next.sections[i] {
+		} else if !sameText(base.sections[at], next.sections[i]) {
 			c.changed = append(c.changed, i)
-			c.fields = append(c.fields, changedFields(base, next, at, i))
+			c.before = append(c.before, at)
 		}
 		stays[at] = true
 	}
 	if len(next.Entries) > 0 {
 		c.gone(base, stays)
 	}
+	if next.Cut {
+		c.left, c.withdrawn = append(c.left, c.withdrawn...), nil
+	}
 	return c
 }
 
-// index returns where each entry stands, by identity and by alias.
+// index returns where each entry stands, by identity and by alias. It is made
+// once, and not to be written to.
 func (c *Core) index() map[uint64]int {
+	if known := c.indexed.Load(); known != nil {
+		return *known
+	}
 	at := make(map[uint64]int, 2*len(c.ids))
 	for i := range c.ids {
 		if alias, ok := c.aliasOf(i); ok {
@@ -159,6 +172,7 @@ func (c *Core) index() map[uint64]int {
 	for i, id := range c.ids {
 		at[id] = i
 	}
+	c.indexed.Store(&at)
 	return at
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -14,7 +15,7 @@ import (
 // is. Another version may give other content for the same document, which is
 // no update: see [VerdictRebase]. A poller whose stored content was made by
 // another version must fetch and report once before it answers by hash again.
-const ExtractorVersion = 1
+const ExtractorVersion = 2
 
 // Caps on what comes from outside.
 const (
@@ -37,6 +38,8 @@ var (
 	ErrVersion = errors.New("unknown format version")
 	// ErrBase says that a delta starts from other content than the one given.
 	ErrBase = errors.New("delta is for another base")
+	// ErrMerge says that contents are not feeds, which alone can be merged.
+	ErrMerge = errors.New("only feeds can be merged")
 )
 
 // ParseError says why a document could not be read as what it is.
@@ -75,6 +78,10 @@ type Document struct {
 	ContentType string // the header's value; a hint, may be empty
 	URL         string // where it came from, against which links are resolved; may be empty
 	Kind        Kind   // 0: found from content
+
+	// Base is what the document said before, if known. It makes reading faster, and
+	// changes nothing of what is read. What is read may share memory with it.
+	Base *Core
 }
 
 // Core is a document's core content. It is made by [Extract], [ParseCore] and
@@ -86,17 +93,22 @@ type Core struct {
 	Entries []Entry // in the document's order; of feeds, and of JSON lists whose members have an identity
 	Text    []byte  // canonical lines, each ending in \n: the content, then notes (see DESIGN.md)
 	Hash    Hash    // of Content; equal for documents that say the same, in whatever order and with whatever dates
+	Cut     bool    // the document, a feed, ended too early: what Entries lack may still be there; as Hints
+	Hints   Hints   // what a feed says of how often to ask; found by Extract alone, no part of Text and Hash
 
-	content  int      // bytes of Text that are content
-	sections []string // of each entry, parallel to Entries: its lines in the content
-	ids      []uint64 // of each entry, parallel to Entries: its identity
-	places   []int    // of each entry, parallel to Entries: its place in the content, from 0
-	body     string   // of HTML and text: the content's lines after its head
+	content  string                         // the same as Content
+	oddities atomic.Int32                   // of content; 0 until somebody asks
+	sections []string                       // of each entry, parallel to Entries: its lines in the content
+	ids      []uint64                       // of each entry, parallel to Entries: its identity
+	indexed  atomic.Pointer[map[uint64]int] // see index
+	places   []int                          // of each entry, parallel to Entries: its place in the content, from 0
+	body     string                         // of HTML and text: the content's lines after its head
+	sources  sources                        // what the entries were read from; found by Extract alone
 }
 
 // Content returns the lines that say what the document says: Text without the
 // notes on order and dates. It is not to be written to.
-func (c *Core) Content() []byte { return c.Text[:c.content:c.content] }
+func (c *Core) Content() []byte { return c.Text[:len(c.content):len(c.content)] }
 
 // Identities returns the entries' identities, parallel to Entries.
 func (c *Core) Identities() []uint64 { return c.ids }
@@ -136,7 +148,11 @@ func Extract(doc Document) (core *Core, err error) {
 	if kind, root, err = detect(text, doc); err != nil {
 		return nil, err
 	}
-	d, err := extractKind(kind, root, baseURL(doc.URL))
+	known := familiarWith(doc.Base)
+	d, err := extractKind(kind, root, baseURL(doc.URL), doc.Kind, known)
+	if err == nil && known.misled(d.context) {
+		d, err = extractKind(kind, root, baseURL(doc.URL), doc.Kind, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -144,17 +160,23 @@ func Extract(doc Document) (core *Core, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return ParseCore(rendered)
+	if core, err = parseCore(rendered, doc.Base); err != nil {
+		return nil, err
+	}
+	core.Hints, core.Cut, core.sources = d.hints, d.cut, d.sources()
+	core.lookBeside(doc.Base)
+	return core, nil
 }
 
-func extractKind(kind Kind, text string, base *url.URL) (*draft, error) {
+// extractKind reads a document of a kind that was found, where asked was asked for.
+func extractKind(kind Kind, text string, base *url.URL, asked Kind, known *familiar) (*draft, error) {
 	switch kind {
 	case KindFeed:
-		return extractFeed(text, base)
+		return extractFeed(text, base, known)
 	case KindHTML:
 		return extractHTML(text, base), nil
 	case KindJSON:
-		return extractJSON(text, base)
+		return extractJSON(text, base, asked, known)
 	default:
 		return extractText(text), nil
 	}

@@ -103,8 +103,8 @@ func sniffWide(body []byte) encoding.Encoding {
 }
 
 var (
-	xmlEncoding = regexp.MustCompile(`^\s*<\?xml[^>]{0,200}?encoding\s*=\s*["']([^"']{1,40})["']`)
-	metaCharset = regexp.MustCompile(`(?i)<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-z0-9_:.-]{1,40})`)
+	xmlEncoding = regexp.MustCompile(`^<\?xml[^>]{0,200}?encoding\s*=\s*["']([^"']{1,40})["']`)
+	metaCharset = regexp.MustCompile(`(?i)^<meta[^>]{0,200}?charset\s*=\s*["']?\s*([a-z0-9_:.-]{1,40})`)
 )
 
 // declaredEncoding returns the encoding that the header or the document names
@@ -116,11 +116,8 @@ func declaredEncoding(body []byte, contentType string) (encoding.Encoding, strin
 	if _, params, err := mime.ParseMediaType(contentType); err == nil {
 		label = params["charset"]
 	}
-	head := body[:min(len(body), 2048)]
-	if m := xmlEncoding.FindSubmatch(head); label == "" && m != nil {
-		label = string(m[1])
-	} else if m := metaCharset.FindSubmatch(head); label == "" && m != nil {
-		label = string(m[1])
+	if label == "" {
+		label = ownLabel(body[:min(len(body), 2048)])
 	}
 	label = strings.ToLower(strings.TrimSpace(label))
 	if strings.Contains(label, "utf-7") || label == "utf7" {
@@ -138,6 +135,26 @@ func declaredEncoding(body []byte, contentType string) (encoding.Encoding, strin
 		return nil, "", &ParseError{Reason: fmt.Sprintf("encoding %q is not supported", label)}
 	}
 	return enc, name, nil
+}
+
+// ownLabel returns the encoding that the beginning of a document names, "" if
+// there is none.
+func ownLabel(head []byte) string {
+	if begin := bytes.TrimLeft(head, " \t\r\n\f"); bytes.HasPrefix(begin, []byte("<?xml")) {
+		declaration, _, _ := bytes.Cut(begin, []byte(">"))
+		if m := xmlEncoding.FindSubmatch(declaration); m != nil {
+			return string(m[1])
+		}
+	}
+	for at := bytes.IndexByte(head, '<'); at >= 0; at = bytes.IndexByte(head, '<') {
+		if head = head[at:]; len(head) > 5 && bytes.EqualFold(head[:5], []byte("<meta")) {
+			if m := metaCharset.FindSubmatch(head); m != nil {
+				return string(m[1])
+			}
+		}
+		head = head[1:]
+	}
+	return ""
 }
 
 // repairUTF8 reads each invalid byte as windows-1252.
@@ -158,18 +175,21 @@ func repairUTF8(body []byte) string {
 // dropControls removes what no text holds: control characters (C1 too), byte
 // order marks and noncharacters. It counts what it dropped.
 func dropControls(s string) (string, int) {
-	if strings.IndexFunc(s, isJunk) < 0 {
+	n := junkAt(s)
+	if n == len(s) {
 		return s, 0
 	}
 	dropped := 0
-	clean := strings.Map(func(r rune) rune {
-		if isJunk(r) {
-			dropped++
-			return -1
-		}
-		return r
-	}, s)
-	return clean, dropped
+	var clean strings.Builder
+	clean.Grow(len(s))
+	for ; n < len(s); n = junkAt(s) {
+		clean.WriteString(s[:n])
+		_, size := utf8.DecodeRuneInString(s[n:])
+		s = s[n+size:]
+		dropped++
+	}
+	clean.WriteString(s)
+	return clean.String(), dropped
 }
 
 func isJunk(r rune) bool {

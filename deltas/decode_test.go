@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf16"
+
+	"pgregory.net/rapid"
 )
 
 // Row 26: UTF-7, lying charset, BOM, odd UTF-16: decoded or error. Row 27: NUL,
@@ -84,4 +86,19 @@ func TestExtractRepairsFeed(t *testing.T) {
 	if dirty.Hash != clean.Hash {
 		t.Errorf("repaired feed gives\n%s\nwant\n%s", dirty.Content(), clean.Content())
 	}
+}
+
+// Junk is found where a look at each character finds it.
+func TestJunkAt(t *testing.T) {
+	pieces := []string{"plain text ", "a", "\n", "\u00a0", "\u0085", "é", "—", "。", "，", "\ufeff", "\uffff", "\ufffd", "\U0001f600", "\U0001fffe", "\x7f", "\x01"}
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "") + rapid.String().Draw(t, "text")
+		want := strings.IndexFunc(s, isJunk)
+		if want < 0 {
+			want = len(s)
+		}
+		if at := junkAt(s); at != want {
+			t.Fatalf("junk of %q at %d, want %d", s, at, want)
+		}
+	})
 }

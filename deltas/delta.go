@@ -3,61 +3,97 @@ package deltas
 import (
 	"bytes"
 	"fmt"
-	"slices"
 )
 
-// The layout of a delta: version, the first bytes of the base's hash, the
-// result's hash, a zstd frame without its magic number (DESIGN.md, "Delta").
+// The layout of a delta: version, the first bytes of the base's hash, a check of
+// the result, a script or a zstd frame without its magic number (DESIGN.md,
+// "Delta").
 const (
-	deltaVersion = 1
-	deltaBaseLen = 8
-	deltaHeader  = 1 + deltaBaseLen + len(Hash{})
+	deltaScript  = 6
+	deltaFrame   = 5
+	deltaBaseLen = 2
+	deltaCheck   = 4
+	deltaHeader  = 1 + deltaBaseLen + deltaCheck
 )
 
 // MakeDelta returns the patch that makes next of base, for [ApplyDelta]. A nil
 // base is allowed and gives a delta that needs none.
 //
 // The delta carries next's content and the notes of those of its entries that
-// base has not, or has otherwise: nobody wants the dates of the others again.
+// base has not, or has with other dates: nobody wants the others again. A script
+// where little changed, a frame otherwise.
 func MakeDelta(base, next *Core) []byte {
-	var n notes
-	n.feedURL = next.FeedURL
-	c := compareEntries(base, next)
-	for _, i := range slices.Sorted(slices.Values(slices.Concat(c.added, c.changed, c.renamed))) {
-		n.entries = append(n.entries, note{next.places[i], next.Entries[i].Published, next.Entries[i].Updated})
-	}
-	var b bytes.Buffer
-	b.Write(next.Content())
-	n.render(&b)
-
-	var from Hash
+	from := hashOrZero(base)
+	delta := append(make([]byte, 0, 256), deltaScript)
+	n := notesBeside(base, next)
+	check := checkOf(next.Hash, n.append(nil))
+	delta = append(append(delta, from[:deltaBaseLen]...), check[:]...)
 	if base != nil {
-		from = base.Hash
+		dated, canonical := n.dated()
+		if steps, small := makeSteps(base.Content(), next.Content()); small && canonical {
+			w := newBitWriter(delta)
+			encodeSteps(w, base.Content(), steps)
+			codeFeed(w, n.feedURL, base.FeedURL)
+			codeNotes(w, dated)
+			return w.close()
+		}
 	}
-	delta := append([]byte{deltaVersion}, from[:deltaBaseLen]...)
-	delta = append(delta, next.Hash[:]...)
-	return compress(delta, b.Bytes(), contentOf(base))
+	delta[0] = deltaFrame
+	return compress(delta, n.append(next.Content()), contentOf(base))
+}
+
+func hashOrZero(c *Core) Hash {
+	if c == nil {
+		return Hash{}
+	}
+	return c.Hash
+}
+
+// checkOf binds a delta to its result's hash and to the notes that it carries,
+// which no hash covers.
+func checkOf(result Hash, notes []byte) [deltaCheck]byte {
+	sum := hashOf(append(result[:], notes...))
+	return [deltaCheck]byte(sum[:])
+}
+
+// notesBeside returns the notes of next that one who has base's cannot know or
+// would not want: those of entries that base has not, or has with another text
+// and other dates. A build that rewrites all dates says nothing.
+func notesBeside(base, next *Core) notes {
+	n := notes{feedURL: next.FeedURL}
+	was := make(map[uint64]int)
+	if base != nil && base.Kind == next.Kind {
+		for i, id := range base.ids {
+			was[id] = i
+		}
+	}
+	for i, id := range next.ids {
+		is := next.Entries[i]
+		at, known := was[id]
+		if known && (base.sections[at] == next.sections[i] || base.Entries[at].Published == is.Published && base.Entries[at].Updated == is.Updated) {
+			continue
+		}
+		n.entries = append(n.entries, note{next.places[i], is.Published, is.Updated})
+	}
+	return n
 }
 
 // ApplyDelta returns the content that the delta was made for: its Content and
-// Hash are those of next. Entries that base has alike keep base's dates and
+// Hash are those of next. Entries that the delta has no dates for keep base's and
 // stand behind the others. base is nil for a delta that was made without one.
 // The error is [ErrBase], [ErrVersion] or [ErrCorrupt].
 func ApplyDelta(base *Core, delta []byte) (*Core, error) {
 	if len(delta) < deltaHeader {
 		return nil, fmt.Errorf("%w: delta of %d bytes", ErrCorrupt, len(delta))
 	}
-	if delta[0] != deltaVersion {
+	if delta[0] != deltaScript && delta[0] != deltaFrame {
 		return nil, fmt.Errorf("%w of delta: %d", ErrVersion, delta[0])
 	}
-	var from Hash
-	if base != nil {
-		from = base.Hash
-	}
+	from := hashOrZero(base)
 	if !bytes.Equal(delta[1:1+deltaBaseLen], from[:deltaBaseLen]) {
 		return nil, fmt.Errorf("%w: it starts from %x…", ErrBase, delta[1:1+deltaBaseLen])
 	}
-	text, err := decompress(delta[deltaHeader:], contentOf(base), maxCoreText)
+	text, err := patched(base, delta)
 	if err != nil {
 		return nil, err
 	}
@@ -65,10 +101,32 @@ func ApplyDelta(base *Core, delta []byte) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.Equal(next.Hash[:], delta[1+deltaBaseLen:deltaHeader]) {
-		return nil, fmt.Errorf("%w: delta's result does not have the hash it names", ErrCorrupt)
+	if checkOf(next.Hash, text[len(next.content):]) != [deltaCheck]byte(delta[1+deltaBaseLen:]) {
+		return nil, fmt.Errorf("%w: a delta's result is not the one it was made for", ErrCorrupt)
 	}
 	return next.inherit(base)
+}
+
+// patched returns the core text that a delta's body makes of base.
+func patched(base *Core, delta []byte) ([]byte, error) {
+	body := delta[deltaHeader:]
+	if delta[0] == deltaFrame {
+		return decompress(body, contentOf(base), maxCoreText)
+	}
+	if base == nil {
+		return nil, fmt.Errorf("%w: a script without a base", ErrCorrupt)
+	}
+	r := newBitReader(body)
+	content, err := decodeSteps(r, base.Content())
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
+	}
+	n := notes{feedURL: codeFeed(r, "", base.FeedURL)}
+	n.entries = undated(codeNotes(r, nil))
+	if r.cut() {
+		return nil, fmt.Errorf("%w: notes of a delta", ErrCorrupt)
+	}
+	return n.append(content), nil
 }
 
 // maxCoreText is the longest Text: content and notes.
@@ -80,7 +138,7 @@ func (c *Core) inherit(base *Core) (*Core, error) {
 	if base == nil || base.Kind != c.Kind {
 		return c, nil
 	}
-	noted, err := parseNotes(string(c.Text[c.content+len(notesMark):]), len(c.Entries))
+	noted, err := parseNotes(string(c.Text[len(c.content)+len(notesMark):]), len(c.Entries))
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +156,5 @@ func (c *Core) inherit(base *Core) (*Core, error) {
 			noted.entries = append(noted.entries, note{place, e.Published, e.Updated})
 		}
 	}
-	var b bytes.Buffer
-	b.Write(c.Content())
-	noted.render(&b)
-	return ParseCore(b.Bytes())
+	return ParseCore(noted.append(c.Content()))
 }

@@ -34,6 +34,27 @@ func TestDelta(t *testing.T) {
 	})
 }
 
+// Who was given deltas alone ends where those are who read every document: deltas
+// made between documents apply to what other deltas made.
+func TestDeltasCompose(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		history := feedHistory(t)
+		was := mustExtract(t, history[0])
+		first, held := was, was
+		for n, body := range history[1:min(len(history), 6)] {
+			next := mustExtract(t, body)
+			got, err := ApplyDelta(held, MakeDelta(was, next))
+			if err != nil || got.Hash != next.Hash {
+				t.Fatalf("document %d: %v", n+1, err)
+			}
+			was, held = next, got
+		}
+		if far, err := ApplyDelta(first, MakeDelta(first, was)); err != nil || far.Hash != held.Hash {
+			t.Fatalf("from the first to the last at once: %v", err)
+		}
+	})
+}
+
 // A delta carries the dates of what is new and leaves the others alone.
 func TestDeltaNotes(t *testing.T) {
 	moved := story(1)
@@ -77,9 +98,10 @@ func TestApplyDeltaErrors(t *testing.T) {
 	}{
 		{"empty", base, nil, ErrCorrupt},
 		{"short", base, delta[:deltaHeader-1], ErrCorrupt},
-		{"no frame", base, delta[:deltaHeader], ErrCorrupt},
+		{"no script", base, delta[:deltaHeader], ErrCorrupt},
+		{"a script without a base", nil, MakeDelta(nil, next)[:0:0], ErrCorrupt},
 		{"cut", base, delta[:len(delta)-1], ErrCorrupt},
-		{"another version", base, append([]byte{deltaVersion + 1}, delta[1:]...), ErrVersion},
+		{"another version", base, append([]byte{deltaScript + 1}, delta[1:]...), ErrVersion},
 		{"another base", other, delta, ErrBase},
 		{"no base", nil, delta, ErrBase},
 		{"another result", base, flipped, ErrCorrupt},
@@ -135,8 +157,11 @@ func FuzzApplyDelta(f *testing.F) {
 			}
 			return
 		}
-		if !bytes.Equal(next.Hash[:], delta[1+deltaBaseLen:deltaHeader]) {
-			t.Fatalf("hash %v of %x", next.Hash, delta)
+		if again, err := ApplyDelta(base, delta); err != nil || !bytes.Equal(again.Text, next.Text) {
+			t.Fatalf("%x gives %q, then %q, %v", delta, next.Text, again.Text, err)
+		}
+		if back, err := ApplyDelta(base, MakeDelta(base, next)); err != nil || back.Hash != next.Hash {
+			t.Fatalf("%q does not come back: %v", next.Text, err)
 		}
 	})
 }

@@ -11,14 +11,15 @@ import (
 const junkWindow = 16 << 10
 
 // detect returns the kind of a document and the text from its root on. Content
-// decides; the Content-Type only where content alone cannot tell.
+// decides; the Content-Type only where content alone cannot tell. JSON Feed is
+// JSON here: see [extractJSON].
 func detect(text string, doc Document) (Kind, string, error) {
 	text = strings.TrimSpace(text)
 	if doc.Kind == KindText || doc.Kind == KindHTML {
 		return doc.Kind, text, nil
 	}
 	if doc.Kind == KindJSON || doc.Kind == 0 && looksLikeJSON(text, doc.ContentType) {
-		return detectJSON(text, doc.Kind)
+		return KindJSON, text, nil
 	}
 	if root, ok := findFeed(text); ok {
 		return KindFeed, root, nil
@@ -51,28 +52,6 @@ func looksLikeJSON(text, contentType string) bool {
 	return text[0] == '{' && strings.ContainsRune(`"}`, rune(next[0])) ||
 		text[0] == '[' && strings.ContainsRune(`{["]`, rune(next[0])) ||
 		json.Valid([]byte(text))
-}
-
-func detectJSON(text string, kind Kind) (Kind, string, error) {
-	if !json.Valid([]byte(text)) {
-		return KindJSON, "", &ParseError{Kind: KindJSON, Reason: "not valid JSON, or cut short"}
-	}
-	if kind == 0 && isJSONFeed(text) {
-		return KindFeed, text, nil
-	}
-	return KindJSON, text, nil
-}
-
-// isJSONFeed looks for JSON Feed's version member without building the tree.
-func isJSONFeed(text string) bool {
-	if text[0] != '{' || !strings.Contains(text, "jsonfeed.org") {
-		return false
-	}
-	var head struct {
-		Version string            `json:"version"`
-		Items   []json.RawMessage `json:"items"`
-	}
-	return json.Unmarshal([]byte(text), &head) == nil && strings.Contains(head.Version, "jsonfeed.org/version/")
 }
 
 // findFeed returns the text from a feed's root element on.

@@ -1,7 +1,6 @@
 package deltas
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,6 +25,9 @@ type draft struct {
 	title, feedURL string
 	lines          []string // of the document itself: all that HTML and text have
 	entries        []draftEntry
+	hints          Hints
+	cut            bool
+	context        uint64 // see sources
 }
 
 // draftEntry is an entry on its way to text. In JSON documents the lines hold
@@ -35,23 +37,49 @@ type draftEntry struct {
 	title, link, summary string
 	published, updated   string // RFC 3339 or empty
 	lines                []string
+	rest                 string // if the document before had it: its section behind the ID, instead of the above but title
+	source               uint64 // digest of what it was read from, 0: not remembered
 }
 
 // section returns the entry's lines in the content.
-func (e *draftEntry) section() string {
-	var b strings.Builder
-	b.WriteString(entryLabel + e.id + "\n")
+func (e *draftEntry) section() string { return string(e.appendSection(nil)) }
+
+func (e *draftEntry) appendSection(b []byte) []byte {
+	b = appendLine(b, entryLabel, e.id)
+	if e.rest != "" {
+		return append(b, e.rest...)
+	}
 	for _, field := range [...]struct{ label, value string }{
 		{titleLabel, e.title}, {linkLabel, e.link}, {sumLabel, e.summary},
 	} {
 		if field.value != "" {
-			b.WriteString(field.label + field.value + "\n")
+			b = appendLine(b, field.label, field.value)
 		}
 	}
 	for _, line := range e.lines {
-		b.WriteString(indent + line + "\n")
+		b = appendLine(b, indent, line)
 	}
-	return b.String()
+	return b
+}
+
+func appendLine(b []byte, label, text string) []byte {
+	return append(append(append(b, label...), text...), '\n')
+}
+
+// size is a length in bytes that the core text hardly exceeds.
+func (d *draft) size() int {
+	n := 512 + len(d.title) + len(d.feedURL)
+	for _, line := range d.lines {
+		n += len(line) + 4
+	}
+	for i := range d.entries {
+		e := &d.entries[i]
+		n += len(e.id) + len(e.title) + len(e.link) + len(e.summary) + len(e.rest) + 100
+		for _, line := range e.lines {
+			n += len(line) + 4
+		}
+	}
+	return n
 }
 
 // render returns the core text. Entries stand in the order of their identity,
@@ -61,32 +89,31 @@ func (d *draft) render() ([]byte, error) {
 	if len(d.lines) > MaxLines {
 		return nil, fmt.Errorf("%w: more than %d lines", ErrTooLarge, MaxLines)
 	}
-	var b bytes.Buffer
-	b.WriteString(textMagic + d.kind.String() + "\n")
+	b := appendLine(make([]byte, 0, d.size()), textMagic, d.kind.String())
 	if d.title != "" {
-		b.WriteString(titleLabel + d.title + "\n")
+		b = appendLine(b, titleLabel, d.title)
 	}
-	d.renderBody(&b)
+	b = d.appendBody(b)
 	order := d.sorted()
 	for _, i := range order {
-		b.WriteString(d.entries[i].section())
+		b = d.entries[i].appendSection(b)
 	}
-	if b.Len() > MaxText {
-		return nil, fmt.Errorf("%w: %d bytes of content, at most %d are kept", ErrTooLarge, b.Len(), MaxText)
+	if len(b) > MaxText {
+		return nil, fmt.Errorf("%w: %d bytes of content, at most %d are kept", ErrTooLarge, len(b), MaxText)
 	}
-	d.renderNotes(&b, order)
-	return b.Bytes(), nil
+	return d.notes(order).append(b), nil
 }
 
-func (d *draft) renderBody(b *bytes.Buffer) {
+func (d *draft) appendBody(b []byte) []byte {
 	prefix := indent
 	if d.kind == KindHTML || d.kind == KindText {
 		prefix = ""
-		b.WriteByte('\n')
+		b = append(b, '\n')
 	}
 	for _, line := range d.lines {
-		b.WriteString(prefix + line + "\n")
+		b = appendLine(b, prefix, line)
 	}
+	return b
 }
 
 // sorted returns the entries' indexes in the order of their identity.
@@ -105,12 +132,13 @@ func (d *draft) sorted() []int {
 	return order
 }
 
-func (d *draft) renderNotes(b *bytes.Buffer, order []int) {
-	notes := notes{feedURL: d.feedURL, entries: make([]note, len(order))}
+// notes returns the notes of a content whose entries stand in the given order.
+func (d *draft) notes(order []int) *notes {
+	n := &notes{feedURL: d.feedURL, entries: make([]note, len(order))}
 	for place, i := range order {
-		notes.entries[i] = note{place: place, published: d.entries[i].published, updated: d.entries[i].updated}
+		n.entries[i] = note{place: place, published: d.entries[i].published, updated: d.entries[i].updated}
 	}
-	notes.render(b)
+	return n
 }
 
 // notes are what is kept beside the content and never makes an update: the
@@ -125,14 +153,17 @@ type note struct {
 	published, updated string
 }
 
-func (n *notes) render(b *bytes.Buffer) {
-	b.WriteString(notesMark)
+func (n *notes) append(b []byte) []byte {
+	b = append(b, notesMark...)
 	if n.feedURL != "" {
-		b.WriteString(feedLabel + n.feedURL + "\n")
+		b = appendLine(b, feedLabel, n.feedURL)
 	}
 	for _, e := range n.entries {
-		b.WriteString(strconv.Itoa(e.place) + " " + dash(e.published) + " " + dash(e.updated) + "\n")
+		b = append(strconv.AppendInt(b, int64(e.place), 10), ' ')
+		b = append(append(b, dash(e.published)...), ' ')
+		b = append(append(b, dash(e.updated)...), '\n')
 	}
+	return b
 }
 
 func dash(s string) string {

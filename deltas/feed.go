@@ -17,14 +17,52 @@ type feedItem struct {
 	title, link        string
 	summary, content   string // HTML
 	published, updated string // RFC 3339 or empty
+
+	// What the links of summary and content are relative to, itself relative to
+	// the document's URL; nil for that URL.
+	summaryBase, contentBase *url.URL
+
+	source uint64      // digest of what the item was read from, 0: not remembered
+	known  *draftEntry // instead of all else, if the document before had the item
 }
 
 // extractFeed reads RSS 0.9x, 1.0 and 2.0, Atom 0.3 and 1.0 and JSON Feed. The
-// text begins with the root.
-func extractFeed(text string, base *url.URL) (*draft, error) {
+// text begins with the root. Plain feeds are read in place; gofeed, which takes
+// several times as long, reads all the others. What is an error or shows no
+// entries is mended, if it can be.
+func extractFeed(text string, base *url.URL, known *familiar) (*draft, error) {
 	if strings.HasPrefix(text, "{") {
-		return extractJSONFeed(text, base)
+		root, err := readJSON(text, KindFeed)
+		if err != nil {
+			return nil, err
+		}
+		return jsonFeed(&root, base, known), nil
 	}
+	d, err := readXML(text, base, known)
+	if err == nil && len(d.entries) > 0 {
+		return d, nil
+	}
+	mended, cut := mendXML(text)
+	if mended == "" {
+		return d, err
+	}
+	again, failed := readXML(mended, base, known)
+	if failed != nil || len(again.entries) == 0 {
+		return d, err
+	}
+	again.cut = cut
+	return again, nil
+}
+
+func readXML(text string, base *url.URL, known *familiar) (*draft, error) {
+	if d, ok := readPlain(text, base, known); ok {
+		return d, nil
+	}
+	return parseFeed(text, base)
+}
+
+// parseFeed reads a feed with gofeed.
+func parseFeed(text string, base *url.URL) (*draft, error) {
 	text, err := boundXML(text)
 	if err != nil {
 		return nil, err
@@ -48,7 +86,11 @@ func extractRSS(text string, base *url.URL) (*draft, error) {
 	if title == "" && feed.DublinCoreExt != nil {
 		title = first(feed.DublinCoreExt.Title)
 	}
-	return newFeedDraft(title, feed.Link, items, base), nil
+	d := newFeedDraft(title, feed.Link, items, base, "")
+	words := hintWords{ttl: feed.TTL, hours: feed.SkipHours, days: feed.SkipDays}
+	words.syndication(feed.Extensions)
+	d.hints = words.hints()
+	return d, nil
 }
 
 func rssItem(item *rss.Item) feedItem {
@@ -94,7 +136,11 @@ func extractAtom(text string, base *url.URL) (*draft, error) {
 	for _, entry := range feed.Entries {
 		items = append(items, atomItem(entry))
 	}
-	return newFeedDraft(feed.Title, atomLink(feed.Links), items, base), nil
+	d := newFeedDraft(feed.Title, atomLink(feed.Links), items, base, "")
+	var words hintWords
+	words.syndication(feed.Extensions)
+	d.hints = words.hints()
+	return d, nil
 }
 
 func atomItem(entry *atom.Entry) feedItem {
@@ -127,27 +173,35 @@ func feedError(err error) error {
 }
 
 // newFeedDraft turns a feed's items into entries. What a feed says of itself
-// besides its title (dates, ttl, generator, counts) is not content.
-func newFeedDraft(title, link string, items []feedItem, base *url.URL) *draft {
+// besides its title (dates, ttl, generator, counts) is not content. within is
+// what the items stand in, as far as it decides what they mean.
+func newFeedDraft(title, link string, items []feedItem, base *url.URL, within string) *draft {
 	if len(items) > MaxEntries {
 		items = items[:MaxEntries]
 	}
 	d := &draft{kind: KindFeed, title: plainLine(title, maxTitle)}
 	candidates := make([]candidate, 0, len(items))
-	for _, item := range items {
-		candidates = append(candidates, feedCandidate(item, base))
+	for i := range items {
+		candidates = append(candidates, feedCandidate(&items[i], base))
 	}
-	d.entries = identify(candidates, cleanLink(link, base))
+	home := cleanLink(link, base)
+	d.entries = identify(candidates, home)
+	d.context = contextOf(base, "feed", within, home)
 	return d
 }
 
-func feedCandidate(item feedItem, base *url.URL) candidate {
+func feedCandidate(item *feedItem, base *url.URL) candidate {
+	if item.known != nil {
+		return candidate{entry: *item.known}
+	}
 	c := candidate{guid: oneLine(item.guid)}
 	e := &c.entry
+	e.source = item.source
 	e.title = plainLine(item.title, maxTitle)
 	e.link = cleanLink(item.link, base)
 	e.published, e.updated = item.published, item.updated
-	summary, content := htmlLines(item.summary, base), htmlLines(item.content, base)
+	summary := htmlLines(item.summary, page{base: base, inner: item.summaryBase})
+	content := htmlLines(item.content, page{base: base, inner: item.contentBase})
 	e.lines = content
 	if len(content) == 0 {
 		e.lines = summary

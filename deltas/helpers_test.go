@@ -134,7 +134,7 @@ type capture struct {
 
 // readHistory calls f with each capture of a history; without the histories it
 // skips the test.
-func readHistory(t *testing.T, name string, f func(capture)) {
+func readHistory(t testing.TB, name string, f func(capture)) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("recorded histories take minutes on a busy machine")
@@ -155,7 +155,7 @@ func readHistory(t *testing.T, name string, f func(capture)) {
 
 // readFeeds calls f with each document of the collection; without it, it skips
 // the test.
-func readFeeds(t *testing.T, f func(name string, body []byte)) {
+func readFeeds(t testing.TB, f func(name string, body []byte)) {
 	t.Helper()
 	archive := tar.NewReader(openZstd(t, filepath.Join(sharedData, "feeds", "feeds.tar.zst")))
 	for {
@@ -176,7 +176,7 @@ func readFeeds(t *testing.T, f func(name string, body []byte)) {
 	}
 }
 
-func openZstd(t *testing.T, path string) io.Reader {
+func openZstd(t testing.TB, path string) io.Reader {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {

@@ -3,9 +3,6 @@ package deltas
 import (
 	"net/url"
 	"strings"
-
-	"golang.org/x/net/html"
-	"golang.org/x/net/html/atom"
 )
 
 // extractHTML makes lines of what a page shows. It reads tokens and builds no
@@ -15,9 +12,17 @@ func extractHTML(text string, base *url.URL) *draft {
 	return &draft{kind: KindHTML, title: clipRunes(strings.Join(p.title.lines, " "), maxTitle), feedURL: p.feedURL, lines: p.body.lines}
 }
 
-// htmlLines returns the lines of a piece of HTML, as feeds carry it.
-func htmlLines(fragment string, base *url.URL) []string {
-	return extractHTML(fragment, base).lines
+// htmlLines returns the lines of a piece of HTML, as feeds carry it, with the
+// bases of the page given.
+func htmlLines(fragment string, bases page) []string {
+	if !strings.ContainsAny(fragment, "<&") {
+		var w lineWriter
+		w.text(fragment)
+		w.end()
+		return w.lines
+	}
+	bases.hiding, bases.targets = true, true
+	return readHTML(fragment, bases).body.lines
 }
 
 // plainLine returns a piece of HTML or text as one line of at most most runes.
@@ -32,12 +37,13 @@ func plainLine(s string, most int) string {
 func cleanLine(s string) string {
 	var w lineWriter
 	w.text(s)
-	return w.line.String()
+	return w.line()
 }
 
 // page is what is read off an HTML document, token by token.
 type page struct {
 	base    *url.URL
+	inner   *url.URL // base of the links in it, itself relative to base; nil: base
 	body    lineWriter
 	title   lineWriter
 	feedURL string
@@ -47,6 +53,7 @@ type page struct {
 	row     bool   // in a table row that is one line as long as nothing but text stands in it
 	link    string // target of the open <a>, if it matters
 	linkAt  int    // where its text began in the line
+	control bool   // it leads nowhere: a script makes something of it
 	hidden  skip
 	hiding  bool // attributes may hide
 	targets bool // link targets are noted
@@ -84,6 +91,7 @@ func (s *skip) end(tag string) {
 func readHTML(text string, options page) *page {
 	p := new(page)
 	*p = options
+	p.body.written.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
 	p.tokens(text)
 	if p.hidden.open() && options.hiding {
 		// Something hidden never ended. More likely a forgotten end tag than a
@@ -95,94 +103,102 @@ func readHTML(text string, options page) *page {
 }
 
 func (p *page) tokens(text string) {
-	z := html.NewTokenizer(strings.NewReader(text))
-	for {
-		switch z.Next() {
-		case html.ErrorToken: // the end: a reader of a string has no other error
-			p.endLink()
-			p.body.end()
-			p.title.end()
-			return
-		case html.TextToken:
-			p.text(z)
-		case html.StartTagToken, html.SelfClosingTagToken:
-			p.start(z)
-		case html.EndTagToken:
-			name, _ := z.TagName()
-			p.end(string(name))
+	r := htmlReader{rest: text}
+	for r.next() {
+		switch {
+		case r.raw != "":
+			p.text(r.raw, r.literal)
+		case r.end:
+			p.end(r.element)
+		default:
+			p.start(r.element, &r.attrs)
 		}
 	}
+	p.finish()
 }
 
-func (p *page) text(z *html.Tokenizer) {
+func (p *page) finish() {
+	p.endLink()
+	p.body.end()
+	p.title.end()
+}
+
+// text takes in text as it is written. If it is literal, it holds no entities.
+func (p *page) text(s string, literal bool) {
+	write := p.body.text
 	switch {
 	case p.inTitle:
-		p.title.text(string(z.Text()))
+		write = p.title.text
 	case p.hidden.open():
+		return
 	case p.pre > 0:
-		for line := range strings.Lines(string(z.Text())) {
-			p.body.text(line)
-			if strings.HasSuffix(line, "\n") {
-				p.body.end()
-			}
-		}
-	default:
-		p.body.text(string(z.Text()))
+		write, s = p.body.preformatted, unixLines(s)
+	}
+	if literal {
+		write(s)
+	} else {
+		eachDecoded(s, false, write)
 	}
 }
 
-func (p *page) start(z *html.Tokenizer) {
-	rawName, more := z.TagName()
-	name := string(rawName)
+func (p *page) start(e element, attrs *attributes) {
 	if p.hidden.open() {
-		if p.hidden.start(name); p.hidden.open() {
+		if p.hidden.start(e.name); p.hidden.open() {
 			return
 		}
 	}
-	attrs := readAttributes(z, more)
-	switch tag := atom.Lookup([]byte(name)); {
-	case tag == atom.Title:
+	switch {
+	case e.is(titleTag):
 		p.inTitle = len(p.title.lines) == 0
 		if !p.inTitle {
-			p.hide(name)
+			p.hide(e)
 		}
-	case tag == atom.Link:
+	case e.is(linkTag):
 		p.noteFeed(attrs)
-	case unread[tag] || p.hiding && attrs.hides(name):
-		p.hide(name)
+	case e.is(unread) || p.hiding && !e.is(rootTag) && attrs.hide():
+		p.hide(e)
 	default:
-		p.open(tag, attrs)
+		p.open(e, attrs)
 	}
 }
 
 // hide skips the element, unless it can have no content.
-func (p *page) hide(name string) {
-	if tag := atom.Lookup([]byte(name)); !void[tag] {
-		p.hidden = skip{tag: name, depth: 1, loose: loose[tag]}
+func (p *page) hide(e element) {
+	if !e.is(void) {
+		p.hidden = skip{tag: e.name, depth: 1, loose: e.is(loose)}
 	}
 }
 
 // open takes in the start of an element that is read.
-func (p *page) open(tag atom.Atom, attrs attributes) {
+func (p *page) open(e element, attrs *attributes) {
 	switch {
-	case tag == atom.A:
+	case e.is(anchorTag):
 		p.endLink()
 		if p.targets {
-			p.link, p.linkAt = linkTarget(attrs.href, p.base), p.body.line.Len()
+			p.openLink(attrs)
 		}
-	case tag == atom.Img:
-		if alt := cleanLine(attrs.alt); alt != "" {
+	case e.is(imageTag):
+		if alt := cleanLine(attrs.value(attrAlt)); alt != "" {
 			p.body.text("[" + alt + "]")
 		}
-	case tag == atom.Td, tag == atom.Th:
+	case e.is(cellTag):
 		p.body.endCell()
-	case tag == atom.Pre:
+	case e.is(preTag):
 		p.pre++
 		p.breakLine()
 	default:
-		p.boundary(tag)
-		p.row = p.row && !structures[tag] || tag == atom.Tr
+		p.boundary(e)
+		p.row = p.row && !e.is(structure) || e.is(rowTag)
 	}
+}
+
+func (p *page) openLink(attrs *attributes) {
+	href := attrs.value(attrHref)
+	if p.inner != nil && attrs.has(attrHref) {
+		href = resolveLink(p.inner, href)
+	}
+	p.link, p.linkAt = linkTarget(href, p.base), p.body.length()
+	p.control = isControl(href)
 }
 
 // maxRow is the length in bytes up to which a table row stays one line.
@@ -190,43 +206,43 @@ const maxRow = 400
 
 // boundary takes in where a block begins or ends. Within a row of a table it
 // only parts words, so that a cell of two paragraphs stays in its row.
-func (p *page) boundary(tag atom.Atom) {
+func (p *page) boundary(e element) {
 	switch {
-	case tag != atom.Br && !breaks[tag]:
-	case p.row && tag != atom.Tr && !structures[tag] && p.body.line.Len() < maxRow:
+	case !e.is(breaks):
+	case p.row && !e.is(rowTag|structure) && p.body.length() < maxRow:
 		p.body.space = true
 	default:
 		p.breakLine()
 	}
 }
 
-func (p *page) end(name string) {
+func (p *page) end(e element) {
 	if p.hidden.open() {
-		p.hidden.end(name)
+		p.hidden.end(e.name)
 		return
 	}
-	switch tag := atom.Lookup([]byte(name)); {
-	case tag == atom.Title:
+	switch {
+	case e.is(titleTag):
 		p.inTitle = false
 		p.title.end()
-	case tag == atom.A:
+	case e.is(anchorTag):
 		p.endLink()
-	case tag == atom.Td, tag == atom.Th:
+	case e.is(cellTag):
 		p.endLink()
 		p.body.endCell()
-	case tag == atom.Pre:
+	case e.is(preTag):
 		p.pre = max(p.pre-1, 0)
 		p.breakLine()
 	default:
-		p.boundary(tag)
-		p.row = p.row && !structures[tag] && tag != atom.Tr
+		p.boundary(e)
+		p.row = p.row && !e.is(structure|rowTag)
 	}
 }
 
 // breakLine ends the line, and before it the link that stands on it. A link
 // around blocks is noted behind the first of them that has text.
 func (p *page) breakLine() {
-	if p.body.line.Len() > p.linkAt {
+	if p.body.length() > p.linkAt {
 		p.endLink()
 	}
 	p.body.end()
@@ -234,30 +250,46 @@ func (p *page) breakLine() {
 }
 
 // endLink writes the link's target behind its text, if there was any that does
-// not spell it out.
+// not spell it out, and marks a control that stands where its line begins, or
+// behind others.
 func (p *page) endLink() {
-	if p.link != "" && p.body.line.Len() > p.linkAt && !strings.Contains(p.body.line.String()[p.linkAt:], p.link) {
-		p.body.space = true
-		p.body.text(targetOpen + p.link + targetClose)
+	if line := p.body.line(); len(line) > p.linkAt {
+		switch {
+		case p.link != "" && !strings.Contains(line[p.linkAt:], p.link):
+			p.mark(p.link)
+		case p.control && (p.linkAt == 0 || strings.HasSuffix(line[:p.linkAt], controlMark)):
+			p.mark(controlled)
+		}
 	}
-	p.link = ""
+	p.link, p.control = "", false
+}
+
+func (p *page) mark(target string) {
+	p.body.space = true
+	p.body.text(targetOpen)
+	p.body.text(target)
+	p.body.text(targetClose)
 }
 
 // noteFeed keeps the first feed that the page names.
-func (p *page) noteFeed(attrs attributes) {
-	if p.feedURL != "" || !strings.Contains(attrs.rel, "alternate") {
+func (p *page) noteFeed(attrs *attributes) {
+	if p.feedURL != "" || !strings.Contains(strings.ToLower(attrs.value(attrRel)), "alternate") {
 		return
 	}
-	switch attrs.mediaType {
+	switch strings.ToLower(attrs.value(attrType)) {
 	case "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml":
-		p.feedURL = cleanLink(attrs.href, p.base)
+		p.feedURL = cleanLink(attrs.value(attrHref), p.base)
 	}
 }
 
-// A link's target stands between these behind its text.
+// A link's target stands between these behind its text. A line that ends in
+// controlMark is nothing but controls: what scripts show and hide, such as
+// "Turn off animations".
 const (
 	targetOpen  = "⟨"
 	targetClose = "⟩"
+	controlled  = "#"
+	controlMark = targetOpen + controlled + targetClose
 )
 
 // withoutTargets removes the link targets from a line.

@@ -1,46 +1,83 @@
 package deltas
 
 import (
+	"bytes"
 	"strings"
-
-	"golang.org/x/net/html"
 )
 
-// attributes are those that matter here, values as they stand.
+// attributes are those of a tag that matter here, as they are written.
 type attributes struct {
-	href, alt, rel, mediaType, style string
-	hidden                           bool
+	values [attributeCount]string
+	had    uint8 // a bit for each that the tag has
 }
 
-// maxTagAttributes is how many attributes of a tag are looked at.
-const maxTagAttributes = 128
+// attribute is one that matters.
+type attribute uint8
 
-func readAttributes(z *html.Tokenizer, more bool) (a attributes) {
-	for n := 0; more && n < maxTagAttributes; n++ {
-		var key, value []byte
-		key, value, more = z.TagAttr()
-		switch string(key) {
-		case "href":
-			a.href = string(value)
-		case "alt":
-			a.alt = string(value)
-		case "rel":
-			a.rel = strings.ToLower(string(value))
-		case "type":
-			a.mediaType = strings.ToLower(string(value))
-		case "style":
-			a.style = strings.ToLower(strings.ReplaceAll(string(value), " ", ""))
-		case "hidden":
-			a.hidden = string(value) != "until-found"
+const (
+	attrHref attribute = iota
+	attrAlt
+	attrRel
+	attrType
+	attrStyle
+	attrHidden
+
+	attributeCount
+)
+
+var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden"}
+
+// set takes in an attribute, if it matters. Of several with a name the first counts,
+// as for browsers.
+func (a *attributes) set(name, value string) {
+	for i, known := range attributeNames {
+		if len(name) == len(known) && strings.EqualFold(name, known) {
+			if !a.has(attribute(i)) {
+				a.had |= 1 << i
+				a.values[i] = value
+			}
+			return
 		}
 	}
-	return a
 }
 
-// hides reports an element that its attributes keep from being seen.
-func (a *attributes) hides(name string) bool {
-	if name == "body" || name == "html" {
-		return false // shown by a script sooner or later
+// has reports that the tag has the attribute, which may be empty.
+func (a *attributes) has(name attribute) bool { return a.had&(1<<name) != 0 }
+
+// value returns what the attribute says, "" if the tag has it not.
+func (a *attributes) value(name attribute) string {
+	if !a.has(name) {
+		return ""
 	}
-	return a.hidden || strings.Contains(a.style, "display:none") || strings.Contains(a.style, "visibility:hidden")
+	return decodeValue(a.values[name])
+}
+
+// hide reports attributes that keep an element from being seen.
+func (a *attributes) hide() bool {
+	return a.has(attrHidden) && a.value(attrHidden) != "until-found" || a.has(attrStyle) && styleHides(a.value(attrStyle))
+}
+
+func styleHides(style string) bool {
+	var room [128]byte
+	said := room[:0]
+	for i := range len(style) {
+		if style[i] != ' ' {
+			said = append(said, lowerByte(style[i]))
+		}
+	}
+	return bytes.Contains(said, []byte("display:none")) || bytes.Contains(said, []byte("visibility:hidden"))
+}
+
+// decodeValue returns what an attribute's value stands for.
+func decodeValue(s string) string {
+	s = unixLines(s)
+	if strings.IndexByte(s, 0) >= 0 {
+		s = strings.ReplaceAll(s, "\x00", "\ufffd")
+	}
+	if strings.IndexByte(s, '&') < 0 {
+		return s
+	}
+	var b strings.Builder
+	eachDecoded(s, true, func(piece string) { b.WriteString(piece) })
+	return b.String()
 }

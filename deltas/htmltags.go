@@ -1,34 +1,97 @@
 package deltas
 
-import "golang.org/x/net/html/atom"
+import "strings"
 
-func atoms(tags ...atom.Atom) map[atom.Atom]bool {
-	m := make(map[atom.Atom]bool, len(tags))
-	for _, tag := range tags {
-		m[tag] = true
-	}
-	return m
+// element is an element's name, in lower case, and what is known of it.
+type element struct {
+	name string
+	traits
 }
 
-var (
-	// unread holds the elements whose content nobody reads as text.
-	unread = atoms(atom.Script, atom.Style, atom.Noscript, atom.Template, atom.Svg, atom.Math, atom.Canvas, atom.Iframe, atom.Object,
-		atom.Embed, atom.Audio, atom.Video, atom.Input, atom.Select, atom.Textarea, atom.Datalist, atom.Noembed, atom.Noframes)
-	// breaks holds the elements that make lines.
-	breaks = atoms(atom.Address, atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Button, atom.Caption, atom.Center, atom.Dd,
-		atom.Details, atom.Dialog, atom.Dir, atom.Div, atom.Dl, atom.Dt, atom.Fieldset, atom.Figcaption, atom.Figure, atom.Footer,
-		atom.Form, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Head, atom.Header, atom.Hgroup, atom.Hr, atom.Html,
-		atom.Legend, atom.Li, atom.Main, atom.Menu, atom.Nav, atom.Ol, atom.P, atom.Section, atom.Summary, atom.Table, atom.Tbody,
-		atom.Tfoot, atom.Thead, atom.Tr, atom.Ul)
-	// structures holds the elements that are more than a paragraph: a table row
-	// with one of them inside is layout, not data.
-	structures = atoms(atom.Article, atom.Aside, atom.Blockquote, atom.Body, atom.Dl, atom.Fieldset, atom.Figure, atom.Footer, atom.Form,
-		atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Header, atom.Html, atom.Li, atom.Main, atom.Nav, atom.Ol, atom.Section,
-		atom.Table, atom.Tbody, atom.Tfoot, atom.Thead, atom.Ul)
-	// void holds the elements that have no content.
-	void = atoms(atom.Area, atom.Base, atom.Br, atom.Col, atom.Embed, atom.Hr, atom.Img, atom.Input, atom.Link, atom.Meta, atom.Param,
-		atom.Source, atom.Track, atom.Wbr)
-	// loose holds the elements whose end tag may be left out.
-	loose = atoms(atom.P, atom.Li, atom.Dd, atom.Dt, atom.Tr, atom.Td, atom.Th, atom.Tbody, atom.Thead, atom.Tfoot, atom.Option,
-		atom.Optgroup, atom.Colgroup, atom.Rt, atom.Rp)
+// traits are what is known of elements by their name.
+type traits uint16
+
+const (
+	unread    traits = 1 << iota // nobody reads its content as text
+	breaks                       // makes lines
+	structure                    // is more than a paragraph: a table row with one inside is layout, not data
+	void                         // has no content
+	loose                        // its end tag may be left out
+	rawTag                       // its content is no markup
+	rootTag                      // is shown by a script sooner or later
+	titleTag
+	linkTag
+	anchorTag
+	imageTag
+	cellTag
+	rowTag
+	preTag
 )
+
+func (t traits) is(some traits) bool { return t&some != 0 }
+
+// elements holds what is known of elements, by nameHash.
+var elements = func() (table [256][]element) {
+	known := make(map[string]traits)
+	for t, names := range map[traits]string{
+		unread: "script style noscript template svg math canvas iframe object embed audio video input select textarea datalist noembed noframes",
+		breaks: "address article aside blockquote body br button caption center dd details dialog dir div dl dt fieldset figcaption figure footer " +
+			"form h1 h2 h3 h4 h5 h6 head header hgroup hr html legend li main menu nav ol p section summary table tbody tfoot thead tr ul",
+		structure: "article aside blockquote body dl fieldset figure footer form h1 h2 h3 h4 h5 h6 header html li main nav ol section " +
+			"table tbody tfoot thead ul",
+		void:    "area base br col embed hr img input link meta param source track wbr",
+		loose:   "p li dd dt tr td th tbody thead tfoot option optgroup colgroup rt rp",
+		rawTag:  "iframe noembed noframes noscript plaintext script style textarea title xmp",
+		rootTag: "body html",
+
+		titleTag: "title", linkTag: "link", anchorTag: "a", imageTag: "img", cellTag: "td th", rowTag: "tr", preTag: "pre",
+	} {
+		for name := range strings.FieldsSeq(names) {
+			known[name] |= t
+		}
+	}
+	for name, t := range known {
+		h := nameHash(name)
+		table[h] = append(table[h], element{name, t})
+	}
+	return table
+}()
+
+// nameHash is the same for a name in any case.
+func nameHash(name string) uint8 {
+	first, last := name[0]|0x20, name[len(name)-1]|0x20
+	return first*31 + last*7 + uint8(len(name))*101
+}
+
+// elementNamed returns the element whose name, which is not empty, is spelt so.
+func elementNamed(name string) element {
+	for _, e := range elements[nameHash(name)] {
+		if len(name) == len(e.name) && strings.EqualFold(name, e.name) {
+			return e
+		}
+	}
+	return element{name: htmlName(name)}
+}
+
+// htmlName returns a name in lower case, as HTML has it.
+func htmlName(name string) string {
+	at := 0
+	for at < len(name) && name[at] != 0 && name[at] == lowerByte(name[at]) {
+		at++
+	}
+	if at == len(name) {
+		return name
+	}
+	lower := []byte(name)
+	for i, c := range lower {
+		lower[i] = lowerByte(c)
+	}
+	return strings.ReplaceAll(string(lower), "\x00", "\ufffd")
+}
+
+func lowerByte(c byte) byte {
+	if 'A' <= c && c <= 'Z' {
+		return c | 0x20
+	}
+	return c
+}

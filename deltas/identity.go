@@ -20,20 +20,28 @@ type candidate struct {
 // they are different entries, told apart by the title. home is the document's
 // own link, which identifies no entry.
 func identify(candidates []candidate, home string) []draftEntry {
-	groups := make(map[string][]int, len(candidates))
-	order := make([]string, 0, len(candidates))
+	groups := make([][]int, 0, len(candidates))
+	of := make(map[string]int, len(candidates)) // of an identity: its group
+	room := make([]int, len(candidates))
 	for i := range candidates {
 		e := &candidates[i].entry
 		e.id = primaryID(&candidates[i], home)
+		room[i] = i
 		key := identityKey(e.id)
-		if _, known := groups[key]; !known {
-			order = append(order, key)
+		if g, known := of[key]; known {
+			groups[g] = append(groups[g], i)
+		} else {
+			of[key] = len(groups)
+			groups = append(groups, room[i:i+1:i+1])
 		}
-		groups[key] = append(groups[key], i)
 	}
 	entries := make([]draftEntry, 0, len(candidates))
-	for _, key := range order {
-		entries = append(entries, resolve(candidates, groups[key])...)
+	for _, group := range groups {
+		if len(group) == 1 {
+			entries = append(entries, candidates[group[0]].entry)
+		} else {
+			entries = append(entries, resolve(candidates, group)...)
+		}
 	}
 	return entries
 }
@@ -43,6 +51,8 @@ func identify(candidates []candidate, home string) []draftEntry {
 func primaryID(c *candidate, home string) string {
 	e := &c.entry
 	switch {
+	case e.id != "":
+		return e.id // as it was in the document before
 	case c.guid != "":
 		return clipID(c.guid)
 	case e.link != "" && identityKey(e.link) != identityKey(home):
@@ -57,16 +67,15 @@ func primaryID(c *candidate, home string) string {
 // contentID begins the identity of entries that have neither ID nor link.
 const contentID = "content:"
 
-// resolve returns the different entries among those of one identity.
+// resolve returns the different entries among several of one identity. They are
+// not remembered by what they were read from, which says too little.
 func resolve(candidates []candidate, group []int) []draftEntry {
 	var distinct []draftEntry
 	at := make(map[string]int, len(group))
 	for _, i := range group {
 		e := candidates[i].entry
-		sub := e.title
-		if sub == "" || strings.HasPrefix(e.id, contentID) {
-			sub = e.section()
-		}
+		e.source = 0
+		sub := e.distinction()
 		if known, ok := at[sub]; !ok {
 			at[sub] = len(distinct)
 			distinct = append(distinct, e)
@@ -81,6 +90,14 @@ func resolve(candidates []candidate, group []int) []draftEntry {
 		distinct[i].id += "#" + digest(sub)
 	}
 	return distinct
+}
+
+// distinction returns what tells the entry from others of its ID.
+func (e *draftEntry) distinction() string {
+	if e.title == "" || strings.HasPrefix(e.id, contentID) {
+		return e.section()
+	}
+	return e.title
 }
 
 // identityKey is what identities are compared and ordered by. A site that moves
@@ -104,7 +121,12 @@ func (c *Core) aliasOf(i int) (uint64, bool) {
 		return 0, false
 	}
 	_, says, _ := strings.Cut(c.sections[i], "\n")
-	return xxhash.Sum64String(says + identityKey(e.Link) + e.Published), true
+	var d xxhash.Digest
+	d.Reset()
+	for _, part := range [...]string{says, identityKey(e.Link), e.Published} {
+		d.WriteString(part)
+	}
+	return d.Sum64(), true
 }
 
 // aliasOrID returns an entry's alias, or its identity if it has none.

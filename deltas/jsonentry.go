@@ -1,7 +1,7 @@
 package deltas
 
 import (
-	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -14,8 +14,8 @@ var (
 	titleNames     = [...]string{"title", "name", "headline", "subject", "label", "full_name"}
 	linkNames      = [...]string{"html_url", "link", "permalink", "url", "href"}
 	summaryNames   = [...]string{"summary", "description", "excerpt", "content_text", "text", "body", "content_html", "content"}
-	publishedNames = [...]string{"published", "published_at", "publishedat", "date_published", "pubdate", "created", "created_at", "createdat", "date"}
-	updatedNames   = [...]string{"updated", "updated_at", "updatedat", "date_modified", "modified", "modified_at", "last_modified"}
+	publishedNames = ranked("published", "published_at", "publishedat", "date_published", "pubdate", "created", "created_at", "createdat", "date")
+	updatedNames   = ranked("updated", "updated_at", "updatedat", "date_modified", "modified", "modified_at", "last_modified")
 
 	// stampNames are the members that tell when a document was made or what an
 	// item's dates are. They are not content: see the notes.
@@ -28,79 +28,83 @@ var (
 
 // jsonEntry reads an entry back from the lines of its object.
 func jsonEntry(id string, lines []string) Entry {
-	members := make(map[string]string)
+	var shown shownMembers
 	for _, line := range lines {
 		name, value, ok := cutMember(line)
-		if name = strings.ToLower(name); ok && shownNames[name] && strings.HasPrefix(value, `"`) {
-			var text string
-			if json.Unmarshal([]byte(value), &text) == nil {
-				members[name] = text
+		if !ok || !strings.HasPrefix(value, `"`) {
+			continue
+		}
+		if at, ok := shownNames[strings.ToLower(name)]; ok {
+			r := jsonReader{text: value}
+			if text := r.string(); r.at == len(value) && !r.failed {
+				shown[at] = text
 			}
 		}
 	}
+	titles, links, summaries := shown[:len(titleNames)], shown[len(titleNames):beforeSummary], shown[beforeSummary:]
 	e := Entry{
 		ID:      id,
-		Title:   plainLine(firstMember(members, titleNames[:]), maxTitle),
-		Summary: summarise(htmlLines(firstMember(members, summaryNames[:]), nil)),
+		Title:   plainLine(firstOf(titles...), maxTitle),
+		Summary: summarise(htmlLines(firstOf(summaries...), page{})),
 	}
-	for _, name := range linkNames {
-		if isHTTP(members[name]) {
-			e.Link = cleanLink(members[name], nil)
-			break
-		}
+	if i := slices.IndexFunc(links, isHTTP); i >= 0 {
+		e.Link = cleanLink(links[i], nil)
 	}
 	return e
 }
 
-// shownNames are the members that an entry shows.
-var shownNames = set(slices.Concat(titleNames[:], linkNames[:], summaryNames[:])...)
+// shownMembers are the texts of the members that an entry shows, each at the place
+// of its name in shownNames.
+type shownMembers [beforeSummary + len(summaryNames)]string
+
+const beforeSummary = len(titleNames) + len(linkNames)
+
+// shownNames are titleNames, linkNames and summaryNames, in that order.
+var shownNames = ranked(slices.Concat(titleNames[:], linkNames[:], summaryNames[:])...)
 
 // cutMember cuts a line that begins with a member of the entry itself into name
 // and value.
 func cutMember(line string) (name, value string, ok bool) {
-	quoted, err := strconv.QuotedPrefix(line)
-	if err != nil || !strings.HasPrefix(line, `"`) {
+	if !strings.HasPrefix(line, `"`) {
 		return "", "", false
 	}
-	name = quoted[1 : len(quoted)-1]
-	if strings.Contains(name, `\`) && json.Unmarshal([]byte(quoted), &name) != nil {
-		return "", "", false
-	}
-	value, ok = strings.CutPrefix(line[len(quoted):], ": ")
-	return name, value, ok
+	r := jsonReader{text: line}
+	name = r.string()
+	value, ok = strings.CutPrefix(line[r.at:], ": ")
+	return name, value, ok && !r.failed
 }
 
-func firstMember(members map[string]string, names []string) string {
-	for _, name := range names {
-		if members[name] != "" {
-			return members[name]
-		}
-	}
-	return ""
-}
-
-// memberDate returns the first member that is a date, as RFC 3339.
-func memberDate(item map[string]any, names []string) string {
-	present := sortedNames(item)
-	for _, wanted := range names {
-		for _, name := range present {
-			if strings.ToLower(name) == wanted {
-				if date := jsonDate(item[name]); date != "" {
-					return date
-				}
+// memberDate returns the member that is a date, as RFC 3339: the one whose name,
+// in lower case, has the lowest rank.
+func memberDate(item *jsonValue, ranks map[string]int) string {
+	best, date := len(ranks), ""
+	for i := range item.children {
+		m := &item.children[i]
+		if rank, ok := ranks[strings.ToLower(m.name)]; ok && rank < best {
+			if d := jsonDate(m); d != "" {
+				best, date = rank, d
 			}
 		}
 	}
-	return ""
+	return date
+}
+
+// ranked gives names their places as ranks.
+func ranked(names ...string) map[string]int {
+	ranks := make(map[string]int, len(names))
+	for i, name := range names {
+		ranks[name] = i
+	}
+	return ranks
 }
 
 // jsonDate reads RFC 3339 and seconds since 1970.
-func jsonDate(v any) string {
-	switch v := v.(type) {
-	case string:
-		return clampDate(nil, v)
-	case json.Number:
-		if seconds, err := v.Int64(); err == nil && seconds > 0 && seconds < 1<<33 {
+func jsonDate(v *jsonValue) string {
+	switch v.kind {
+	case '"':
+		return clampDate(nil, v.text)
+	case '0':
+		if seconds, err := strconv.ParseInt(v.text, 10, 64); err == nil && seconds > 0 && seconds < 1<<33 {
 			t := time.Unix(seconds, 0)
 			return clampDate(&t, "")
 		}
@@ -108,36 +112,36 @@ func jsonDate(v any) string {
 	return ""
 }
 
-// extractJSONFeed reads JSON Feed. Items of the wrong type, null among them, are
-// passed over.
-func extractJSONFeed(text string, base *url.URL) (*draft, error) {
-	root, err := parseJSON(text, KindFeed)
-	if err != nil {
-		return nil, err
-	}
-	object, ok := root.(map[string]any)
-	if !ok {
-		return nil, &ParseError{Kind: KindFeed, Reason: "JSON Feed is no object"}
-	}
-	array, _ := object["items"].([]any)
-	items := make([]feedItem, 0, len(array))
-	for _, member := range array {
-		if item, ok := member.(map[string]any); ok {
-			items = append(items, jsonFeedItem(item))
+// jsonFeed reads JSON Feed. Items of the wrong type, null among them, are passed
+// over.
+func jsonFeed(root *jsonValue, base *url.URL, known *familiar) *draft {
+	array := root.member("items")
+	var items []feedItem
+	if array.kind == '[' {
+		items = make([]feedItem, 0, len(array.children))
+		for i := range array.children {
+			if item := &array.children[i]; item.kind == '{' {
+				items = append(items, jsonFeedItem(item, known))
+			}
 		}
 	}
-	return newFeedDraft(scalar(object["title"]), scalar(object["home_page_url"]), items, base), nil
+	return newFeedDraft(root.scalar("title"), root.scalar("home_page_url"), items, base, "json")
 }
 
-func jsonFeedItem(item map[string]any) feedItem {
+func jsonFeedItem(item *jsonValue, known *familiar) feedItem {
+	source := sourceOf(item.text)
+	if e, ok := known.take(source); ok {
+		return feedItem{known: &e}
+	}
 	return feedItem{
-		guid:      scalar(item["id"]),
-		title:     scalar(item["title"]),
-		link:      firstOf(scalar(item["url"]), scalar(item["external_url"])),
-		summary:   scalar(item["summary"]),
-		content:   firstOf(scalar(item["content_html"]), scalar(item["content_text"])),
-		published: clampDate(nil, scalar(item["date_published"])),
-		updated:   clampDate(nil, scalar(item["date_modified"])),
+		source:    source,
+		guid:      item.scalar("id"),
+		title:     item.scalar("title"),
+		link:      firstOf(item.scalar("url"), item.scalar("external_url")),
+		summary:   item.scalar("summary"),
+		content:   firstOf(item.scalar("content_html"), item.scalar("content_text")),
+		published: clampDate(nil, item.scalar("date_published")),
+		updated:   clampDate(nil, item.scalar("date_modified")),
 	}
 }
 
@@ -145,15 +149,10 @@ func jsonFeedItem(item map[string]any) feedItem {
 // entries' lines, in order.
 func changedMembers(was, is string) []string {
 	before, after := membersOf(was), membersOf(is)
-	both := make(map[string]any, len(before))
-	for name := range before {
-		both[name] = nil
-	}
-	for name := range after {
-		both[name] = nil
-	}
+	both := maps.Clone(before)
+	maps.Copy(both, after)
 	fields := make([]string, 0, 4)
-	for _, name := range sortedNames(both) {
+	for _, name := range slices.Sorted(maps.Keys(both)) {
 		if before[name] != after[name] {
 			fields = append(fields, name)
 		}

@@ -35,10 +35,12 @@ type Observation struct {
 }
 
 // Decision is the judge's answer. State takes the place of the state given;
-// NewSeen are the identities to be remembered beside it.
+// NewSeen are the identities to be remembered beside it. Noise is what the
+// observation was judged under: its Compare shows what the judge saw.
 type Decision struct {
 	Verdict Verdict
 	State   State
+	Noise   Noise
 	NewSeen []uint64 // identities, and what stands for them, of the entries never seen before; on VerdictPublish alone
 	Reason  string   // of a hold: one of a few constant words, for logs and metrics
 }
@@ -57,44 +59,79 @@ const staleAfter = 2 * time.Minute
 //
 //  1. The current content: unchanged; a candidate begun before is dropped.
 //  2. The first content ever: published, as version 1.
-//  3. Entries never seen before: published at once.
-//  4. Older than the current content: unchanged.
-//  5. Suspicious (nothing left, another kind or an error page, most of it gone,
-//     entries or lines only taken away, a return to one of the last 16
-//     contents): held, and published when a poll begun later shows the same
+//  3. The current content but for noise: as 1; rebased when a poll begun later
+//     shows the same, so that pollers need not fetch what has settled.
+//  4. Entries never seen before: published at once.
+//  5. Older than the current content: unchanged.
+//  6. Suspicious (nothing left, another kind or an error page, most of it gone,
+//     entries or lines only taken away, a return to one of the last
+//     contents, 8 at least): held, and published when a poll begun later shows the same
 //     while none showed the current one. Each return published doubles the
 //     polls that the next one needs, so that variants settle.
-//  6. Another extractor made the current content, or nothing differs but
+//  7. Another extractor made the current content, or nothing differs but
 //     entries that left the window at its old end or came back as they were:
 //     rebased.
-//  7. Anything else: published.
+//  8. Anything else: published.
+//
+// What the state's noise masks is not looked at. Every observation teaches it
+// that is not late nor likely another document; without base nothing is learned.
 func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	if obs.Core == nil || state.known() && obs.Core.Hash == state.Current {
 		return unchanged(state, obs)
 	}
-	next := obs.Core
-	if !state.known() {
-		return publish(state, obs, unseen(nil, nil, next))
-	}
 	if base != nil && base.Hash != state.Current {
 		base = nil
 	}
-	f := examine(state, seen, base, next)
-	if len(f.fresh) > 0 {
-		return publish(state, obs, f.fresh)
+	state = state.rest(base, obs.Begun)
+	d := decide(state, seen, newSight(state.Noise, base, obs))
+	d.Noise = state.Noise
+	if base != nil && obs.Begun.After(state.Looked) && !wrong(d.Reason) {
+		d.State = d.State.learn(base, obs)
 	}
-	if late := state.Shown.Sub(obs.Begun); late > 0 && late <= staleAfter {
+	return d
+}
+
+// wrong reports the holds that are likely to show another document.
+func wrong(reason string) bool {
+	return reason == reasonEmpty || reason == reasonKind || reason == reasonError
+}
+
+// sight is an observation as the noise lets it be seen.
+type sight struct {
+	Observation
+	view *Core
+	face Hash  // of view
+	base *Core // may be nil
+}
+
+func newSight(noise Noise, base *Core, obs Observation) sight {
+	view := noise.view(obs.Core)
+	return sight{Observation: obs, view: view, face: view.face(), base: noise.view(base)}
+}
+
+func decide(state State, seen []uint64, s sight) Decision {
+	if !state.known() {
+		return publish(state, s, unseen(nil, nil, s.view))
+	}
+	if s.face == state.Face {
+		return onlyNoise(state, s)
+	}
+	f := examine(state, seen, s)
+	if len(f.fresh) > 0 {
+		return publish(state, s, f.fresh)
+	}
+	if late := state.Shown.Sub(s.Begun); late > 0 && late <= staleAfter {
 		return Decision{Verdict: VerdictUnchanged, State: state}
 	}
 	if f.suspicion != "" {
-		if held, ok := hold(state, obs, f); ok {
+		if held, ok := hold(state, s, f); ok {
 			return held
 		}
 	}
 	if f.nothingNew || state.Extractor != ExtractorVersion {
-		return rebase(state, obs)
+		return rebase(state, s)
 	}
-	d := publish(state, obs, nil)
+	d := publish(state, s, nil)
 	if f.returned {
 		d.State.Returns = min(state.Returns+1, maxReturns)
 	}
@@ -111,37 +148,51 @@ func unchanged(state State, obs Observation) Decision {
 		state.Candidate = nil
 		state.Shown = later(state.Shown, obs.Begun)
 	}
-	return Decision{Verdict: VerdictUnchanged, State: state}
+	return Decision{Verdict: VerdictUnchanged, State: state, Noise: state.Noise}
 }
 
-func publish(state State, obs Observation, fresh []uint64) Decision {
-	return Decision{Verdict: VerdictPublish, State: state.move(obs), NewSeen: fresh}
+// onlyNoise takes what differs from the current content in noise alone for the
+// current content, and for a candidate to take its place in silence.
+func onlyNoise(state State, s sight) Decision {
+	old := state.Candidate
+	if state.Extractor != ExtractorVersion || old != nil && old.Hash == s.Core.Hash && s.Begun.After(old.Begun) {
+		return rebase(state, s)
+	}
+	d := unchanged(state, s.Observation)
+	if old == nil || s.Begun.After(old.Begun) {
+		d.State.Candidate = &Candidate{Hash: s.Core.Hash, Begun: s.Begun, Polls: 1}
+	}
+	return d
+}
+
+func publish(state State, s sight, fresh []uint64) Decision {
+	return Decision{Verdict: VerdictPublish, State: state.move(s), NewSeen: fresh}
 }
 
 // rebase keeps what is known of returns: a variant that is only rebased has not settled.
-func rebase(state State, obs Observation) Decision {
-	next := state.move(obs)
+func rebase(state State, s sight) Decision {
+	next := state.move(s)
 	next.Returns = state.Returns
 	return Decision{Verdict: VerdictRebase, State: next}
 }
 
 // hold makes or counts a candidate. It reports false when the candidate is confirmed.
-func hold(state State, obs Observation, f findings) (Decision, bool) {
+func hold(state State, s sight, f findings) (Decision, bool) {
 	need := 2
 	if f.returned {
 		need <<= state.Returns
 	}
-	c := Candidate{Hash: obs.Core.Hash, Begun: obs.Begun, Polls: 1}
+	c := Candidate{Hash: s.face, Begun: s.Begun, Polls: 1}
 	if old := state.Candidate; old != nil && old.Hash == c.Hash {
 		c = *old
-		if obs.Begun.After(c.Begun) {
-			c.Begun = obs.Begun
+		if s.Begun.After(c.Begun) {
+			c.Begun = s.Begun
 			c.Polls++
 		}
 		if int(c.Polls) >= need {
 			return Decision{}, false
 		}
-	} else if old != nil && obs.Begun.Before(old.Begun) {
+	} else if old != nil && s.Begun.Before(old.Begun) {
 		c = *old // a late report of another content
 	}
 	state.Candidate = &c
@@ -165,9 +216,10 @@ const (
 	reasonReturned = "return"
 )
 
-func examine(state State, seen []uint64, base, next *Core) findings {
-	f := findings{returned: slices.Contains(state.Recent, next.Hash)}
-	c := compareEntries(base, next)
+func examine(state State, seen []uint64, s sight) findings {
+	base, next := s.base, s.view
+	f := findings{returned: state.returns(s)}
+	c := state.Noise.compare(base, next)
 	f.fresh = unseen(seen, base, next)
 	if len(f.fresh) > 0 {
 		return f
@@ -179,7 +231,7 @@ func examine(state State, seen []uint64, base, next *Core) findings {
 	case base == nil:
 	case base.Kind != next.Kind:
 		f.suspicion = reasonKind
-	case isErrorPage(next) && !isErrorPage(base):
+	case isErrorPage(s.Core) && !isErrorPage(base):
 		f.suspicion = reasonError
 	case onlyRemoves(c, base, next):
 		f.suspicion = reasonRemoval
@@ -208,8 +260,11 @@ func unseen(seen []uint64, base, next *Core) []uint64 {
 	}
 	var fresh []uint64
 	for i, id := range slices.Backward(next.ids) {
+		if known[id] {
+			continue
+		}
 		alias := next.aliasOrID(i)
-		if known[id] || known[alias] {
+		if known[alias] {
 			continue
 		}
 		fresh = append(fresh, id)

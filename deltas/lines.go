@@ -18,49 +18,77 @@ const (
 // characters dropped, a line for each sentence, so that an edit changes a line
 // that a person can read and not a paragraph.
 type lineWriter struct {
-	lines []string
-	line  strings.Builder
-	space bool // white space is due before the next word
-	cell  bool // a table cell ended on this line
+	lines   []string
+	written strings.Builder // all that was written; lines are parts of it
+	begin   int             // where in it the line begins
+	space   bool            // white space is due before the next word
+	cell    bool            // a table cell ended on this line
 }
+
+// line returns what stands on the line.
+func (w *lineWriter) line() string { return w.written.String()[w.begin:] }
+
+// length is that of the line, in bytes.
+func (w *lineWriter) length() int { return w.written.Len() - w.begin }
 
 // text adds running text to the line.
 func (w *lineWriter) text(s string) {
 	for len(s) > 0 {
+		if n := spaceEnd(s, 0); n > 0 {
+			w.space = true
+			s = s[n:]
+			continue
+		}
+		if n := plainRun(s); n > 0 {
+			w.separate()
+			w.written.WriteString(s[:n])
+			s = s[n:]
+			continue
+		}
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case unicode.IsSpace(r):
 			w.space = true
 		case !isInvisible(r):
 			w.separate()
-			w.line.WriteString(s[:size])
+			w.written.WriteString(s[:size])
 		}
 		s = s[size:]
 	}
 }
 
+// preformatted adds text whose line ends count.
+func (w *lineWriter) preformatted(s string) {
+	for line := range strings.Lines(s) {
+		w.text(line)
+		if strings.HasSuffix(line, "\n") {
+			w.end()
+		}
+	}
+}
+
 // separate writes what is due before the next word.
 func (w *lineWriter) separate() {
-	if w.line.Len() > 0 {
+	if w.length() > 0 {
 		switch {
 		case w.cell:
-			w.line.WriteString(" | ")
+			w.written.WriteString(" | ")
 		case w.space:
-			w.line.WriteByte(' ')
+			w.written.WriteByte(' ')
 		}
 	}
 	w.space, w.cell = false, false
 }
 
 // endCell separates what follows on the line from what stands there.
-func (w *lineWriter) endCell() { w.cell = w.line.Len() > 0 }
+func (w *lineWriter) endCell() { w.cell = w.length() > 0 }
 
 // end ends the line.
 func (w *lineWriter) end() {
-	if w.line.Len() > 0 && len(w.lines) <= MaxLines {
-		w.lines = appendSentences(w.lines, maskTimes(w.line.String()))
+	if w.length() > 0 && len(w.lines) <= MaxLines {
+		w.lines = appendSentences(w.lines, maskTimes(w.line()))
 	}
-	w.line.Reset()
+	w.begin = w.written.Len()
 	w.space, w.cell = false, false
 }
 
@@ -88,23 +116,24 @@ func appendSentences(lines []string, s string) []string {
 // and a space that a new sentence follows. It depends on the bytes around the
 // place alone, so that an edit does not move the ends that follow.
 func sentenceEnd(s string) int {
-	for i := 0; i+2 < len(s); i++ {
-		switch s[i] {
-		case '.', '!', '?':
-			if s[i+1] == ' ' && beginsSentence(s[i+2:]) && !endsAbbreviation(s[:i]) {
-				return i + 2
+	near := s[:min(len(s), maxLine+1)]
+	for i := nextEnd(near, 0); i+2 < len(s) && i < len(near); i = nextEnd(near, i+1) {
+		switch {
+		case s[i] == 0xe3:
+			if strings.HasPrefix(s[i:], ideographicStop) {
+				return i + len(ideographicStop)
 			}
-		case 0xe3: // U+3002, the ideographic full stop
-			if strings.HasPrefix(s[i:], "。") {
-				return i + len("。")
-			}
+		case s[i+1] == ' ' && beginsSentence(s[i+2:]) && !endsAbbreviation(s[:i]):
+			return i + 2
 		}
-		if i >= maxLine {
-			return breakAt(s, i)
-		}
+	}
+	if len(s) > maxLine+2 {
+		return breakAt(s, maxLine)
 	}
 	return len(s)
 }
+
+const ideographicStop = "。" // 0xe3, …
 
 // breakAt returns a place to break at or before i that cuts no rune.
 func breakAt(s string, i int) int {
@@ -151,23 +180,38 @@ func clipRunes(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}
-	n, end := 0, 0
-	for i := range s {
-		if n == most-1 {
-			end = i
-		}
-		if n++; n > most {
-			return strings.TrimRight(s[:end], " ") + "…"
-		}
+	end := skipRunes(s, most-1)
+	if _, size := utf8.DecodeRuneInString(s[end:]); end+size == len(s) {
+		return s
 	}
-	return s
+	return strings.TrimRight(s[:end], " ") + "…"
 }
+
+// skipRunes returns the length in bytes of the first n runes of s.
+func skipRunes(s string, n int) int {
+	at := 0
+	for n > 0 && at < len(s) {
+		if n >= 8 && at+8 <= len(s) && eight(s[at:])&upperBits == 0 {
+			at, n = at+8, n-8
+			continue
+		}
+		_, size := utf8.DecodeRuneInString(s[at:])
+		at, n = at+size, n-1
+	}
+	return at
+}
+
+// enough is how many bytes of text a summary is made of at most.
+const enough = maxSummary * utf8.UTFMax
 
 // summarise returns the beginning of lines as one, at most maxSummary runes.
 func summarise(lines []string) string {
+	if len(lines) == 1 {
+		return clipRunes(withoutTargets(lines[0]), maxSummary)
+	}
 	var b strings.Builder
 	for _, line := range lines {
-		if b.Len() > maxSummary*utf8.UTFMax {
+		if b.Len() > enough {
 			break
 		}
 		if b.Len() > 0 {

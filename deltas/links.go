@@ -8,6 +8,9 @@ import (
 // cleanLink returns an entry's link resolved against base, without tracking
 // parameters; empty for what nobody can follow.
 func cleanLink(raw string, base *url.URL) string {
+	if u, ok := splitURL(raw); ok && len(raw) <= maxLink {
+		return u.cleaned(raw)
+	}
 	raw = strings.Join(strings.Fields(raw), "%20")
 	if raw == "" || len(raw) > maxLink {
 		return ""
@@ -26,6 +29,108 @@ func cleanLink(raw string, base *url.URL) string {
 	return ref.String()
 }
 
+// plainURL are the parts of a URL that url.Parse takes apart, resolves and puts
+// together again as it was.
+type plainURL struct{ host, path, query string }
+
+// splitURL takes a plain URL apart: http or https, a host, and what splitPath takes
+// or nothing. False for other URLs.
+func splitURL(s string) (u plainURL, ok bool) {
+	rest, ok := strings.CutPrefix(s, "http")
+	if !ok {
+		return u, false
+	}
+	rest = strings.TrimPrefix(rest, "s")
+	if rest, ok = strings.CutPrefix(rest, "://"); !ok {
+		return u, false
+	}
+	n := 0
+	for n < len(rest) && urlBytes[rest[n]] >= urlHost {
+		n++
+	}
+	if u, ok = splitPath(rest[n:]); !ok || n == 0 || u.path != "" && u.path[0] != '/' {
+		return u, false
+	}
+	u.host = rest[:n]
+	return u, true
+}
+
+// splitPath takes a plain URL apart that has neither scheme nor host: of ASCII
+// characters that stand for themselves and others escaped, a path without dots
+// between slashes; any query, no fragment.
+func splitPath(s string) (u plainURL, ok bool) {
+	n := 0
+	for ; n < len(s) && urlBytes[s[n]] >= urlPath; n++ {
+		if s[n] == '/' && n+1 < len(s) && (s[n+1] == '/' || s[n+1] == '.') {
+			return u, false
+		}
+		if s[n] == '%' && (len(s) < n+3 || !isHex(s[n+1]) || !isHex(s[n+2])) {
+			return u, false
+		}
+	}
+	path, rest := s[:n], s[n:]
+	if rest != "" && (rest[0] != '?' || len(rest) == 1) {
+		return u, false
+	}
+	for i := range len(rest) {
+		if urlBytes[rest[i]] < urlQuery {
+			return u, false
+		}
+	}
+	return plainURL{path: path, query: strings.TrimPrefix(rest, "?")}, true
+}
+
+func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// withoutFragment returns a URL, which does not begin with a fragment, without a
+// plain fragment.
+func withoutFragment(s string) string {
+	at := strings.IndexByte(s, '#')
+	if at < 0 {
+		return s
+	}
+	for _, c := range []byte(s[at+1:]) {
+		if urlBytes[c] < urlQuery || c == '%' {
+			return s
+		}
+	}
+	return s[:at]
+}
+
+// cleaned returns the URL, as it was taken from, without tracking parameters.
+func (u plainURL) cleaned(whole string) string {
+	query := cleanQuery(u.query, isTracking)
+	if query == u.query {
+		return whole
+	}
+	head := whole[:len(whole)-len(u.query)-1]
+	if query == "" {
+		return head
+	}
+	return head + "?" + query
+}
+
+// The places in a plain URL where a byte may stand, each in those before it too.
+const (
+	urlQuery = 1 + iota
+	urlPath
+	urlHost
+)
+
+var urlBytes = func() (in [256]byte) {
+	for c := range in {
+		switch b := byte(c); {
+		case isLetter(b), isDigit(b), b == '-', b == '.':
+			in[c] = urlHost
+		case strings.IndexByte("/_~+,:=@&%", b) >= 0:
+			in[c] = urlPath
+		case b > ' ' && b < 0x7f && b != '#':
+			in[c] = urlQuery
+		}
+	}
+	return in
+}()
+
 // linkTarget returns what an HTML link leads to as a reader would note it: host
 // and path without scheme, only the path on the page's own host; empty for what
 // is no content (scripts, fragments, protected addresses, assets).
@@ -34,6 +139,22 @@ func linkTarget(raw string, base *url.URL) string {
 	if raw == "" || raw[0] == '#' || len(raw) > maxLink {
 		return ""
 	}
+	plain := withoutFragment(raw)
+	u, ok := splitURL(plain)
+	if !ok && plain[0] == '/' {
+		u, ok = splitPath(plain)
+	}
+	if !ok {
+		return parsedTarget(raw, base)
+	}
+	if path, _ := url.PathUnescape(u.path); isAsset(path) || strings.HasPrefix(path, "/cdn-cgi/") {
+		return ""
+	}
+	return target(u.host, u.path, u.query, base)
+}
+
+// parsedTarget is linkTarget of any URL.
+func parsedTarget(raw string, base *url.URL) string {
 	ref, err := url.Parse(raw)
 	if err != nil || ref.Scheme != "" && ref.Scheme != "http" && ref.Scheme != "https" {
 		return ""
@@ -45,14 +166,31 @@ func linkTarget(raw string, base *url.URL) string {
 		return ""
 	}
 	path, _, _ := strings.Cut(ref.EscapedPath(), ";jsessionid=")
-	if query := cleanQuery(ref.RawQuery, func(name string) bool { return isTracking(name) || isSession(name) }); query != "" {
+	return oneLine(target(ref.Host, path, ref.RawQuery, base))
+}
+
+// target returns host and path without what says nothing of where a link leads.
+func target(host, path, query string, base *url.URL) string {
+	if query = cleanQuery(query, func(name string) bool { return isTracking(name) || isSession(name) }); query != "" {
 		path += "?" + query
 	}
-	host := strings.TrimPrefix(ref.Host, "www.")
+	host = strings.TrimPrefix(host, "www.")
 	if base != nil && host == strings.TrimPrefix(base.Host, "www.") {
 		host = ""
 	}
-	return oneLine(host + path)
+	return host + path
+}
+
+// isControl reports what leads nowhere without a script. A script's own words
+// in the address may name what is behind them: that is a link.
+func isControl(href string) bool {
+	href = strings.TrimSpace(href)
+	if href == "" || href[0]|0x20 != 'j' {
+		return href == "#"
+	}
+	href = strings.ToLower(strings.Join(strings.Fields(href), ""))
+	script, ok := strings.CutPrefix(strings.TrimRight(href, ";"), "javascript:")
+	return ok && (script == "" || script == "void(0)" || script == "void0" || script == "returnfalse")
 }
 
 // isAsset reports paths of style sheets, scripts, fonts and images, whose names
@@ -75,12 +213,16 @@ func cleanQuery(query string, noise func(name string) bool) string {
 	if query == "" {
 		return ""
 	}
-	kept := make([]string, 0, 8)
+	var room [8]string
+	kept, parts := room[:0], 0
 	for part := range strings.SplitSeq(query, "&") {
 		name, _, _ := strings.Cut(part, "=")
-		if part != "" && !noise(strings.ToLower(name)) {
+		if parts++; part != "" && !noise(strings.ToLower(name)) {
 			kept = append(kept, part)
 		}
+	}
+	if len(kept) == parts {
+		return query
 	}
 	return strings.Join(kept, "&")
 }

@@ -37,7 +37,7 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core})
 	step := Step{Verdict: d.Verdict, Reason: d.Reason, Core: core}
 	if d.Verdict == VerdictPublish && r.base != nil {
-		step.Update = Compare(r.base, core)
+		step.Update = d.Noise.Compare(r.base, core)
 		step.Update.Admit(d.NewSeen)
 		step.Patch = verify(r.base, core, step.Update)
 	}

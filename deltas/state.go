@@ -1,8 +1,7 @@
 package deltas
 
 import (
-	"encoding/binary"
-	"fmt"
+	"math"
 	"slices"
 	"time"
 )
@@ -12,15 +11,19 @@ import (
 type State struct {
 	Extractor uint16 // version of the extractor that made the current content; 0 as long as there is none
 	Current   Hash
+	Face      Hash       // of the current content without what Noise masks, see Core.face
 	Shown     time.Time  // beginning of the poll that the current content came from
-	Recent    []Hash     // the contents before it, the newest last, at most 16
+	Looked    time.Time  // beginning of the latest poll that taught Noise anything
+	Recent    []Hash     // the contents before it and, where they are others, their faces, the newest last, at most 16
 	Candidate *Candidate // content that waits for a second poll; nil if there is none
 	Returns   uint8      // returns to recent contents published since something new was
+	Noise     Noise      // what of the content means nothing
 }
 
-// Candidate is suspicious content.
+// Candidate is content that waits: suspicious content, or the current one with
+// other noise.
 type Candidate struct {
-	Hash  Hash
+	Hash  Hash      // of what is suspicious, the face
 	Begun time.Time // of the latest poll that showed it
 	Polls uint8     // that showed it, each begun after the one before
 }
@@ -33,93 +36,56 @@ const (
 func (s State) known() bool { return s.Extractor != 0 }
 
 // move returns the state with the observed content as the current one.
-func (s State) move(obs Observation) State {
-	next := State{Extractor: ExtractorVersion, Current: obs.Core.Hash, Shown: later(s.Shown, obs.Begun)}
-	if s.known() {
-		next.Recent = append(slices.Clone(s.Recent), s.Current)
+func (s State) move(to sight) State {
+	next := State{Extractor: ExtractorVersion, Current: to.Core.Hash, Face: to.face, Noise: s.Noise, Shown: later(s.Shown, to.Begun), Looked: later(s.Looked, to.Begun)}
+	next.Recent = slices.Clone(s.Recent)
+	if s.known() && s.Face != next.Face {
+		next.Recent = append(next.Recent, s.Current)
+		if s.Face != s.Current {
+			next.Recent = append(next.Recent, s.Face)
+		}
 	}
-	next.Recent = slices.DeleteFunc(next.Recent, func(h Hash) bool { return h == next.Current })
+	next.Recent = slices.DeleteFunc(next.Recent, func(h Hash) bool { return h == next.Face || h == next.Current })
 	if excess := len(next.Recent) - maxRecent; excess > 0 {
 		next.Recent = next.Recent[excess:]
 	}
 	return next
 }
 
-// The layout of a stored state, all integers big endian (DESIGN.md, "State").
-const (
-	stateVersion   = 1
-	stateHeader    = 1 + 2 + len(Hash{}) + 8 + 1 + 1 + 1
-	stateCandidate = len(Hash{}) + 8 + 1
-)
-
-// MarshalBinary returns the state's stored form, at most 320 bytes. It does not
-// fail. Times are kept to the nanosecond.
-func (s State) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, stateHeader+len(s.Recent)*len(Hash{})+stateCandidate)
-	b = append(b, stateVersion)
-	b = binary.BigEndian.AppendUint16(b, s.Extractor)
-	b = append(b, s.Current[:]...)
-	b = appendTime(b, s.Shown)
-	b = append(b, s.Returns, byte(len(s.Recent)))
-	if s.Candidate == nil {
-		b = append(b, 0)
-	} else {
-		b = append(b, 1)
-	}
-	for _, h := range s.Recent {
-		b = append(b, h[:]...)
-	}
-	if c := s.Candidate; c != nil {
-		b = append(b, c.Hash[:]...)
-		b = append(appendTime(b, c.Begun), c.Polls)
-	}
-	return b, nil
+// returns reports whether the state has had what a sight shows. Once other things
+// are masked, a content is known again by its own hash alone.
+func (s State) returns(to sight) bool {
+	return slices.Contains(s.Recent, to.face) || slices.Contains(s.Recent, to.Core.Hash)
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote; nothing at all is the zero
-// State. The error is [ErrVersion] or [ErrCorrupt].
-func (s *State) UnmarshalBinary(data []byte) error {
-	*s = State{}
-	if len(data) == 0 {
-		return nil
+// usualGap is the time in which a channel is taken to be polled once.
+const usualGap = 30 * time.Minute
+
+// rest tells the noise of the looks since the last one: had they shown anything
+// but the current content, they would have been reported. A nil base tells nothing.
+func (s State) rest(base *Core, begun time.Time) State {
+	if base == nil || s.Looked.IsZero() {
+		return s
 	}
-	if data[0] != stateVersion {
-		return fmt.Errorf("%w of judge state: %d", ErrVersion, data[0])
-	}
-	if len(data) < stateHeader {
-		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
-	}
-	recent, candidates := int(data[stateHeader-2]), int(data[stateHeader-1])
-	if recent > maxRecent || candidates > 1 || len(data) != stateHeader+recent*len(Hash{})+candidates*stateCandidate {
-		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
-	}
-	s.Extractor = binary.BigEndian.Uint16(data[1:])
-	copy(s.Current[:], data[3:])
-	s.Shown = readTime(data[3+len(Hash{}):])
-	s.Returns = min(data[stateHeader-3], maxReturns)
-	rest := data[stateHeader:]
-	for range recent {
-		s.Recent = append(s.Recent, Hash(rest[:len(Hash{})]))
-		rest = rest[len(Hash{}):]
-	}
-	if candidates == 1 {
-		s.Candidate = &Candidate{Hash: Hash(rest[:len(Hash{})]), Begun: readTime(rest[len(Hash{}):]), Polls: rest[stateCandidate-1]}
-	}
-	return nil
+	calm := int(min(begun.Sub(s.Looked).Round(usualGap)/usualGap, math.MaxUint8)) - 1
+	return s.learned(s.Noise.rest(base, max(calm, 0)), base)
 }
 
-// appendTime writes nanoseconds since 1970, and the smallest number for the zero time.
-func appendTime(b []byte, t time.Time) []byte {
-	if t.IsZero() {
-		return binary.BigEndian.AppendUint64(b, 1<<63)
+// learn tells the noise what an observation showed where base was current.
+func (s State) learn(base *Core, obs Observation) State {
+	noise := s.Noise.learn(base, obs.Core)
+	s.Looked = obs.Begun
+	if s.Current == obs.Core.Hash {
+		base = obs.Core
 	}
-	return binary.BigEndian.AppendUint64(b, uint64(t.UnixNano()))
+	return s.learned(noise, base)
 }
 
-func readTime(b []byte) time.Time {
-	n := binary.BigEndian.Uint64(b)
-	if n == 1<<63 {
-		return time.Time{}
+// learned puts noise in the place of the state's; current is the current content.
+func (s State) learned(noise Noise, current *Core) State {
+	if noise.Epoch != s.Noise.Epoch {
+		s.Face, s.Candidate = noise.view(current).face(), nil
 	}
-	return time.Unix(0, int64(n)).UTC()
+	s.Noise = noise
+	return s
 }

@@ -2,8 +2,10 @@ package deltas
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +25,11 @@ func anyState() *rapid.Generator[State] {
 			Extractor: rapid.Uint16().Draw(t, "extractor"), Current: hash.Draw(t, "current"), Shown: begun.Draw(t, "shown"),
 			Recent: rapid.SliceOfN(hash, 0, maxRecent).Draw(t, "recent"), Returns: rapid.Uint8Range(0, maxReturns).Draw(t, "returns"),
 		}
+		s.Face, s.Looked = hash.Draw(t, "face"), begun.Draw(t, "looked")
+		s.Noise = Noise{Epoch: rapid.Uint16().Draw(t, "epoch"), chosen: rapid.Uint8Range(0, mostChosen).Draw(t, "chosen")}
+		for _, key := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32Range(0, 3<<30-1), 0, maxSlots, rapid.ID).Draw(t, "keys"))) {
+			s.Noise.slots = append(s.Noise.slots, slot{slotKey(key), rapid.Uint32().Draw(t, "last"), rapid.Uint8Range(0, 64).Draw(t, "score"), rapid.Bool().Draw(t, "masked")})
+		}
 		if rapid.Bool().Draw(t, "candidate") {
 			s.Candidate = &Candidate{Hash: hash.Draw(t, "hash"), Begun: begun.Draw(t, "at"), Polls: rapid.Uint8().Draw(t, "polls")}
 		}
@@ -40,7 +47,7 @@ func TestStateReadsBack(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyState().Draw(t, "state")
 		stored, err := s.MarshalBinary()
-		if err != nil || len(stored) > 320 {
+		if err != nil || len(stored) > maxState {
 			t.Fatalf("%d bytes, %v", len(stored), err)
 		}
 		var got State
@@ -57,14 +64,38 @@ func TestStateReadsBack(t *testing.T) {
 // its version.
 func TestStateGolden(t *testing.T) {
 	s := State{
-		Extractor: 1, Current: Hash{0xaa}, Shown: time.Unix(1, 2), Recent: []Hash{{0xbb}}, Returns: 3,
-		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4},
+		Extractor: 1, Current: Hash{0xaa}, Face: Hash{0xff}, Shown: time.Unix(1, 2), Looked: time.Unix(1, 3), Recent: []Hash{{0xbb}}, Returns: 3,
+		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4}, Noise: Noise{Epoch: 5, chosen: 6, slots: []slot{{key: 7, last: 8, score: 9, masked: true}}},
 	}
 	const zeros = "000000000000000000000000000000"
-	const want = "010001" + "aa" + zeros + "000000003b9aca02" + "030101" + "bb" + zeros + "cc" + zeros + "8000000000000000" + "04"
+	const want = "020001" + "aa" + zeros + "ff" + zeros + "000000003b9aca02" + "000000003b9aca03" + "0005" + "06" + "03010101" +
+		"bb" + zeros + "cc" + zeros + "8000000000000000" + "04" + "00000007" + "00000008" + "89"
 	stored, err := s.MarshalBinary()
 	if got := fmt.Sprintf("%x", stored); got != want || err != nil {
 		t.Errorf("%s, %v\nwant\n%s", got, err, want)
+	}
+}
+
+// What version 1 stored is read on: each content is its own face, nothing is known
+// of noise.
+func TestStateVersion1(t *testing.T) {
+	const zeros = "000000000000000000000000000000"
+	stored, err := hex.DecodeString("010001" + "aa" + zeros + "000000003b9aca02" + "030101" + "bb" + zeros + "cc" + zeros + "8000000000000000" + "04")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := State{
+		Extractor: 1, Current: Hash{0xaa}, Face: Hash{0xaa}, Shown: time.Unix(1, 2).UTC(), Looked: time.Unix(1, 2).UTC(), Recent: []Hash{{0xbb}}, Returns: 3,
+		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4},
+	}
+	var got State
+	if err := got.UnmarshalBinary(stored); err != nil || sprintState(got) != sprintState(want) {
+		t.Errorf("%s, %v\nwant\n%s", sprintState(got), err, sprintState(want))
+	}
+	for cut := 1; cut < len(stored); cut++ {
+		if err := got.UnmarshalBinary(stored[:cut]); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes: %v", cut, err)
+		}
 	}
 }
 
@@ -74,7 +105,11 @@ func TestStateErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	tooMany := bytes.Clone(stored)
-	tooMany[stateHeader-2] = maxRecent + 1
+	tooMany[stateHeader-3] = maxRecent + 1
+	disorder, err := State{Extractor: 1, Noise: Noise{slots: []slot{{key: 2}, {key: 2}}}}.MarshalBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		data []byte
@@ -86,6 +121,7 @@ func TestStateErrors(t *testing.T) {
 		{"cut", stored[:len(stored)-1], ErrCorrupt},
 		{"long", append(bytes.Clone(stored), 0), ErrCorrupt},
 		{"too many contents", tooMany, ErrCorrupt},
+		{"slots out of order", disorder, ErrCorrupt},
 	}
 	for _, test := range tests {
 		s := State{Extractor: 7}
@@ -98,7 +134,8 @@ func TestStateErrors(t *testing.T) {
 func TestStateKeepsSixteen(t *testing.T) {
 	var s State
 	for n := range 40 {
-		s = s.move(Observation{Begun: epoch, Core: &Core{Hash: Hash{byte(n)}}})
+		core := &Core{Hash: Hash{byte(n)}}
+		s = s.move(sight{Observation: Observation{Begun: epoch, Core: core}, view: core, face: core.Hash})
 	}
 	if len(s.Recent) != maxRecent || s.Recent[maxRecent-1] != (Hash{38}) || s.Recent[0] != (Hash{23}) {
 		t.Errorf("recent %v", s.Recent)

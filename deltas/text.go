@@ -9,14 +9,18 @@ import (
 // ParseCore returns the core content whose Text is text, as [Extract] and
 // [ApplyDelta] wrote it. The error is [ErrCorrupt] or [ErrVersion]. The Core
 // keeps text, which is not to be written to afterwards.
-func ParseCore(text []byte) (*Core, error) {
+func ParseCore(text []byte) (*Core, error) { return parseCore(text, nil) }
+
+// parseCore is ParseCore for text many of whose entries are those of base, which
+// may be nil.
+func parseCore(text []byte, base *Core) (*Core, error) {
 	all := string(text)
 	content, tail, ok := strings.Cut(all, notesMark)
 	if !ok || content == "" || !strings.HasSuffix(content, "\n") {
 		return nil, fmt.Errorf("%w: core text without notes", ErrCorrupt)
 	}
-	c := &Core{Text: text, content: len(content)}
-	if err := c.parseContent(content); err != nil {
+	c := &Core{Text: text, content: content}
+	if err := c.parseContent(content, base); err != nil {
 		return nil, err
 	}
 	n, err := parseNotes(tail, len(c.Entries))
@@ -29,7 +33,7 @@ func ParseCore(text []byte) (*Core, error) {
 }
 
 // parseContent reads the content. Entries come in the order of the content.
-func (c *Core) parseContent(content string) error {
+func (c *Core) parseContent(content string, base *Core) error {
 	first, rest, _ := strings.Cut(content, "\n")
 	name, ok := strings.CutPrefix(first, textMagic)
 	if !ok {
@@ -52,11 +56,14 @@ func (c *Core) parseContent(content string) error {
 		}
 		return nil
 	}
-	return c.parseSections(rest)
+	return c.parseSections(rest, base)
 }
 
 // parseSections reads the lines of the document itself and the entries.
-func (c *Core) parseSections(rest string) error {
+func (c *Core) parseSections(rest string, base *Core) error {
+	if base != nil && base.Kind != c.Kind {
+		base = nil
+	}
 	end := 0
 	if !strings.HasPrefix(rest, entryLabel) {
 		end = nextSection(rest)
@@ -65,21 +72,24 @@ func (c *Core) parseSections(rest string) error {
 	if c.body != "" && !strings.HasPrefix(c.body, indent) {
 		return fmt.Errorf("%w: core text has %.40q where an entry was due", ErrCorrupt, c.body)
 	}
-	for rest = rest[end:]; rest != ""; {
+	rest = rest[end:]
+	c.expect(min(strings.Count(rest, "\n"+entryLabel)+1, MaxEntries))
+	for rest != "" {
 		if len(c.Entries) == MaxEntries {
 			return fmt.Errorf("%w: core text has more than %d entries", ErrCorrupt, MaxEntries)
 		}
 		end := nextSection(rest)
-		entry, err := parseSection(c.Kind, rest[:end])
-		if err != nil {
+		if err := c.parseEntry(rest[:end], base); err != nil {
 			return err
 		}
-		c.Entries = append(c.Entries, entry)
-		c.sections = append(c.sections, rest[:end])
-		c.ids = append(c.ids, identityOf(entry.ID))
 		rest = rest[end:]
 	}
 	return nil
+}
+
+// expect makes room for so many entries.
+func (c *Core) expect(entries int) {
+	c.Entries, c.sections, c.ids = make([]Entry, 0, entries), make([]string, 0, entries), make([]uint64, 0, entries)
 }
 
 // nextSection returns where the next entry's lines begin.
@@ -90,32 +100,74 @@ func nextSection(s string) int {
 	return len(s)
 }
 
-func parseSection(kind Kind, section string) (Entry, error) {
-	var e Entry
-	var lines []string
-	for line := range strings.Lines(section) {
-		line = strings.TrimSuffix(line, "\n")
-		label, value, _ := strings.Cut(line, ": ")
-		switch {
-		case strings.HasPrefix(line, indent):
-			lines = append(lines, line[len(indent):])
-		case label+": " == entryLabel:
-			e.ID = value
-		case label+": " == titleLabel:
-			e.Title = value
-		case label+": " == linkLabel:
-			e.Link = value
-		case label+": " == sumLabel:
-			e.Summary = value
-		default:
-			return Entry{}, fmt.Errorf("%w: core text has line %.40q in an entry", ErrCorrupt, line)
+// parseEntry reads the entry of a section, unless base has the same.
+func (c *Core) parseEntry(section string, base *Core) error {
+	name, _, _ := strings.Cut(section, "\n")
+	id := identityOf(strings.TrimPrefix(name, entryLabel))
+	entry, known := base.entryOf(id, section)
+	if !known {
+		var err error
+		if entry, err = parseSection(c.Kind, section); err != nil {
+			return err
 		}
 	}
-	if kind == KindJSON {
-		return jsonEntry(e.ID, lines), nil
+	c.Entries, c.sections, c.ids = append(c.Entries, entry), append(c.sections, section), append(c.ids, id)
+	return nil
+}
+
+// entryOf returns the entry of an identity, without its dates, if it has that section.
+func (c *Core) entryOf(id uint64, section string) (Entry, bool) {
+	if c == nil {
+		return Entry{}, false
 	}
-	if e.Summary == "" {
-		e.Summary = summarise(lines)
+	i, ok := c.index()[id]
+	if !ok || c.sections[i] != section {
+		return Entry{}, false
+	}
+	e := c.Entries[i]
+	e.Published, e.Updated = "", ""
+	return e, true
+}
+
+func parseSection(kind Kind, section string) (Entry, error) {
+	var room [24]string // nearly all entries have few lines
+	d, err := readSection(section, room[:0])
+	if err != nil {
+		return Entry{}, err
+	}
+	if kind == KindJSON {
+		return jsonEntry(d.id, d.lines), nil
+	}
+	summary := d.summary
+	if summary == "" {
+		summary = summarise(d.lines)
+	}
+	return Entry{ID: d.id, Title: d.title, Link: d.link, Summary: summary}, nil
+}
+
+// readSection is the inverse of [draftEntry.section]. The lines are appended to
+// those given.
+func readSection(section string, lines []string) (draftEntry, error) {
+	e := draftEntry{lines: lines}
+	for line := range strings.Lines(section) {
+		line = strings.TrimSuffix(line, "\n")
+		if text, ok := strings.CutPrefix(line, indent); ok {
+			e.lines = append(e.lines, text)
+			continue
+		}
+		label, value, _ := strings.Cut(line, ": ")
+		switch {
+		case label+": " == entryLabel:
+			e.id = value
+		case label+": " == titleLabel:
+			e.title = value
+		case label+": " == linkLabel:
+			e.link = value
+		case label+": " == sumLabel:
+			e.summary = value
+		default:
+			return draftEntry{}, fmt.Errorf("%w: core text has line %.40q in an entry", ErrCorrupt, line)
+		}
 	}
 	return e, nil
 }
@@ -140,12 +192,10 @@ func parseNotes(tail string, entries int) (n notes, err error) {
 }
 
 func parseNote(line string) (note, bool) {
-	fields := strings.Split(line, " ")
-	if len(fields) != 3 {
-		return note{}, false
-	}
-	place, err := strconv.ParseUint(fields[0], 10, 31)
-	return note{int(place), undash(fields[1]), undash(fields[2])}, err == nil
+	first, dates, _ := strings.Cut(line, " ")
+	published, updated, ok := strings.Cut(dates, " ")
+	place, err := strconv.ParseUint(first, 10, 31)
+	return note{int(place), undash(published), undash(updated)}, err == nil && ok && !strings.Contains(updated, " ")
 }
 
 // apply puts the entries into the order of the notes and dates them. Entries

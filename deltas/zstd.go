@@ -89,7 +89,9 @@ func newEncoder(dict []byte, options ...zstd.EOption) (*zstd.Encoder, error) {
 }
 
 func appendFrame(dst []byte, enc *zstd.Encoder, src []byte) []byte {
-	return append(dst, bytes.TrimPrefix(enc.EncodeAll(src, nil), zstdMagic)...)
+	at := len(dst)
+	dst = enc.EncodeAll(src, dst)
+	return append(dst[:at], bytes.TrimPrefix(dst[at:], zstdMagic)...)
 }
 
 func readFrame(dec *zstd.Decoder, frame []byte) ([]byte, error) {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // poll is one poll of a channel: what its worker needs of the target, as it was
@@ -12,11 +13,18 @@ import (
 type poll struct {
 	target      *target
 	id          channel.ID
-	url         string
+	own         string // the channel's URL
+	url         string // to be asked: own, or where redirects led
+	host        *host  // that it is on
+	hop         *hop   // how redirects led there; nil: they did not
+	course      *course
 	incarnation uint64
 	version     uint64
 	hash        deltas.Hash
 	holding     holding
+	words       *words
+	known       int64 // when a poll before it began that showed version; 0: not known
+	subscribers uint32
 	loaded      bool
 	held        bool
 	stray       bool
@@ -26,6 +34,15 @@ type poll struct {
 	begun    time.Time
 	class    manner // it counts among the polls of this class
 	released bool   // its host may be asked again
+	verdict  verdict
+
+	row    int32      // in the ledger
+	noted  channelRow // what stands there, but for this poll's begin
+	atHost bool       // its host's row is to be written
+
+	bound   bool          // the owner is to hear of:
+	least   time.Duration // the time between two polls that the origin asks for
+	resized bool          // the owner is to hear of its size
 }
 
 // begin takes the next poll; ok is false when there is none, or no worker for it.
@@ -45,6 +62,9 @@ func (s *schedule) begin(now int64) (p poll, ok bool) {
 // all that waited there was dropped.
 func (s *schedule) beginAt(h *host, now int64) (p poll, ok bool) {
 	h.state = hostQuiet
+	if !s.mayAsk(h) {
+		return poll{}, false // any more
+	}
 	queue, class := s.choose(h)
 	if s.full(class) {
 		h.state, h.parked = hostParked, class
@@ -63,14 +83,66 @@ func (s *schedule) beginAt(h *host, now int64) (p poll, ok bool) {
 func (s *schedule) choose(h *host) (queue uint8, class manner) {
 	queue, class = h.turn, h.classOf(h.turn)
 	other := 1 - queue
-	if h.queues[queue].empty() || s.full(class) && !h.queues[other].empty() && !s.full(h.classOf(other)) {
+	if !s.open(h, queue) || s.full(class) && s.open(h, other) && !s.full(h.classOf(other)) {
 		return other, h.classOf(other)
 	}
 	return queue, class
 }
 
 // full reports a class of polls that has its share of workers.
-func (s *schedule) full(class manner) bool { return s.polls[class] >= s.limits.shares[class] }
+func (s *schedule) full(class manner) bool {
+	if class == strange {
+		return s.polls[class] >= s.opening
+	}
+	return s.polls[class] >= s.limits.shares[class]
+}
+
+// Strange polls begin with a sixteenth of the workers, and are never fewer than
+// leastOpening.
+const (
+	openingShare = 16
+	leastOpening = 4
+)
+
+// lateEnough is how late a poll has begun when strange ones are to leave it more of
+// the processors: well above what a collection of garbage or a short stall takes.
+const lateEnough = 50 * time.Millisecond
+
+// ease follows what one poll, which is still counted, tells of our own load. Nobody
+// knows how large the documents of an import are: each strange poll that comes in
+// lets one more run, as long as all that may run do; one that found no memory or
+// connection free halves them, and so does one of another class that began late; once
+// for all that were waiting or under way with it. From then on their number grows by
+// one in the time that all of them take. Without it a thousand first polls of long
+// pages would ask for what most of them then have no room for, and the polls that are
+// due would wait for the processors behind them. Lateness leaves as many as an import
+// begins with: that is little work for the processors, and an import goes on, though
+// many of its hosts may hang and others may be what makes polls late.
+func (s *schedule) ease(p *poll, r *result, now int64) {
+	if p.class != strange {
+		if s.polls[strange] > 0 && p.eligible > s.eased && p.lateness() > lateEnough {
+			s.yield(s.limits.opening, now)
+		}
+		return
+	}
+	switch {
+	case p.begun.UnixNano() <= s.eased:
+		return
+	case r.busy:
+		s.yield(min(leastOpening, s.limits.shares[strange]), now)
+		return
+	case r.outcome == canceled || s.polls[strange] < s.opening:
+		return
+	}
+	if s.ended++; s.eased == 0 || s.ended >= s.opening {
+		s.opening, s.ended = min(s.opening+1, s.limits.shares[strange]), 0
+	}
+}
+
+// yield halves the strange polls that may be under way, down to a least number.
+func (s *schedule) yield(least int, now int64) {
+	s.opening, s.ended, s.eased = min(max(s.opening/2, least), s.opening), 0, now
+}
 
 // nextOf takes the next target of a host's queue that is still ordered, or nil.
 func (s *schedule) nextOf(h *host, queue uint8, now int64) *target {
@@ -80,20 +152,28 @@ func (s *schedule) nextOf(h *host, queue uint8, now int64) *target {
 		if t == nil {
 			return nil
 		}
+		if other := queueOf(t); other != queue && !t.dropped { // an order came meanwhile
+			h.queues[other].push(t)
+			continue
+		}
 		s.queued--
 		if !t.dropped {
 			return t
 		}
-		t.state = idle
-		s.lay(t, now)
+		s.land(t)
+		s.rest(t, now)
 	}
 }
 
 func (s *schedule) beginOf(t *target, class manner, now int64) poll {
-	h := t.host
-	p := poll{target: t, eligible: max(t.due, h.freeAt), class: class}
+	h := t.at()
+	p := poll{target: t, host: h, eligible: max(t.due, h.freeAt), class: class}
 	p.hostWait = p.eligible - t.due
 	p.see(t)
+	if t.row == 0 {
+		t.row = s.rows.take()
+	}
+	p.row, p.noted = t.row, t.ledgerRow()
 	t.state = busy
 	s.inFlight++
 	h.busy++
@@ -106,28 +186,124 @@ func (s *schedule) beginOf(t *target, class manner, now int64) poll {
 
 // see takes in the target as it is.
 func (p *poll) see(t *target) {
-	p.id, p.url, p.incarnation = t.id, t.url, t.incarnation
+	p.id, p.own, p.url, p.incarnation = t.id, t.url, t.url, t.incarnation
+	odd := t.oddities()
+	p.hop, p.course = odd.hop, odd.course
+	if p.asksLearned() {
+		p.own = p.course.own
+	}
+	if p.hop != nil {
+		p.url = p.hop.url
+	}
 	p.version, p.hash = t.version, t.hash
 	p.holding, p.loaded, p.held, p.stray = t.holding, t.loaded, t.held, t.stray
+	p.words, p.subscribers, p.known = t.words, t.subscribers, t.known()
 }
 
-// release ends a poll's request, which took so long: its host may be asked again.
-// The poll itself goes on. A second release does nothing. A took of 0 says
-// nothing about the host.
-func (s *schedule) release(p *poll, took time.Duration, now int64) {
+// release ends a poll's request: its host may be asked again, unless the answer
+// says otherwise. The poll itself goes on. A second release does nothing. A
+// request that took 0 says nothing about the host.
+func (s *schedule) release(p *poll, r *result, now int64) {
 	if p.released {
 		return
 	}
 	p.released = true
-	h := p.target.host
+	h := p.host
 	if int(h.busy) >= s.parallel(h) {
 		h.freeAt = max(h.freeAt, now)
 	}
 	h.busy--
-	if took > 0 {
-		s.manner(h, mannerOf(took))
+	if r.took > 0 {
+		s.manner(h, mannerOf(r.took))
 	}
+	s.hear(p, r, now)
 	s.settle(h, now)
+}
+
+// hear goes by what an answer says about being asked.
+func (s *schedule) hear(p *poll, r *result, now int64) {
+	t, before := p.target, p.host.rest
+	p.verdict = p.host.rest.hear(reply{
+		status: r.status, retryAfter: r.retryAfter, begun: p.begun.UnixNano(), now: now, phase: overlay.PhaseOf(t.id),
+		answered: t.version > 0 && t.failures == 0, refused: t.refused,
+	}, s.pace.interval)
+	p.atHost = p.host.rest != before
+	if p.verdict == hostRefuses {
+		s.clear(p.host, now)
+	}
+}
+
+// clear has what waits at a host that rests from now on planned anew: each target
+// for its turn after that, so that nothing piles up and nothing comes in a burst.
+// Until that is done nobody is asked there.
+func (s *schedule) clear(h *host, now int64) {
+	s.resting[h] = struct{}{}
+	if h.clearing || h.empty() {
+		return
+	}
+	h.clearing = true
+	s.clearing.push(h)
+	s.clearSome(now)
+}
+
+// clearSome plans anew what waits at hosts that rest, the first of them first.
+func (s *schedule) clearSome(now int64) {
+	for range s.limits.batch {
+		h, ok := s.clearing.peek()
+		if !ok {
+			return
+		}
+		if t := s.unqueue(h); t != nil {
+			s.replan(t, h, now)
+			continue
+		}
+		s.clearing.pop()
+		h.clearing = false
+		s.settle(h, now)
+	}
+}
+
+// unqueue takes whoever waits at a host, those with content first; nil: nobody does.
+func (s *schedule) unqueue(h *host) *target {
+	t := h.queues[dueQueue].pop()
+	if t == nil {
+		t = h.queues[firstQueue].pop()
+	}
+	if t != nil {
+		s.queued--
+	}
+	return t
+}
+
+// replan makes a target idle that waited at a host that rests. The rest may be over
+// by now: then its next slot is as good.
+func (s *schedule) replan(t *target, h *host, now int64) {
+	if t.oddities().hop != nil {
+		s.strand(t, h.rest.until, restsText, now)
+		return
+	}
+	s.rest(t, now)
+}
+
+// countResting returns how many hosts rest.
+func (s *schedule) countResting(now int64) int {
+	for h := range s.resting {
+		if !h.rest.resting(now) {
+			delete(s.resting, h)
+		}
+	}
+	return len(s.resting)
+}
+
+// rest makes a target idle, and lays it or plans it.
+func (s *schedule) rest(t *target, now int64) {
+	t.state = idle
+	if t.dropped {
+		s.lay(t, now)
+		return
+	}
+	s.readdress(t)
+	s.plan(t, now)
 }
 
 // manner notes how a host behaves; one that was parked is so no more.

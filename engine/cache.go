@@ -1,29 +1,39 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // cache keeps what the poller holds of each channel, on disk: a record, and core
 // content addressed by its hash. Nothing in it is the truth of anything: what is
 // lost is fetched again. Content is synced when it is staged, since the owner may
-// commit what it is the base of; records are not, and writes reach the disk in
-// their order, so that a record is never there without its content.
+// commit what it is the base of; records are a second later, and writes reach the
+// disk in their order, so that a record is never there without its content.
 //
 //	'f'                 the format of all keys
 //	'r' channel         record
-//	'c' channel hash    content: the core's text
+//	'c' channel hash    content, packed (package deltas); as text, if an older program wrote it
 type cache struct {
-	db *pebble.DB
+	db       *pebble.DB
+	packer   *deltas.Packer
+	volume   *volume.Volume
+	unsynced chan struct{} // there are writes that a kill would lose: they wait in memory
+	damaged  chan span     // whose file on disk is damaged
 }
+
+// span is a run of keys, the last one included.
+type span struct{ first, last []byte }
 
 const (
 	formatKey     = 'f'
@@ -38,12 +48,43 @@ const cacheFormat = 1
 // errFormat says that another version of the program wrote the cache.
 var errFormat = errors.New("content cache was written by a newer version of corona")
 
+// openCache opens the cache. One that is damaged where nobody can pass it is begun
+// anew.
 func openCache(config Config) (*cache, error) {
-	db, err := pebble.Open(config.Dir, cacheOptions(config))
-	if err != nil {
-		return nil, fmt.Errorf("open content cache (it may be deleted: contents are fetched again): %w", err)
+	c, err := openAsItIs(config)
+	if !pebble.IsCorruptionError(err) {
+		return c, err
 	}
-	c := &cache{db}
+	config.Logger.Error("content cache is damaged, and begun anew: contents are fetched again", "error", err)
+	if err := discard(config); err != nil {
+		return nil, fmt.Errorf("begin content cache anew: %w", err)
+	}
+	return openAsItIs(config)
+}
+
+// discard removes the cache's files, and leaves the ledger.
+func discard(config Config) error {
+	names, err := config.fs.List(config.Dir)
+	for _, name := range names {
+		if name != ledgerFile {
+			err = errors.Join(err, config.fs.RemoveAll(config.fs.PathJoin(config.Dir, name)))
+		}
+	}
+	return err
+}
+
+func openAsItIs(config Config) (*cache, error) {
+	c := &cache{
+		packer: deltas.NewPacker(runtime.GOMAXPROCS(0)), volume: config.Volume,
+		unsynced: make(chan struct{}, 1), damaged: make(chan span, 1),
+	}
+	options := cacheOptions(config)
+	options.EventListener = &pebble.EventListener{DataCorruption: c.isDamaged}
+	db, err := pebble.Open(config.Dir, options)
+	if err != nil {
+		return nil, fmt.Errorf("open content cache (all of %s but ledger may be deleted: contents are fetched again): %w", config.Dir, err)
+	}
+	c.db = db
 	if err := c.checkFormat(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -55,11 +96,12 @@ func cacheOptions(config Config) *pebble.Options {
 		FS:                 config.fs,
 		FormatMajorVersion: pebble.FormatValueSeparation,
 		CacheSize:          config.CacheMemory,
-		MemTableSize:       16 << 20,
+		MemTableSize:       min(16<<20, config.Volume.MemTable()),
 		MaxOpenFiles:       500,
-		Logger:             pebbleLogger{config.Logger},
+		Logger:             pebbleLogger{config.Logger, config.Fatal},
 	}
-	options.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionBalanced })
+	// Contents are packed, and that is nearly all that there is.
+	options.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
 	return options
 }
 
@@ -79,6 +121,22 @@ func (c *cache) checkFormat() error {
 
 func (c *cache) close() error { return c.db.Close() }
 
+// isDamaged is told by pebble that a file cannot be read. Pebble by itself would end
+// the process, at each start again. While one is being removed others wait to be met
+// again.
+func (c *cache) isDamaged(info pebble.DataCorruptionInfo) {
+	select {
+	case c.damaged <- span{slices.Clone(info.Bounds.Start), slices.Clone(info.Bounds.End.Key)}:
+	default:
+	}
+}
+
+// cut removes all that the cache holds in a span, and with it the files that lie in
+// it, without reading them.
+func (c *cache) cut(ctx context.Context, s span) error {
+	return c.db.Excise(ctx, pebble.KeyRange{Start: s.first, End: append(s.last, 0)})
+}
+
 // bytes returns the size of the cache on disk.
 func (c *cache) bytes() uint64 { return c.db.Metrics().DiskSpaceUsage() }
 
@@ -95,14 +153,42 @@ func (c *cache) record(id channel.ID) (r record, ok bool, err error) {
 	return r, true, nil
 }
 
+// records returns records in the order of their keys, of at most so many channels
+// behind one, and the last of these; ok is false at the end. Those that cannot be read
+// are left out: whoever asks for one by itself meets the error.
+func (c *cache) records(after channel.ID, most int) (all []recorded, last channel.ID, ok bool, err error) {
+	options := &pebble.IterOptions{LowerBound: append(recordKey(after), 0), UpperBound: []byte{recordPrefix + 1}}
+	iter, err := c.db.NewIter(options)
+	if err != nil {
+		return nil, after, false, err
+	}
+	last = after
+	all = make([]recorded, 0, most)
+	for valid := iter.First(); valid && !ok; valid = iter.Next() {
+		copy(last[:], iter.Key()[1:])
+		if r, err := parseRecord(iter.Value()); err == nil {
+			all = append(all, recorded{last, r})
+		}
+		most--
+		ok = most == 0
+	}
+	return all, last, ok, errors.Join(iter.Error(), iter.Close())
+}
+
+// recorded is a channel's record.
+type recorded struct {
+	id     channel.ID
+	record record
+}
+
 // content returns a channel's content by its hash, nil when the cache has it not.
 // Content that is not what its hash says is as good as none, and removed.
 func (c *cache) content(id channel.ID, hash deltas.Hash) (*deltas.Core, error) {
-	text, ok, err := c.get(contentKey(id, hash))
+	packed, ok, err := c.get(contentKey(id, hash))
 	if err != nil || !ok {
 		return nil, err
 	}
-	core, err := deltas.ParseCore(text)
+	core, err := c.packer.Unpack(packed)
 	if err != nil || core.Hash != hash {
 		return nil, c.db.Delete(contentKey(id, hash), pebble.NoSync)
 	}
@@ -126,36 +212,75 @@ func (c *cache) get(key []byte) (value []byte, ok bool, err error) {
 // if it is, and we crash before we hear of it, the next change needs it as its
 // base. Concurrent stages share a sync.
 func (c *cache) stage(id channel.ID, core *deltas.Core) error {
-	return c.db.Set(contentKey(id, core.Hash), core.Text, pebble.Sync)
+	if err := c.room(); err != nil {
+		return err
+	}
+	return c.db.Set(contentKey(id, core.Hash), c.packer.Append(nil, core), pebble.Sync)
 }
 
 // stageAlone is stage for a channel of which the cache may hold other content: all
 // but what has one of the hashes is removed, so that a page that is another each
 // time leaves no more than that.
 func (c *cache) stageAlone(id channel.ID, core *deltas.Core, keep ...deltas.Hash) error {
+	if err := c.room(); err != nil {
+		return err
+	}
 	batch := c.db.NewBatch()
 	defer batch.Close()
 	if err := c.prune(batch, id, append(keep, core.Hash)); err != nil {
 		return err
 	}
-	if err := batch.Set(contentKey(id, core.Hash), core.Text, nil); err != nil {
+	if err := batch.Set(contentKey(id, core.Hash), c.packer.Append(nil, core), nil); err != nil {
 		return err
 	}
 	return batch.Commit(pebble.Sync)
 }
 
+// errNoSpace says that the disk is too full for what a poll found.
+var errNoSpace = errors.New("disk nearly full")
+
+// room returns errNoSpace while the disk is full: what a cache holds can wait.
+func (c *cache) room() error {
+	if c.volume.Level() == volume.Critical {
+		return errNoSpace
+	}
+	return nil
+}
+
 // setRecord says what is held of a channel.
 func (c *cache) setRecord(id channel.ID, r record) error {
+	if err := c.room(); err != nil {
+		return err
+	}
+	defer c.waits()
 	return c.db.Set(recordKey(id), r.append(nil), pebble.NoSync)
 }
 
-// adopt is setRecord for another version, whose content is staged: content of the
-// other hashes is removed.
-func (c *cache) adopt(id channel.ID, r record, others ...deltas.Hash) error {
+// waits says that something waits to be synced.
+func (c *cache) waits() {
+	select {
+	case c.unsynced <- struct{}{}:
+	default:
+	}
+}
+
+// sync puts on disk what has been written without.
+func (c *cache) sync() error { return c.db.LogData(nil, pebble.Sync) }
+
+// adopt is setRecord for another version: content of the other hashes is removed.
+// Its own content is written with the record, unless it is staged already: then it
+// is nil.
+func (c *cache) adopt(id channel.ID, r record, core *deltas.Core, others ...deltas.Hash) error {
+	defer c.waits()
 	batch := c.db.NewBatch()
 	defer batch.Close()
 	if err := batch.Set(recordKey(id), r.append(nil), nil); err != nil {
 		return err
+	}
+	if core != nil {
+		if err := batch.Set(contentKey(id, core.Hash), c.packer.Append(nil, core), nil); err != nil {
+			return err
+		}
 	}
 	for _, hash := range others {
 		if hash == r.hash || hash == (deltas.Hash{}) {
@@ -240,14 +365,22 @@ func contentKeyOf(prefix byte, id channel.ID, hash deltas.Hash) []byte {
 
 // pebbleLogger passes on what goes wrong. Fatalf must not return: a write-ahead
 // log that cannot be written leaves nothing to go on with.
-type pebbleLogger struct{ logger *slog.Logger }
+type pebbleLogger struct {
+	logger *slog.Logger
+	fatal  func(error)
+}
 
 func (l pebbleLogger) Infof(string, ...any) {}
 
 func (l pebbleLogger) Errorf(format string, args ...any) {
+	if volume.SaidAlready(args) {
+		return
+	}
 	l.logger.Error("content cache", "error", fmt.Sprintf(format, args...))
 }
 
 func (l pebbleLogger) Fatalf(format string, args ...any) {
-	panic("content cache: " + fmt.Sprintf(format, args...))
+	err := fmt.Errorf("content cache: "+format, args...)
+	l.fatal(err)
+	panic(err)
 }

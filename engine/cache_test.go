@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
 func newCache(t *testing.T, fs vfs.FS) *cache {
@@ -55,8 +57,10 @@ func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 	check("staged beside another", id, one, two)
 	do(c.stageAlone(id, three, one.Hash))
 	check("staged alone, but for what is kept", id, one, three)
-	do(c.adopt(id, record{incarnation: 1, version: 2, hash: three.Hash}, three.Hash, one.Hash, deltas.Hash{}))
+	do(c.adopt(id, record{incarnation: 1, version: 2, hash: three.Hash}, nil, three.Hash, one.Hash, deltas.Hash{}))
 	check("adopted", id, three)
+	do(c.adopt(id, record{incarnation: 1, version: 3, hash: two.Hash}, two, three.Hash))
+	check("adopted and written", id, two)
 	do(c.stage(id, one))
 	do(c.stageAlone(id, two))
 	check("staged alone", id, two)
@@ -74,12 +78,15 @@ func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 	}
 }
 
-// What is there but not what it says is as good as not there.
+// row 59: what is there but not what it says is as good as not there.
 func TestCacheDistrustsItself(t *testing.T) {
 	c := newCache(t, vfs.NewMem())
 	defer c.close()
 	id, core := channel.ID{1}, coreOf(t, "one")
-	for name, value := range map[string][]byte{"other content": coreOf(t, "two").Text, "no content": []byte("\x00garbage"), "nothing": nil} {
+	two := coreOf(t, "two")
+	for name, value := range map[string][]byte{
+		"other content": c.packer.Append(nil, two), "other text": two.Text, "no content": []byte("\x00garbage"), "nothing": nil,
+	} {
 		if err := c.db.Set(contentKey(id, core.Hash), value, pebble.NoSync); err != nil {
 			t.Fatal(err)
 		}
@@ -101,6 +108,19 @@ func TestCacheDistrustsItself(t *testing.T) {
 	}
 }
 
+// Content that was written before contents were packed is read.
+func TestCacheReadsPlainText(t *testing.T) {
+	c := newCache(t, vfs.NewMem())
+	defer c.close()
+	id, core := channel.ID{1}, coreOf(t, "one")
+	if err := c.db.Set(contentKey(id, core.Hash), core.Text, pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.content(id, core.Hash); err != nil || got == nil || !bytes.Equal(got.Text, core.Text) {
+		t.Errorf("content = %v, %v", got, err)
+	}
+}
+
 func TestCacheOfNewerProgram(t *testing.T) {
 	fs := vfs.NewMem()
 	c := newCache(t, fs)
@@ -117,7 +137,7 @@ func TestCacheOfNewerProgram(t *testing.T) {
 
 func TestCacheLogger(t *testing.T) {
 	var out bytes.Buffer
-	l := pebbleLogger{slog.New(slog.NewTextHandler(&out, nil))}
+	l := pebbleLogger{slog.New(slog.NewTextHandler(&out, nil)), func(err error) { panic(err) }}
 	l.Infof("chatter %d", 1)
 	l.Errorf("trouble %d", 2)
 	if text := out.String(); strings.Contains(text, "chatter") || !strings.Contains(text, "trouble 2") {
@@ -140,6 +160,17 @@ func drawRecord(t *rapid.T) record {
 	copy(r.hash[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "hash"))
 	text := func(name string) string { return rapid.StringN(0, 100, 600).Draw(t, name) }
 	r.holding.validators = newValidators(text("etag"), text("modified"), text("url"))
+	r.holding.kind = deltas.Kind(rapid.Uint8().Draw(t, "kind"))
+	duration := func(name string) time.Duration {
+		return time.Duration(rapid.Int64Range(0, 1e9).Draw(t, name)) * time.Second
+	}
+	r.words = words{
+		fresh: duration("fresh"), source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+		hints: deltas.Hints{
+			TTL: duration("ttl"), UpdatePeriod: duration("period"),
+			SkipHours: rapid.Uint32().Draw(t, "hours"), SkipDays: rapid.Uint8().Draw(t, "days"),
+		},
+	}
 	return r
 }
 
@@ -155,6 +186,19 @@ func TestRecordRoundTrip(t *testing.T) {
 			t.Fatalf("cut to %d of %d bytes: %+v, %v", cut, len(data), got, err)
 		}
 	})
+}
+
+// A record that was written before origins' words were kept is read.
+func TestRecordOfFormat1(t *testing.T) {
+	want := record{incarnation: 3, version: 300, hash: deltas.Hash{7}, holding: holding{
+		rawHash: 5, validators: newValidators("e", "m", "u"), feedURL: "f", ok: true,
+	}}
+	data := want.append(nil)
+	data = data[:len(data)-7] // seven zeros
+	data[0] = 1
+	if got, err := parseRecord(data); err != nil || got != want {
+		t.Errorf("%+v, %v", got, err)
+	}
 }
 
 // FuzzParseRecord: bytes are refused, or are a record that comes back the same.

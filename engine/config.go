@@ -8,12 +8,15 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // Config says how an [Engine] polls.
 type Config struct {
-	// Dir holds the content cache. It must be the engine's alone; losing it costs a
-	// full GET per channel, and a diff where a version changed meanwhile.
+	// Dir holds the content cache, and the ledger of when channels and hosts were
+	// asked last. It must be the engine's alone; losing it costs a full GET per
+	// channel that may come too early, and a diff where a version changed meanwhile.
 	Dir string
 
 	// Interval is τ, the reference polling interval, that rates refer to. 0: 30 min.
@@ -46,6 +49,13 @@ type Config struct {
 	// CacheMemory is how many bytes of the content cache are kept in memory. 0: 32 MiB.
 	CacheMemory int64
 
+	// Volume looks after the file system of Dir; nil for none.
+	Volume *volume.Volume
+
+	// Fatal is told that the content cache's disk failed; it should end the process.
+	// nil: panic.
+	Fatal func(error)
+
 	// Logger gets what concerns the whole engine; polls go to the metrics. nil: discard.
 	Logger *slog.Logger
 
@@ -71,9 +81,13 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if c.Fatal == nil {
+		c.Fatal = func(err error) { panic(err) }
+	}
 	if c.fs == nil {
 		c.fs = vfs.Default
 	}
+	c.fs = c.Volume.FS(c.fs)
 	return c
 }
 

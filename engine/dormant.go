@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -16,10 +17,11 @@ type dormancy struct {
 
 // drop makes a target dormant: an order within an interval finds it as it was.
 func (s *schedule) drop(id channel.ID, now int64) {
-	t := s.targets[id]
+	t := s.targets.get(id)
 	if t == nil || t.dropped {
 		return
 	}
+	defer s.recount(t, t.failing())
 	t.dropped = true
 	s.live--
 	if t.state == idle {
@@ -43,7 +45,7 @@ func (s *schedule) expired(before int64) *target {
 			return nil
 		}
 		s.dormant.pop()
-		if t := d.target; s.targets[t.id] == t && t.dropped && t.state == idle && t.due == d.since {
+		if t := d.target; s.targets.get(t.id) == t && t.dropped && t.state == idle && t.due == d.since {
 			t.state = busy
 			return t
 		}
@@ -54,7 +56,7 @@ func (s *schedule) expired(before int64) *target {
 // known. The placeholder keeps an order that comes now from polling before the
 // cache is rid of the channel.
 func (s *schedule) orphan(id channel.ID) *target {
-	if s.targets[id] != nil {
+	if s.targets.get(id) != nil {
 		return nil
 	}
 	t := s.add(id)
@@ -71,26 +73,24 @@ func (s *schedule) unclaim(t *target, now int64) {
 		return
 	}
 	t.holding, t.loaded = holding{}, true
+	s.readdress(t)
 	s.plan(t, now)
 }
 
-// forget removes a target, which is idle, and its host if that has no other.
+// forget removes a target, which is idle.
 func (s *schedule) forget(t *target) {
-	delete(s.targets, t.id)
-	h := t.host
-	if h == nil {
-		return
+	s.targets.remove(t.id)
+	if t.host != nil {
+		s.tie(t.host, -1)
 	}
-	h.targets--
-	if h.targets == 0 {
-		s.resting.remove(h)
-		delete(s.hosts, h.key)
-	}
+	s.rows.give(t.row)
+	s.ends.remove(t.courseOf().final, t)
 }
 
 // sweep rids memory and cache of channels that have not been ordered for an
-// interval, until the context ends; among them, an interval after the start, what
-// an earlier run left behind.
+// interval, and memory of their hosts, until the context ends. What an earlier run
+// left behind is among them, by the ledger; where that may lack some the cache is
+// looked through, once, which reads all of it.
 func (e *Engine) sweep(ctx context.Context) {
 	ticker := time.NewTicker(e.config.Interval)
 	defer ticker.Stop()
@@ -100,43 +100,101 @@ func (e *Engine) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if first {
+		if first && e.ledger.partial {
 			e.sweepOrphans(ctx)
 		}
 		e.sweepDormant(ctx)
+		e.sweepHosts(ctx)
 	}
 }
+
+// sweepHosts forgets hosts that have no channels any more.
+func (e *Engine) sweepHosts(ctx context.Context) {
+	const chunk = 256 // hosts under one lock
+	e.mu.Lock()
+	left := e.mu.schedule.guests.len()
+	e.mu.Unlock()
+	for ; left > 0 && ctx.Err() == nil; left -= chunk {
+		e.mu.Lock()
+		rows := e.mu.schedule.dismiss(min(left, chunk), wallNow())
+		e.mu.Unlock()
+		for _, row := range rows {
+			e.ledger.clear(row)
+		}
+		e.mu.Lock()
+		for _, row := range rows {
+			e.mu.schedule.rows.give(row)
+		}
+		e.mu.Unlock()
+	}
+}
+
+// sweepBatch is how many channels are rid of together: one sync of the cache serves
+// them all, and orders of theirs wait for it.
+const sweepBatch = 256
 
 func (e *Engine) sweepDormant(ctx context.Context) {
 	for ctx.Err() == nil {
-		e.mu.Lock()
-		t := e.mu.schedule.expired(wallNow() - int64(e.config.Interval))
-		e.mu.Unlock()
-		if t == nil {
+		over := e.claimExpired()
+		if len(over) == 0 {
 			return
 		}
-		e.purge(t)
+		e.purge(over)
 	}
 }
 
+// claimExpired claims channels that have been dormant for an interval.
+func (e *Engine) claimExpired() (over []*target) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	before := wallNow() - int64(e.config.Interval)
+	for t := e.mu.schedule.expired(before); t != nil; t = e.mu.schedule.expired(before) {
+		if over = append(over, t); len(over) == sweepBatch {
+			break
+		}
+	}
+	return over
+}
+
 func (e *Engine) sweepOrphans(ctx context.Context) {
+	var orphans []*target
 	err := e.cache.each(func(id channel.ID) bool {
 		e.mu.Lock()
 		t := e.mu.schedule.orphan(id)
 		e.mu.Unlock()
 		if t != nil {
-			e.purge(t)
+			orphans = append(orphans, t)
+		}
+		if len(orphans) == sweepBatch {
+			e.purge(orphans)
+			orphans = orphans[:0]
 		}
 		return ctx.Err() == nil
 	})
 	e.cacheFailed("look for orphans", err)
+	e.purge(orphans)
 }
 
-// purge empties a claimed target's part of the cache, and gives it free.
-func (e *Engine) purge(t *target) {
-	e.cacheFailed("purge", e.cache.purge(t.id))
+// purge empties claimed targets' parts of cache and ledger, and gives them free. By
+// its row a later run knows of a channel, so the row goes when all else is gone for
+// good.
+func (e *Engine) purge(claimed []*target) {
+	if len(claimed) == 0 {
+		return
+	}
+	var err error
+	for _, t := range claimed {
+		err = errors.Join(err, e.cache.purge(t.id))
+	}
+	e.cacheFailed("purge", errors.Join(err, e.cache.sync()))
+	for _, t := range claimed {
+		e.ledger.clear(t.row)
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.mu.schedule.unclaim(t, wallNow())
+	now := wallNow()
+	for _, t := range claimed {
+		e.mu.schedule.unclaim(t, now)
+	}
 	e.wakeIfSooner()
 }

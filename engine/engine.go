@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // ErrClosed is returned by [Engine.Run] when the engine was closed, or is
@@ -31,26 +32,32 @@ type Engine struct {
 	fetcher Fetcher
 	owner   Owner
 	cache   *cache
+	ledger  *ledger
 	metrics *metrics
 	kick    chan struct{} // wakes the loop: something is due before its alarm
 	cpu     chan struct{} // held while a document is taken apart
 	workers sync.WaitGroup
 
-	// mu is never held during a fetch, a report, or a read or write of the cache.
+	hostRows sync.Mutex // taken before mu: hosts are noted in the order of what they say
+
+	// mu is never held during a fetch, a report, or a read or write of the cache or
+	// the ledger.
 	mu struct {
 		sync.Mutex
-		schedule schedule
-		recent   recent
-		pool     pool
-		alarm    int64 // when the loop wakes by itself
-		closed   bool
-		cancel   context.CancelFunc // ends Run; nil while it does not run
-		done     chan struct{}      // closed when Run has returned
+		schedule  schedule
+		recent    recent
+		pool      pool
+		alarm     int64 // when the loop wakes by itself
+		began     int64 // when Run did
+		recalling bool  // since then
+		closed    bool
+		cancel    context.CancelFunc // ends Run; nil while it does not run
+		done      chan struct{}      // closed when Run has returned
 	}
 }
 
-// Open returns an engine on the content cache in config.Dir, which it makes when
-// there is none. It starts no polling: [Engine.Run] does. A nil registerer keeps
+// Open returns an engine on content cache and ledger in config.Dir, which it makes
+// when there are none. It starts no polling: [Engine.Run] does. A nil registerer keeps
 // its metrics unregistered.
 func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Registerer) (*Engine, error) {
 	config = config.withDefaults()
@@ -69,7 +76,14 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 	if e.cache, err = openCache(config); err != nil {
 		return nil, err
 	}
-	e.metrics = newMetrics(registerer, e)
+	e.metrics = newMetrics()
+	if e.ledger, err = openLedger(config, e.metrics, e.mu.schedule.restorer(wallNow())); err != nil {
+		return nil, errors.Join(err, e.cache.close())
+	}
+	if registerer != nil {
+		registerer.MustRegister(e.metrics.all...)
+		registerer.MustRegister(e.gauges()...)
+	}
 	return e, nil
 }
 
@@ -93,6 +107,28 @@ func (e *Engine) orderSome(orders []Order) {
 	now := wallNow()
 	for i := range orders {
 		e.mu.schedule.order(&orders[i], now)
+	}
+	e.wakeIfSooner()
+}
+
+// Repace takes in other paces for channels that are ordered, whose polls move to
+// the slots of those from now on. One that is not ordered, or under another
+// incarnation, changes nothing.
+func (e *Engine) Repace(paces ...Pace) {
+	const chunk = 256 // as in Order
+	for len(paces) > 0 {
+		n := min(len(paces), chunk)
+		e.repaceSome(paces[:n])
+		paces = paces[n:]
+	}
+}
+
+func (e *Engine) repaceSome(paces []Pace) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	for i := range paces {
+		e.mu.schedule.repace(&paces[i], now)
 	}
 	e.wakeIfSooner()
 }
@@ -121,6 +157,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer close(done)
 	var janitor sync.WaitGroup
 	janitor.Go(func() { e.sweep(ctx) })
+	janitor.Go(func() { e.syncRecords(ctx) })
+	janitor.Go(func() { e.recall(ctx) })
+	janitor.Go(func() { e.mendCache(ctx) })
 	e.loop(ctx)
 	e.stopWorkers()
 	janitor.Wait()
@@ -134,12 +173,13 @@ func (e *Engine) start(ctx context.Context, cancel context.CancelFunc) (chan str
 		return nil, ErrClosed
 	}
 	e.mu.cancel = cancel
+	e.mu.began, e.mu.recalling = wallNow(), true
 	e.mu.done = make(chan struct{})
 	e.mu.pool.start(ctx)
 	return e.mu.done, nil
 }
 
-// Close ends Run, waits for it, and closes the cache. It may be called again.
+// Close ends Run, waits for it, and closes cache and ledger. It may be called again.
 func (e *Engine) Close() error {
 	e.mu.Lock()
 	wasClosed, cancel, done := e.mu.closed, e.mu.cancel, e.mu.done
@@ -152,7 +192,7 @@ func (e *Engine) Close() error {
 	if wasClosed {
 		return nil
 	}
-	return e.cache.close()
+	return errors.Join(e.ledger.close(), e.cache.close())
 }
 
 // loop is the only one that moves channels and hosts whose time has come to where
@@ -188,6 +228,7 @@ func (e *Engine) turn(step time.Duration) time.Duration {
 		e.mu.schedule.realign(int64(step), now)
 		e.config.Logger.Warn("clock was set, slots are planned anew", "step", step)
 	}
+	e.mu.schedule.admit(e.config.Volume.Level() < volume.Low, now)
 	e.mu.schedule.promote(now)
 	e.dispatch(now)
 	e.mu.alarm = min(e.mu.schedule.nextDue(), now+int64(longestSleep))

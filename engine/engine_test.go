@@ -106,10 +106,122 @@ func TestSweep(t *testing.T) {
 			t.Errorf("later %d channels are cached, want 1", got)
 		}
 		s := &w.engine.mu.schedule
-		if len(s.targets) != 1 || len(s.hosts) != 1 || s.live != 1 || s.dormant.len() != 0 {
-			t.Errorf("%d targets, %d hosts, %d live, %d dormant; want 1, 1, 1, 0", len(s.targets), len(s.hosts), s.live, s.dormant.len())
+		if s.targets.len() != 1 || len(s.hosts) != 1 || s.live != 1 || s.dormant.len() != 0 {
+			t.Errorf("%d targets, %d hosts, %d live, %d dormant; want 1, 1, 1, 0", s.targets.len(), len(s.hosts), s.live, s.dormant.len())
 		}
 	})
+}
+
+// Without the ledger, or with one that lacks rows, nobody knows whom an earlier run
+// polled: the cache is looked through for them. Else that would only cost time.
+func TestSweepOrphans(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		lose func(fs vfs.FS) error
+		want int // channels in the cache afterwards
+	}{
+		{"no ledger", func(fs vfs.FS) error { return fs.Remove("cache/ledger") }, 0},
+		{"a row that cannot be read", func(fs vfs.FS) error {
+			return writeAt(fs, "cache/ledger", []byte("broken"), rowLen+9)
+		}, 0},
+		{"a free row", func(fs vfs.FS) error { return writeAt(fs, "cache/ledger", make([]byte, rowLen), rowLen) }, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+				w.serve(1, origin{status: 200, body: "x", etag: "e"}, "http://c.example/orphan")
+				w.pass(time.Second)
+				w.close()
+				if err := c.lose(w.config.fs); err != nil {
+					t.Fatal(err)
+				}
+				w.open()
+				defer w.close()
+				w.pass(21 * time.Second)
+				if got := w.cached(); got != c.want {
+					t.Errorf("%d channels are cached, want %d", got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// A kill behind a sweep finds the row of each channel that is not forgotten yet: the
+// cache is not looked through for others.
+func TestKilledSweep(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		over := urls(3, "http://c.example")
+		w.serve(1, origin{status: 200, body: "x", etag: "e"}, over...)
+		w.pass(5 * time.Second)
+		for _, url := range over {
+			w.engine.Drop(channel.IDOf(url))
+		}
+		w.pass(21 * time.Second)
+		w.kill()
+		defer w.close()
+		w.pass(41 * time.Second)
+		if got := w.cached(); got != 0 {
+			t.Errorf("%d channels are cached, want none", got)
+		}
+	})
+}
+
+// All of the cache but the ledger may be deleted while the node is stopped: who asked
+// to be spared is spared all the same.
+func TestCacheDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second})
+		defer func() { w.close() }()
+		url := "http://a.example/a"
+		w.serve(1, origin{status: 200, body: "x", etag: "e"}, url)
+		w.pass(time.Second)
+		w.mu.Lock()
+		w.origins[url] = &origin{status: 429, retryAfter: "3600"}
+		w.mu.Unlock()
+		w.pass(2 * time.Minute)
+		w.close()
+		files, err := w.config.fs.List("cache")
+		for _, name := range files {
+			if name != ledgerFile {
+				err = errors.Join(err, w.config.fs.Remove("cache/"+name))
+			}
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.open()
+		before := w.requests(url)
+		w.engine.Order(w.orderOf(url))
+		w.pass(50 * time.Minute)
+		if n := w.requests(url) - before; n > 0 {
+			t.Errorf("asked %d times of a host that rests", n)
+		}
+		w.pass(time.Hour)
+		if w.requests(url) == before {
+			t.Error("never asked again")
+		}
+	})
+}
+
+// requests returns how often URLs have been asked for.
+func (w *world) requests(urls ...string) (n int) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, url := range urls {
+		n += len(w.asked[url])
+	}
+	return n
+}
+
+// writeAt overwrites a part of a file.
+func writeAt(fs vfs.FS, name string, data []byte, offset int64) error {
+	file, err := fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteAt(data, offset)
+	return errors.Join(err, file.Close())
 }
 
 // orderOf returns an order for what the owner has of a channel.
@@ -194,7 +306,7 @@ func TestNewerOrderThanAnswer(t *testing.T) {
 		w.origins[url].body, w.origins[url].etag = "two", "e2"
 		w.mu.Unlock()
 		w.pass(10 * time.Second)
-		target := w.engine.mu.schedule.targets[channel.IDOf(url)]
+		target := w.engine.mu.schedule.targets.get(channel.IDOf(url))
 		if target.version != 3 || target.holding.ok || target.hash != coreOf(t, "three").Hash {
 			t.Errorf("after a newer order: %+v", target)
 		}
@@ -276,7 +388,7 @@ func (w *world) contents(id channel.ID) (n int) {
 	return n
 }
 
-// A cache that went bad under a channel costs one poll and the next diff's base.
+// row 59: a cache that went bad under a channel costs one poll and the next diff's base.
 func TestCacheGoesBad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})

@@ -3,32 +3,36 @@ package engine
 import (
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/guard"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // host is what the engine knows of one origin: whom it keeps waiting for it, and
 // how it has behaved. Every field is guarded by Engine.mu.
 type host struct {
-	key     uint64       // in schedule.hosts
-	freeAt  int64        // its own rules allow no request before
-	queues  [2]hostQueue // polls that are due; first polls
-	targets int32        // channels on it
-	busy    int32        // requests under way
-	pos     int32        // in the heap of resting hosts; −1: not in it
-	state   hostState
-	turn    uint8 // which queue is next
-	manner  manner
-	parked  manner // which of schedule.parked it is in, when it is
-	private bool
+	id       channel.ID   // in schedule.hosts
+	freeAt   int64        // its gap allows no request before
+	rest     refusals     // whether it may be asked at all
+	queues   [2]hostQueue // polls that are due; first polls
+	targets  int32        // channels on it, and polls that redirects led to it
+	busy     int32        // requests under way
+	row      int32        // in the ledger; 0: none
+	pos      int32        // in the heap of spaced hosts; −1: not in it
+	state    hostState
+	turn     uint8 // which queue is next
+	manner   manner
+	parked   manner // which of schedule.parked it is in, when it is
+	private  bool
+	guest    bool // in schedule.guests
+	clearing bool // in schedule.clearing: those who wait are planned anew
 }
 
 type hostState uint8
 
 const (
-	hostQuiet   hostState = iota // nothing to do, or as many requests as it may get
-	hostReady                    // in schedule.ready
-	hostResting                  // in schedule.resting, until freeAt
-	hostParked                   // in schedule.parked, since what waits there has its share of workers
+	hostQuiet  hostState = iota // nothing to do, or as many requests as it may get
+	hostReady                   // in schedule.ready
+	hostSpaced                  // in schedule.spaced, until freeAt
+	hostParked                  // in schedule.parked, since what waits there has its share of workers
 )
 
 // manner is how long a host holds those who ask it, by its last exchange. Polls of
@@ -84,18 +88,20 @@ func (h *host) classOf(queue uint8) manner {
 	return h.manner
 }
 
-// isPrivate reports a host that shows by itself that it is on this machine or in
-// a private network.
-func isPrivate(url string) bool {
-	return guard.CheckURL(url, false) != nil && guard.CheckURL(url, true) == nil
-}
-
 // hostQueue is first in, first out, through the targets' own next fields.
 type hostQueue struct {
 	tail *target // tail.next is the head
 }
 
 func (q *hostQueue) empty() bool { return q.tail == nil }
+
+// head returns the next to be popped, nil when there is none.
+func (q *hostQueue) head() *target {
+	if q.tail == nil {
+		return nil
+	}
+	return q.tail.next
+}
 
 func (q *hostQueue) push(t *target) {
 	if q.tail == nil {
@@ -129,6 +135,9 @@ type fifo[T any] struct {
 func (f *fifo[T]) len() int { return len(f.items) - f.head }
 
 func (f *fifo[T]) push(item T) { f.items = append(f.items, item) }
+
+// next returns the oldest items, at most so many. They are the queue's own.
+func (f *fifo[T]) next(most int) []T { return f.items[f.head:][:min(f.len(), most)] }
 
 // peek returns the oldest item; ok is false when there is none.
 func (f *fifo[T]) peek() (item T, ok bool) {

@@ -6,33 +6,41 @@ import (
 
 // metrics are the engine's; none has a label per channel or host.
 type metrics struct {
-	polls       [outcomes]prometheus.Counter
-	lateness    prometheus.Histogram
-	hostWait    prometheus.Histogram
-	reports     prometheus.Histogram
-	cacheErrors prometheus.Counter
-	clockSteps  prometheus.Counter
-	loopBusy    prometheus.Counter
+	polls                         [outcomes]prometheus.Counter
+	lateness                      prometheus.Histogram
+	hostWait                      prometheus.Histogram
+	reports                       prometheus.Histogram
+	cacheErrors                   prometheus.Counter
+	clockSteps                    prometheus.Counter
+	ledgerErrors                  prometheus.Counter
+	ledgerLost                    prometheus.Counter
+	moves, moveErrors             prometheus.Counter
+	hostRefusals, channelRefusals prometheus.Counter
+	all                           []prometheus.Collector
+	loopBusy                      prometheus.Counter
 }
 
-func newMetrics(registry prometheus.Registerer, e *Engine) *metrics {
-	polls := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "corona_engine_polls_total", Help: "Polls that ended, by outcome.",
-	}, []string{"outcome"})
+func newMetrics() *metrics {
 	m := &metrics{
-		lateness:    histogram("lateness_seconds", "How long after a poll might have begun it did: waits for the loop and for a worker.", prometheus.ExponentialBuckets(0.0001, 4, 10)),
-		hostWait:    histogram("host_wait_seconds", "How long after its slot a poll might begin: waits for its host's gap, parallelism and isolation.", prometheus.ExponentialBuckets(0.001, 4, 12)),
-		reports:     histogram("report_seconds", "Time of a report to a channel's owner.", prometheus.ExponentialBuckets(0.0005, 4, 8)),
-		cacheErrors: counter("cache_errors_total", "Reads and writes of the content cache that failed."),
-		clockSteps:  counter("clock_steps_total", "Times that the wall clock was set."),
-		loopBusy:    counter("loop_busy_seconds_total", "Time that the scheduling loop was not waiting."),
+		lateness:     histogram("lateness_seconds", "How long after a poll might have begun it did: waits for the loop and for a worker.", prometheus.ExponentialBuckets(0.0001, 4, 10)),
+		hostWait:     histogram("host_wait_seconds", "How long after its slot a poll might begin: waits for its host's gap, parallelism and isolation.", prometheus.ExponentialBuckets(0.001, 4, 12)),
+		reports:      histogram("report_seconds", "Time of a report to a channel's owner.", prometheus.ExponentialBuckets(0.0005, 4, 8)),
+		cacheErrors:  counter("cache_errors_total", "Reads and writes of the content cache that failed."),
+		ledgerErrors: counter("ledger_errors_total", "Writes of the ledger that failed."),
+		ledgerLost:   counter("ledger_rows_lost_total", "Rows of the ledger that could not be read at the start."),
+		moves:        counter("moves_total", "Times that an owner was told where a channel has moved."),
+		moveErrors:   counter("move_errors_total", "Times that an owner could not be told so."),
+		clockSteps:   counter("clock_steps_total", "Times that the wall clock was set."),
+		loopBusy:     counter("loop_busy_seconds_total", "Time that the scheduling loop was not waiting."),
 	}
+	polls := counters("polls_total", "Polls that ended, by outcome.", "outcome")
 	for o := range outcomes {
 		m.polls[o] = polls.WithLabelValues(o.String())
 	}
-	if registry != nil {
-		registry.MustRegister(polls, m.lateness, m.hostWait, m.reports, m.cacheErrors, m.clockSteps, m.loopBusy)
-		registry.MustRegister(e.gauges()...)
+	refusals := counters("refusals_total", "Answers that asked not to be asked so soon, by what rests since.", "scope")
+	m.hostRefusals, m.channelRefusals = refusals.WithLabelValues("host"), refusals.WithLabelValues("channel")
+	m.all = []prometheus.Collector{
+		polls, refusals, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.cacheErrors, m.ledgerErrors, m.ledgerLost, m.clockSteps, m.loopBusy,
 	}
 	return m
 }
@@ -51,7 +59,8 @@ func (e *Engine) gauges() []prometheus.Collector {
 		gauge("hosts", "Hosts of all channels.", under(func(s *schedule) int { return len(s.hosts) })),
 		gauge("scheduled", "Channels that wait for their due time.", under(func(s *schedule) int { return s.due.len() })),
 		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(s *schedule) int { return s.queued })),
-		gauge("hosts_resting", "Hosts with due polls that wait for their gap.", under(func(s *schedule) int { return s.resting.len() })),
+		gauge("hosts_spaced", "Hosts with due polls that wait for their gap.", under(func(s *schedule) int { return s.spaced.len() })),
+		gauge("hosts_resting", "Hosts that asked not to be asked for a while.", under(func(s *schedule) int { return s.countResting(wallNow()) })),
 		gauge("polls_in_flight", "Polls under way.", under(func(s *schedule) int { return s.inFlight })),
 		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(s *schedule) int { return s.polls[strange] })),
 		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(s *schedule) int { return s.polls[slow] })),
@@ -69,6 +78,10 @@ func (m *metrics) count(p *poll, r *result) {
 
 func counter(name, help string) prometheus.Counter {
 	return prometheus.NewCounter(prometheus.CounterOpts{Name: "corona_engine_" + name, Help: help})
+}
+
+func counters(name, help, label string) *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "corona_engine_" + name, Help: help}, []string{label})
 }
 
 func gauge(name, help string, read func() float64) prometheus.GaugeFunc {

@@ -34,6 +34,18 @@ func gather(t *testing.T, registry *prometheus.Registry) map[string]float64 {
 	return values
 }
 
+// counterValue returns what a counter has counted.
+func counterValue(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(c)
+	families, err := registry.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return families[0].Metric[0].GetCounter().GetValue()
+}
+
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second, Workers: 8})

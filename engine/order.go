@@ -20,12 +20,43 @@ type Order struct {
 	Version     uint64      // committed; 0: no content yet
 	Hash        deltas.Hash // core hash of Version; zero when that is 0
 	Held        bool        // a candidate waits, as in [Answer]
+	Ask         string      // asked instead of URL, which redirects there for good; empty: URL
+	MovedTo     string      // where permanent redirects lead, as the owner has heard; empty: nowhere
+	MovedAgain  time.Time   // from when on the owner wants to hear again that they do; zero: never, it is learned or doubted
+	Subscribers uint64      // told to the origin; 0: not told
+
+	// Most is the highest rate that the origin's words allow, as [overlay.RateOf] makes
+	// it of what the owner has heard by Bound; no polls: it has heard of nothing.
+	Most overlay.Rate
+}
+
+// Pace is how often a channel is polled, of an [Order] that stands otherwise.
+type Pace struct {
+	Channel     channel.ID
+	Incarnation uint64 // of the order; a pace for another one changes nothing
+	Rate        overlay.Rate
+	Width, Rank int
 }
 
 // Owner judges and commits what pollers see. An error means that the outcome is
 // not known; the poller stores nothing and reports again after its next poll.
 type Owner interface {
 	Report(ctx context.Context, report Report) (Answer, error)
+
+	// Bound says that the origin wants so much time between two polls of a channel, a
+	// day at most; 0: it asks for nothing. It comes after a poll that shows another most
+	// than the order has. It must not block.
+	Bound(id channel.ID, incarnation uint64, atLeast time.Duration)
+
+	// Sized says how many bytes on the wire a poll of a channel is expected to take,
+	// after the first poll under an order and those that have moved it by about a quarter
+	// from what was said last. It must not block.
+	Sized(id channel.ID, incarnation uint64, bytes int64)
+
+	// Moved says where a poll has shown that a channel has moved, or has not, when
+	// that is not what the order says. After an error it comes again with the next
+	// poll that shows it.
+	Moved(ctx context.Context, move Move) error
 }
 
 // Report is what one poll of a channel showed.
@@ -33,6 +64,7 @@ type Report struct {
 	Channel     channel.ID
 	Incarnation uint64
 	Begun       time.Time    // of the poll
+	Known       time.Time    // when the latest poll before it began that showed BaseVersion; zero: not known
 	BaseVersion uint64       // the version that the poller holds or knows to be current; 0: none
 	Base        *deltas.Core // content of BaseVersion; nil: the poller has none
 	Core        *deltas.Core // what the origin shows; nil: BaseVersion still stands

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
@@ -20,6 +21,10 @@ type owned struct {
 	end     bool
 	decline bool
 	lend    bool // answers to stale bases carry the content
+
+	movedTo    string
+	movedSince time.Time
+	learned    bool
 }
 
 // Report implements [Owner].
@@ -34,6 +39,38 @@ func (w *world) Report(ctx context.Context, r Report) (Answer, error) {
 	w.note(w.nameOfID(r.Channel), "report %s: %s", reportText(r), answerText(answer, err))
 	return answer, err
 }
+
+// Bound implements [Owner].
+func (w *world) Bound(id channel.ID, _ uint64, atLeast time.Duration) {
+	w.note(w.nameOfID(id), "bound %s", atLeast)
+}
+
+// Sized implements [Owner].
+func (w *world) Sized(id channel.ID, _ uint64, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.sizes[id] = append(w.sizes[id], bytes)
+}
+
+// Moved implements [Owner]: it learns what has held for its hold.
+func (w *world) Moved(_ context.Context, m Move) error {
+	w.note(w.nameOfID(m.Channel), "moved to=%s since=%.3f kind=%s foreign=%v learned=%v", nameOf(m.To), max(0, m.Since.Sub(w.start).Seconds()), m.Kind, m.Foreign, m.Learned)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own(m.Channel)
+	switch {
+	case m.Foreign:
+		o.movedTo, o.movedSince, o.learned = m.To, time.Time{}, false
+	case m.To == o.movedTo && m.To != "":
+		o.learned = !m.At.Before(o.movedSince.Add(movedHold))
+	default:
+		o.movedTo, o.movedSince, o.learned = m.To, m.Since, false
+	}
+	return nil
+}
+
+// movedHold is how long the owner of these tests waits.
+const movedHold = 5 * time.Minute
 
 var errOwner = errors.New("no majority")
 

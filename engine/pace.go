@@ -1,52 +1,147 @@
 package engine
 
 import (
-	"math"
-	"strconv"
+	"math/bits"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // pace decides when a channel is polled next: from its slots, the floor, its
-// failures and its origin's own words. It is pure.
+// failures, its host's rest and its origin's own words. It is pure.
 type pace struct {
 	interval, floor time.Duration
 }
 
-const (
-	// A channel that keeps failing is asked every 48 intervals, as often as one of
-	// the slowest rate, but once a day at least.
-	ceilingIntervals = 48
-	longestBackoff   = 24 * time.Hour
-
-	// longestRetryAfter caps what an origin can make us wait.
-	longestRetryAfter = 24 * time.Hour
-)
+// A channel that keeps failing is asked as often as one of the slowest rate, every
+// [overlay.MostIntervals], but once a day at least.
+const longestBackoff = 24 * time.Hour
 
 // next returns when t is due, in nanoseconds since the epoch: at its next slot
-// after now, when neither failures nor the origin's words hold it back longer; at
-// once, floor permitting, when it has no content and was not asked yet.
+// after now, when neither failures nor its host nor the origin's words hold it back
+// longer; at once, floor permitting, when it has no content and was not asked yet,
+// and its host has not refused anybody lately.
 func (p pace) next(t *target, now int64) int64 {
+	due, _, _ := p.plan(t, now)
+	return due
+}
+
+// cause is what makes a channel leave slots out. Its text is part of the API.
+type cause string
+
+const (
+	byNothing    cause = ""
+	byFailures   cause = "failures"
+	byRetryAfter cause = "retry-after"
+	byHost       cause = "host"
+	byFreshness  cause = "freshness"
+	bySkip       cause = "skip"
+)
+
+// plan is next, and tells until when slots are left out, which may be over, and why.
+func (p pace) plan(t *target, now int64) (due, until int64, why cause) {
 	if t.rate.Polls == 0 {
-		return never
+		return never, 0, byNothing
 	}
-	if t.isFirst() {
+	if t.isFirst() && t.host.rest.count == 0 {
 		if t.lastPoll == 0 {
-			return now
+			return now, 0, byNothing
 		}
-		return max(now, t.lastPoll+int64(p.floor))
+		notBefore := t.oddities().notBefore
+		return max(now, t.lastPoll+int64(p.floor), notBefore), notBefore, byRetryAfter
 	}
 	slots := p.slots(t)
-	earliest := max(now, t.notBefore)
+	var free int64
+	if until, why = p.held(t, slots); why == byHost && until > now {
+		due, free = p.heed(t, slots, max(p.turn(t, slots), t.lastPoll+int64(p.floor)))
+	} else {
+		due, free = p.slotted(t, slots, now, until)
+		if t.hold > max(now, until) {
+			until, why = t.hold, byFreshness
+		}
+	}
+	if free > 0 {
+		return due, free, bySkip
+	}
+	return due, until, why
+}
+
+// slotted returns when a target is asked that nothing but its slots and its origin's
+// words keep waiting from a time on, and the first time that is not skipped; 0: that
+// does not matter.
+//
+// It is the first slot since the last poll, though that be skipped and gone by now: its
+// turn in the first free hour may be still to come. If it is not, it is the first slot
+// from now on.
+func (p pace) slotted(t *target, slots overlay.Slots, now, until int64) (due, free int64) {
+	period := int64(slots.Period())
+	// A slot that comes shortly before freshness ends is taken late, as under the floor:
+	// else content that is fresh for just an interval would be asked for every other one.
+	from := max(until, t.lastPoll, t.hold-period/slotLateness)
+	due, free = p.heed(t, slots, p.slotAfter(t, slots, from))
+	if missed := now - just(period); due <= missed {
+		due, free = p.heed(t, slots, p.slotAfter(t, slots, missed))
+	}
+	return max(due, now), free
+}
+
+// heed returns when a target is asked that would be at a time, were it not for its
+// origin's words, and the first time that is not skipped; 0: none is.
+func (p pace) heed(t *target, slots overlay.Slots, at int64) (due, free int64) {
+	if at == never {
+		return never, 0
+	}
+	if due = max(at, t.hold); t.words == nil {
+		return due, 0
+	}
+	if free = p.skip(t, due); free == due {
+		return due, 0
+	}
+	spread, _ := bits.Mul64(slots.Phase, uint64(time.Hour))
+	return min(free+int64(spread), p.slotAfter(t, slots, free-1)), free
+}
+
+// turn returns when a target that its host's rest has held up is asked: all that
+// are come within an interval after it, by their phases, first those that follow
+// the one that was refused. Were it their slots, the same ones would come first
+// after each rest, and use up what such a host allows.
+func (p pace) turn(t *target, slots overlay.Slots) int64 {
+	after, _ := bits.Mul64(slots.Phase-t.host.rest.turn-1, uint64(p.interval))
+	return t.host.rest.until + int64(after)
+}
+
+// slotLateness is the part of a period that a slot may be taken late for the sake
+// of freshness: a thirty-second.
+const slotLateness = 32
+
+// held returns until when no slot is taken, which may be over, and why.
+func (p pace) held(t *target, slots overlay.Slots) (until int64, why cause) {
+	hold := func(at int64, by cause) {
+		if at > until {
+			until, why = at, by
+		}
+	}
+	hold(t.host.rest.until, byHost)
+	hold(t.oddities().notBefore, byRetryAfter)
 	if t.failures > 1 {
-		earliest = max(earliest, t.lastPoll+int64(p.backoff(t.failures, slots.Period())))
+		hold(t.lastPoll+int64(p.backoff(t.failures, slots.Period())), byFailures)
 	}
-	due := slots.NextPoll(time.Unix(0, earliest), lastTime(t.lastPoll), p.floor)
-	if due.IsZero() || due.Unix() >= math.MaxInt64/int64(time.Second) {
-		return never
+	return until, why
+}
+
+// skip returns the first time, from due on, that the document does not exclude.
+// Those who would wait for more than a day are asked after a day all the same. What
+// comes due in an excluded hour is spread over the first one that is not.
+func (p pace) skip(t *target, due int64) int64 {
+	excluded := t.words.mask()
+	if excluded.isZero() || !excluded.excludes(due) {
+		return due
 	}
-	return due.UnixNano()
+	free := excluded.next(due)
+	if excluded.longest() > longestWait && t.lastPoll != 0 {
+		free = max(due, min(free, t.lastPoll+int64(longestWait)))
+	}
+	return free
 }
 
 // backoff returns how long after the last poll's own slot the next slot is not
@@ -55,8 +150,8 @@ func (p pace) next(t *target, now int64) int64 {
 // back together.
 func (p pace) backoff(failures uint16, period time.Duration) time.Duration {
 	ceiling := longestBackoff
-	if p.interval < longestBackoff/ceilingIntervals {
-		ceiling = ceilingIntervals * p.interval
+	if p.interval < longestBackoff/overlay.MostIntervals {
+		ceiling = overlay.MostIntervals * p.interval
 	}
 	ceiling = max(ceiling, period)
 	wait := period
@@ -85,16 +180,6 @@ func lastTime(nanos int64) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, nanos)
-}
-
-// retryAfter returns how long an origin asks to be left alone in the form of
-// seconds (RFC 9110, section 10.2.3), from 0 to a day. Other forms are 0.
-func retryAfter(field string) time.Duration {
-	seconds, err := strconv.ParseUint(field, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return time.Duration(min(seconds, uint64(longestRetryAfter/time.Second))) * time.Second
 }
 
 // stepClock notices when the wall clock is set, as opposed to passing: it is then

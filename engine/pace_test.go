@@ -38,18 +38,6 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
-func TestRetryAfter(t *testing.T) {
-	tests := map[string]time.Duration{
-		"": 0, "0": 0, "-1": 0, "120": 2 * time.Minute, "1000000000000": 24 * time.Hour,
-		"99999999999999999999999": 0, "1.5": 0, "Wed, 21 Oct 2015 07:28:00 GMT": 0, "0x10": 0,
-	}
-	for field, want := range tests {
-		if got := retryAfter(field); got != want {
-			t.Errorf("retryAfter(%q) = %v, want %v", field, got, want)
-		}
-	}
-}
-
 // Whatever has happened to a channel, its next poll is not in the past, not under
 // the floor, not before its origin's word, and not later than the ceiling.
 func TestPaceBounds(t *testing.T) {
@@ -58,6 +46,7 @@ func TestPaceBounds(t *testing.T) {
 		p := pace{interval, time.Duration(rapid.Int64Range(1, int64(interval)).Draw(t, "floor"))}
 		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
 		target := &target{
+			host:     &host{},
 			rate:     overlay.Rate{Polls: rapid.Uint32Range(1, 20).Draw(t, "polls"), Intervals: 1},
 			width:    1,
 			version:  rapid.Uint64Range(0, 1).Draw(t, "version"),
@@ -68,17 +57,17 @@ func TestPaceBounds(t *testing.T) {
 			target.lastPoll = now - rapid.Int64Range(0, int64(interval)).Draw(t, "ago")
 		}
 		if rapid.Bool().Draw(t, "asked to wait") {
-			target.notBefore = now + rapid.Int64Range(0, int64(longestRetryAfter)).Draw(t, "wait")
+			target.setOddities(oddities{notBefore: now + rapid.Int64Range(0, int64(longestRest)).Draw(t, "wait")})
 		}
 		due := p.next(target, now)
 		if target.isFirst() && target.lastPoll == 0 && due != now {
 			t.Fatalf("first poll after %v", time.Duration(due-now))
 		}
-		if due < now || target.lastPoll != 0 && due < target.lastPoll+int64(p.floor) || !target.isFirst() && due < target.notBefore {
-			t.Fatalf("due %d: now %d, last %d, floor %v, not before %d", due, now, target.lastPoll, p.floor, target.notBefore)
+		if due < now || target.lastPoll != 0 && due < target.lastPoll+int64(p.floor) || !target.isFirst() && due < target.oddities().notBefore {
+			t.Fatalf("due %d: now %d, last %d, floor %v, not before %d", due, now, target.lastPoll, p.floor, target.oddities().notBefore)
 		}
 		period := p.slots(target).Period()
-		latest := max(now, target.notBefore, target.lastPoll+int64(48*interval)) + int64(period) + int64(p.floor)
+		latest := max(now, target.oddities().notBefore, target.lastPoll+int64(48*interval)) + int64(period) + int64(p.floor)
 		if due > latest {
 			t.Fatalf("due %v after the latest", time.Duration(due-latest))
 		}
@@ -90,7 +79,7 @@ func TestNeverDue(t *testing.T) {
 	if due := p.next(&target{}, 1e18); due != never {
 		t.Errorf("rate 0 is due %d", due)
 	}
-	far := &target{rate: overlay.Rate{Polls: 1, Intervals: 1 << 31}, width: 1 << 30, version: 1}
+	far := &target{host: &host{}, rate: overlay.Rate{Polls: 1, Intervals: 1 << 31}, width: 1 << 15, version: 1}
 	if due := p.next(far, 1e18); due != never {
 		t.Errorf("a slot beyond 2262 is due %d", due)
 	}

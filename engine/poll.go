@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -9,16 +10,22 @@ import (
 )
 
 // poll asks the origin once and finds out what that means. It changes no state
-// but the cache's: finish does.
+// but the cache's and the ledger's: finish does.
 func (e *Engine) poll(ctx context.Context, p *poll) result {
-	if !p.loaded {
-		e.load(p)
+	if !p.loaded && e.load(p) {
+		p.begun = time.Now()
+		return result{outcome: deferred}
 	}
 	p.begun = time.Now()
-	etag, lastModified, validatorURL := p.holding.validators.split()
-	resp, err := e.fetcher.Fetch(ctx, fetcher.Request{
-		URL: p.url, ETag: etag, LastModified: lastModified, ValidatorURL: validatorURL,
-	})
+	e.noteBegin(p)
+	r := e.exchange(ctx, p)
+	e.tellMoved(ctx, p, &r)
+	return r
+}
+
+// exchange makes the poll's request, and goes by what comes back.
+func (e *Engine) exchange(ctx context.Context, p *poll) result {
+	resp, err := e.fetcher.Fetch(ctx, p.request())
 	r := result{took: time.Since(p.begun)}
 	if err != nil {
 		return r.fetchFailed(err)
@@ -26,6 +33,15 @@ func (e *Engine) poll(ctx context.Context, p *poll) result {
 	defer resp.Release()
 	r.status, r.wire = resp.Status, resp.WireBytes
 	return e.respond(ctx, p, r, resp)
+}
+
+// request is what the poll asks.
+func (p *poll) request() fetcher.Request {
+	etag, lastModified, validatorURL := p.holding.validators.split()
+	return fetcher.Request{
+		URL: p.url, ETag: etag, LastModified: lastModified, ValidatorURL: cmp.Or(validatorURL, p.own), Trail: p.trail(),
+		Subscribers: uint64(p.subscribers), Delta: etag != "" && p.holding.kind == deltas.KindFeed,
+	}
 }
 
 // lateness is how long after it might have begun the poll began: what the engine
@@ -36,21 +52,56 @@ func (p *poll) lateness() time.Duration {
 
 // respond goes by the response's status.
 func (e *Engine) respond(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
-	switch resp.Status {
-	case 200, 203:
+	switch {
+	case resp.Location != "":
+		r.location, r.permanent = resp.Location, resp.Status == 301 || resp.Status == 308
+		r.outcome, r.retryAfter = redirected, resp.RetryAfter
+		return r
+	case resp.Status == 200, resp.Status == 203:
 		return e.body(ctx, p, r, resp)
-	case 304:
-		if p.holding.validators == (validators{}) {
-			return r.statusFailed(resp) // unasked: it says nothing about what we hold
-		}
-		r.outcome = notModified
-		return e.stands(ctx, p, r)
-	case 410:
+	case resp.Delta:
+		return e.delta(ctx, p, r, resp)
+	case resp.Status == 304 && p.holding.validators != (validators{}):
+		return e.confirm(ctx, p, r, resp)
+	case resp.Status == 410 && p.movedHere() && !p.hasLearned():
 		return e.gone(ctx, p, r)
-	default:
-		return r.statusFailed(resp)
 	}
+	return e.refusal(p, r, resp)
 }
+
+// confirm is what follows from a 304 to the validators of what is held.
+func (e *Engine) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
+	r.outcome, r.kind = notModified, p.holding.kind
+	r = r.hear(resp, p.hints())
+	r.holding = p.holding
+	r.holding.pair = pairSettled
+	etag, lastModified, url := p.holding.validators.split()
+	renewed := resp.LastModified != "" && resp.LastModified != lastModified
+	if renewed {
+		r.holding.validators = newValidators(etag, resp.LastModified, url)
+	}
+	if renewed || p.holding.pair == pairUnsaved || !r.words.near(p.said()) {
+		e.cacheFailed("write record", e.cache.setRecord(p.id, p.record(&r, r.holding)))
+	}
+	return e.stands(ctx, p, r)
+}
+
+// hear takes in what a good answer says of when to ask again.
+func (r result) hear(resp *fetcher.Response, hints deltas.Hints) result {
+	r.heard, r.remaining = true, resp.Fresh.Remaining
+	r.words = words{fresh: resp.Fresh.Lifetime, source: resp.Fresh.Source, hints: hints}
+	return r
+}
+
+// said returns what the origin has said before.
+func (p *poll) said() words {
+	if p.words == nil {
+		return words{}
+	}
+	return *p.words
+}
+
+func (p *poll) hints() deltas.Hints { return p.said().hints }
 
 // stands is what follows from a poll that showed the current version. The owner
 // is told only while it waits for a candidate to be confirmed.
@@ -58,13 +109,13 @@ func (e *Engine) stands(ctx context.Context, p *poll, r result) result {
 	if !p.held {
 		return r
 	}
-	e.releaseHost(p, r.took)
+	e.releaseHost(p, &r)
 	answer, err := e.ask(ctx, p.report())
 	if err != nil {
 		return r.fail(ownerError, "owner: "+err.Error())
 	}
 	if answer.Ended {
-		r.outcome = ended
+		r.outcome, r.over = ended, true
 		return r
 	}
 	return r.knows(answer)
@@ -72,101 +123,30 @@ func (e *Engine) stands(ctx context.Context, p *poll, r result) result {
 
 // gone tells the owner that the origin withdrew the channel for good.
 func (e *Engine) gone(ctx context.Context, p *poll, r result) result {
-	e.releaseHost(p, r.took)
+	e.releaseHost(p, &r)
 	report := p.report()
 	report.Gone = true
 	answer, err := e.ask(ctx, report)
 	if err != nil {
 		return r.fail(ownerError, "owner: "+err.Error())
 	}
-	r = r.fail(gone, "HTTP status 410")
-	if answer.Ended {
-		r.outcome = ended
-	}
+	r = r.fail(gone, statusText(r.status))
+	r.over = answer.Ended
 	return r
 }
 
-// body compares what came with the current version: raw first, which is cheap.
-func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
-	found := holding{
-		rawHash:    deltas.RawHash(resp.Body),
-		validators: newValidators(resp.ETag, resp.LastModified, otherURL(resp.FinalURL, p.url)),
-		ok:         true,
+// refusal is what follows from a response that is no content: the channel's own
+// failure, or a wish of its host's.
+func (e *Engine) refusal(p *poll, r result, resp *fetcher.Response) result {
+	r.retryAfter = resp.RetryAfter
+	e.releaseHost(p, &r)
+	r = r.fail(statusError, statusText(resp.Status))
+	switch p.verdict {
+	case hostRefuses:
+		r.outcome = refused
+		e.metrics.hostRefusals.Inc()
+	case channelRefuses:
+		e.metrics.channelRefusals.Inc()
 	}
-	if p.holding.ok && found.rawHash == p.holding.rawHash {
-		found.feedURL = p.holding.feedURL
-		r.outcome = unchanged
-		return e.stands(ctx, p, e.hold(p, r, found, nil))
-	}
-	e.releaseHost(p, r.took)
-	core, err := e.extract(ctx, p, resp)
-	if err != nil {
-		return r.extractFailed(ctx, err)
-	}
-	found.feedURL = clipURL(core.FeedURL)
-	if p.version > 0 && core.Hash == p.hash {
-		r.outcome = unchanged
-		return e.stands(ctx, p, e.hold(p, r, found, core))
-	}
-	return e.change(ctx, p, r, found, core)
-}
-
-// otherURL returns the URL that answered, "" when it is the channel's own.
-func otherURL(answered, own string) string {
-	if answered == own {
-		return ""
-	}
-	return answered
-}
-
-// clipURL drops a URL that is too long to be kept per channel.
-func clipURL(url string) string {
-	const most = 1024
-	if len(url) > most {
-		return ""
-	}
-	return url
-}
-
-// hold keeps new validators of the current version: its content is committed, so
-// a 304 against them hides nothing. core is nil when the body was the very same.
-// The cache is written only when that saves a full GET after a restart: a page
-// that never repeats itself and has no validators costs no write per poll.
-func (e *Engine) hold(p *poll, r result, found holding, core *deltas.Core) result {
-	var err error
-	if !p.holding.ok {
-		err = e.cache.stageAlone(p.id, core)
-		r.staged = err == nil
-	}
-	if err == nil && !p.holding.sameOnDisk(found) {
-		err = e.cache.setRecord(p.id, p.record(found))
-	}
-	if err != nil {
-		e.cacheFailed("write the current version", err)
-		return r
-	}
-	r.holding = found
 	return r
-}
-
-// extract takes a document apart, a few at a time.
-func (e *Engine) extract(ctx context.Context, p *poll, resp *fetcher.Response) (*deltas.Core, error) {
-	select {
-	case e.cpu <- struct{}{}:
-		defer func() { <-e.cpu }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	url := resp.FinalURL
-	if url == "" {
-		url = p.url
-	}
-	return deltas.Extract(deltas.Document{Body: resp.Body, ContentType: resp.ContentType, URL: url})
-}
-
-func (r result) extractFailed(ctx context.Context, err error) result {
-	if ctx.Err() != nil {
-		return r.fail(canceled, "canceled")
-	}
-	return r.fail(documentError, err.Error())
 }

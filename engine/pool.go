@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // pool is the workers: started when there is work and nobody idle, never more
 // than Config.Workers. The one that became idle last works first, so that few
@@ -48,15 +45,21 @@ func (e *Engine) work(ctx context.Context, inbox chan poll) {
 
 // finish is the one exit of every poll: it gives host and worker back, counts,
 // and, if the order that the poll began with still stands, updates the channel's
-// state and plans its next poll. It returns the worker's next poll, if there is
-// one, so that a busy worker neither sleeps nor wakes another.
+// state, notes in the ledger what has changed, and plans its next poll. It returns
+// the worker's next poll, if there is one, so that a busy worker neither sleeps
+// nor wakes another.
 func (e *Engine) finish(p *poll, r *result, inbox chan poll) (next poll, more bool) {
 	e.metrics.count(p, r)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
 	e.mu.recent.note(now, p.lateness())
-	e.mu.schedule.release(p, r.took, now)
+	if e.mu.schedule.conclude(p, r, now) {
+		e.mu.Unlock()
+		e.note(p) // while the target is still the worker's
+		e.mu.Lock()
+		now = wallNow()
+	}
 	e.mu.schedule.finish(p, r, now)
 	next, more = e.another(inbox, now)
 	e.dispatch(now)
@@ -91,10 +94,11 @@ func (e *Engine) stopWorkers() {
 
 // releaseHost gives the host back before the poll ends: taking a document apart
 // and reporting it are no business of the origin's.
-func (e *Engine) releaseHost(p *poll, took time.Duration) {
+func (e *Engine) releaseHost(p *poll, r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	e.mu.schedule.release(p, took, now)
+	e.mu.schedule.release(p, r, now)
 	e.dispatch(now)
+	e.wakeIfSooner()
 }

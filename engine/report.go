@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // base is the content that a change is compared with.
@@ -13,6 +15,7 @@ type base struct {
 	version uint64
 	hash    deltas.Hash
 	core    *deltas.Core // nil: the poller has it not
+	err     error        // or cannot read it
 }
 
 // maxReports bounds how often one poll is compared anew because the owner had
@@ -21,32 +24,35 @@ const maxReports = 4
 
 // change reports a body that is not the current version, and makes it state if
 // the owner's answer says that it is now.
-func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, core *deltas.Core) result {
-	from, err := e.baseOf(p)
+func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, from base, core *deltas.Core) result {
+	err := from.err
 	beside := []deltas.Hash{p.hash, from.hash}
-	if err == nil {
-		err = e.stage(p, core, beside)
-	}
-	if err != nil {
-		e.cacheFailed("stage content", err)
-		return r.fail(cacheError, "content cache: "+err.Error())
-	}
-	r.staged, r.stray = true, true
 	for range maxReports {
+		if err == nil {
+			err = e.stage(p, &r, from, core, beside)
+		}
+		if err != nil {
+			e.cacheFailed("stage content", err)
+			r.noRoom = errors.Is(err, errNoSpace)
+			return r.fail(cacheError, "content cache: "+err.Error())
+		}
 		report := p.report()
+		if from.version != p.version {
+			report.Known = time.Time{}
+		}
 		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
 		answer, err := e.ask(ctx, report)
 		if err != nil {
 			return r.fail(ownerError, "owner: "+err.Error())
 		}
 		if answer.Ended {
-			r.outcome = ended
+			r.outcome, r.over = ended, true
 			return r
 		}
 		r = r.knows(answer)
 		switch {
 		case answer.Hash == core.Hash:
-			return e.adopt(p, r, found, beside)
+			return e.adopt(p, r, found, core, beside)
 		case answer.Held:
 			r.outcome = heldBack
 			return r
@@ -61,20 +67,38 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, c
 }
 
 // stage keeps what was seen beside the contents that it may turn out to be a
-// change of.
-func (e *Engine) stage(p *poll, core *deltas.Core, beside []deltas.Hash) error {
-	if p.stray {
-		return e.cache.stageAlone(p.id, core, beside...)
+// change of, once.
+//
+// First contents find no room on a disk that is nearly full: the owner would not
+// commit them. They are a change of nothing, so they are written when they have
+// become version 1, without waiting for the disk: a crash before that costs a GET.
+func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside []deltas.Hash) error {
+	switch {
+	case p.version == 0 && e.config.Volume.Level() >= volume.Low:
+		return errNoSpace
+	case r.staged, from.version == 0 && !p.stray:
+		return nil
 	}
-	return e.cache.stage(p.id, core)
+	var err error
+	if p.stray {
+		err = e.cache.stageAlone(p.id, core, beside...)
+	} else {
+		err = e.cache.stage(p.id, core)
+	}
+	r.staged, r.stray = err == nil, err == nil
+	return err
 }
 
 // adopt makes content that the owner has committed the poller's state, and rids
 // the cache of what is beside it.
-func (e *Engine) adopt(p *poll, r result, found holding, beside []deltas.Hash) result {
-	record := p.record(found)
+func (e *Engine) adopt(p *poll, r result, found holding, core *deltas.Core, beside []deltas.Hash) result {
+	record := p.record(&r, found)
 	record.version, record.hash = r.version, r.hash
-	e.cacheFailed("write record", e.cache.adopt(p.id, record, beside...))
+	if r.staged {
+		core = nil
+	}
+	e.cacheFailed("write record", e.cache.adopt(p.id, record, core, beside...))
+	found.pair = pairNew
 	r.outcome, r.holding, r.stray = changed, found, false
 	return r
 }
@@ -83,24 +107,28 @@ func (e *Engine) adopt(p *poll, r result, found holding, beside []deltas.Hash) r
 // version's content, or that of the version which the cache holds, which the
 // owner will call stale and mend. The content of the current version may be
 // there without a record that says so: it was staged before a crash.
-func (e *Engine) baseOf(p *poll) (base, error) {
-	current := base{version: p.version, hash: p.hash}
+func (e *Engine) baseOf(p *poll) base {
 	if p.version == 0 {
-		return current, nil
+		return base{hash: p.hash}
 	}
-	var err error
-	if current.core, err = e.cache.content(p.id, p.hash); err != nil || current.core != nil {
-		return current, err
+	current := e.held(p, p.version, p.hash)
+	if current.err != nil || current.core != nil {
+		return current
 	}
 	record, ok, err := e.cache.record(p.id)
-	if err != nil || !ok || record.incarnation != p.incarnation {
-		return current, err
+	if current.err = err; err != nil || !ok || record.incarnation != p.incarnation {
+		return current
 	}
-	old := base{version: record.version, hash: record.hash}
-	if old.core, err = e.cache.content(p.id, record.hash); err != nil || old.core == nil {
-		return current, err
+	if old := e.held(p, record.version, record.hash); old.err != nil || old.core != nil {
+		return old
 	}
-	return old, nil
+	return current
+}
+
+// held is a version as far as the cache has it.
+func (e *Engine) held(p *poll, version uint64, hash deltas.Hash) base {
+	core, err := e.cache.content(p.id, hash)
+	return base{version, hash, core, err}
 }
 
 // rebase takes the owner's version as the base of another comparison, with the
@@ -131,27 +159,43 @@ func (e *Engine) ask(ctx context.Context, report Report) (Answer, error) {
 
 // report returns what every report of the poll says.
 func (p *poll) report() Report {
-	return Report{Channel: p.id, Incarnation: p.incarnation, Begun: p.begun, BaseVersion: p.version}
+	return Report{Channel: p.id, Incarnation: p.incarnation, Begun: p.begun, Known: lastTime(p.known), BaseVersion: p.version}
 }
 
-// record returns the cache's record of the current version with what is held of it.
-func (p *poll) record(h holding) record {
-	return record{incarnation: p.incarnation, version: p.version, hash: p.hash, holding: h}
+// record returns the cache's record of the current version with what is held of it
+// and what the origin said.
+func (p *poll) record(r *result, h holding) record {
+	return record{incarnation: p.incarnation, version: p.version, hash: p.hash, holding: h, words: r.words}
 }
 
 // load fetches from the cache what it holds of the poll's channel, once after a
-// start: content of another version than the current one counts for nothing.
-func (e *Engine) load(p *poll) {
+// start: content of another version than the current one counts for nothing. What
+// the origin said of when to ask again may come to light only now: wait reports
+// that it is too soon.
+func (e *Engine) load(p *poll) (wait bool) {
 	found, ok, err := e.cache.record(p.id)
 	e.cacheFailed("read record", err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	t := p.target
-	t.loaded = true
-	if ok && found.incarnation == t.incarnation && found.version == t.version && found.hash == t.hash {
-		t.holding = found.holding
+	if !ok {
+		found = record{}
 	}
-	p.see(t)
+	wait = p.target.take(&found, wallNow())
+	p.see(p.target)
+	return wait
+}
+
+// take holds on to what the cache has recorded of a target, and reports whether it is
+// too soon to ask. The zero record is none.
+func (t *target) take(found *record, now int64) (wait bool) {
+	t.loaded = true
+	same := found.incarnation == t.incarnation
+	if same && found.version == t.version && found.hash == t.hash && found.holding.ok {
+		t.holding = found.holding
+	} else {
+		t.shown = false
+	}
+	return same && t.words == nil && t.recall(found.words, now)
 }
 
 // cacheFailed counts and logs a failure of the cache, if there was one.
@@ -160,5 +204,8 @@ func (e *Engine) cacheFailed(doing string, err error) {
 		return
 	}
 	e.metrics.cacheErrors.Inc()
+	if errors.Is(err, errNoSpace) {
+		return // the volume has said it
+	}
 	e.config.Logger.Error("content cache failed", "doing", doing, "error", err)
 }

@@ -4,191 +4,10 @@ import (
 	"fmt"
 	"testing"
 	"time"
-
-	"pgregory.net/rapid"
-
-	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // testURL spreads channels over ten hosts.
 func testURL(i int) string { return fmt.Sprintf("http://host%d.example/%d", i%10, i) }
-
-// scheduleMachine drives a schedule through whatever can happen to it, and checks
-// after each step that everything is where it belongs.
-type scheduleMachine struct {
-	s       schedule
-	now     int64
-	polls   []*poll // under way
-	started map[string][]int64
-}
-
-func TestScheduleInvariants(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		config := Config{
-			Interval: 10 * time.Second, Floor: time.Second,
-			Workers:      rapid.IntRange(4, 12).Draw(t, "workers"),
-			HostParallel: rapid.IntRange(1, 3).Draw(t, "parallel"),
-			HostGap:      time.Duration(rapid.SampledFrom([]int{0, 0, 500, 3000}).Draw(t, "gap")) * time.Millisecond,
-		}.withDefaults()
-		m := &scheduleMachine{s: newSchedule(config), now: 1e18, started: map[string][]int64{}}
-		for range 8 { // the rare interleavings need long runs
-			t.Repeat(map[string]func(*rapid.T){
-				"order": m.order, "drop": m.drop, "pass": m.pass, "begin": m.begin, "release": m.release, "finish": m.finish,
-				"sweep": m.sweep, "": m.check,
-			})
-		}
-	})
-}
-
-func (m *scheduleMachine) order(t *rapid.T) {
-	first := rapid.IntRange(0, 40).Draw(t, "channel")
-	for i := range rapid.IntRange(1, 12).Draw(t, "channels") {
-		o := testOrder(first+i, rapid.Uint64Range(0, 2).Draw(t, "version"))
-		o.Rate.Polls = rapid.SampledFrom([]uint32{0, 1, 1, 3}).Draw(t, "polls")
-		o.Incarnation = rapid.SampledFrom([]uint64{1, 1, 1, 2}).Draw(t, "incarnation")
-		m.s.order(o, m.now)
-	}
-}
-
-func (m *scheduleMachine) drop(t *rapid.T) {
-	first := rapid.IntRange(0, 52).Draw(t, "channel")
-	for i := range rapid.IntRange(1, 12).Draw(t, "channels") {
-		m.s.drop(channel.IDOf(testURL(first+i)), m.now)
-	}
-}
-
-func (m *scheduleMachine) pass(t *rapid.T) {
-	m.now += rapid.Int64Range(0, 8e9).Draw(t, "time")
-	m.s.promote(m.now)
-}
-
-func (m *scheduleMachine) begin(t *rapid.T) {
-	for range rapid.IntRange(1, 12).Draw(t, "polls") {
-		m.beginOne(t)
-	}
-}
-
-func (m *scheduleMachine) beginOne(t *rapid.T) {
-	p, ok := m.s.begin(m.now)
-	if !ok {
-		return
-	}
-	p.begun = time.Unix(0, m.now)
-	m.polls = append(m.polls, &p)
-	host := channel.Host(p.url)
-	if last := m.started[host]; len(last) > 0 && m.now-last[len(last)-1] < m.s.limits.gap {
-		t.Fatalf("%s asked after %v, gap %v", host, time.Duration(m.now-last[len(last)-1]), time.Duration(m.s.limits.gap))
-	}
-	m.started[host] = append(m.started[host], m.now)
-	if p.eligible > m.now || p.hostWait < 0 {
-		t.Fatalf("begun at %d, allowed from %d, host wait %d", m.now, p.eligible, p.hostWait)
-	}
-}
-
-func (m *scheduleMachine) release(t *rapid.T) {
-	if len(m.polls) > 0 {
-		// Nothing, fast or slow: what a host is judged by.
-		took := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "took")
-		i := rapid.IntRange(0, len(m.polls)-1).Draw(t, "poll")
-		m.s.release(m.polls[i], took, m.now)
-	}
-}
-
-func (m *scheduleMachine) finish(t *rapid.T) {
-	if len(m.polls) == 0 {
-		return
-	}
-	i := rapid.IntRange(0, len(m.polls)-1).Draw(t, "poll")
-	p := m.polls[i]
-	m.polls = append(m.polls[:i], m.polls[i+1:]...)
-	r := result{outcome: rapid.SampledFrom([]outcome{notModified, changed, statusError, ended, canceled}).Draw(t, "outcome")}
-	m.s.release(p, rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "took"), m.now)
-	m.s.finish(p, &r, m.now)
-}
-
-func (m *scheduleMachine) sweep(t *rapid.T) {
-	for {
-		target := m.s.expired(m.now - 10e9)
-		if target == nil {
-			return
-		}
-		if since := m.now - target.due; !target.dropped || since < 10e9 {
-			t.Fatalf("forgotten after %v: %+v", time.Duration(since), target)
-		}
-		m.s.unclaim(target, m.now)
-	}
-}
-
-func (m *scheduleMachine) check(t *rapid.T) {
-	if len(m.polls) != m.s.inFlight {
-		t.Fatalf("%d polls under way, counted %d", len(m.polls), m.s.inFlight)
-	}
-	m.checkTargets(t)
-	busy := map[*host]int32{}
-	var polls [manners]int
-	for _, p := range m.polls {
-		polls[p.class]++
-		if !p.released {
-			busy[p.target.host]++
-		}
-	}
-	if polls != m.s.polls || polls[strange] > m.s.limits.shares[strange] || polls[slow] > m.s.limits.shares[slow] {
-		t.Fatalf("polls %v, counted %v, shares %v", polls, m.s.polls, m.s.limits.shares)
-	}
-	for _, h := range m.s.hosts {
-		m.checkHost(t, h, busy[h])
-		if h.state == hostParked && !m.s.full(h.parked) && m.s.ready.len() == 0 {
-			t.Fatalf("host %+v is parked, its share of workers has room, and nothing is about to begin", h)
-		}
-		if h.state == hostParked && h.manner == steady && !h.queues[dueQueue].empty() {
-			t.Fatalf("steady host %+v is parked with a poll that is due", h)
-		}
-	}
-}
-
-func (m *scheduleMachine) checkTargets(t *rapid.T) {
-	polls := map[*target]int{}
-	for _, p := range m.polls {
-		polls[p.target]++
-	}
-	live, waiting := 0, 0
-	for id, target := range m.s.targets {
-		if !target.dropped {
-			live++
-		}
-		if target.state == queued {
-			waiting++
-		}
-		inHeap := target.place() >= 0
-		wantHeap := target.state == idle && !target.dropped && target.due != never
-		if target.id != id || inHeap != wantHeap || (target.state == busy) != (polls[target] == 1) || polls[target] > 1 {
-			t.Fatalf("target %+v: in heap %v, polls %d", target, inHeap, polls[target])
-		}
-		if inHeap && target.due <= m.now-8e9 {
-			t.Fatalf("due since %v and not queued", time.Duration(m.now-target.due))
-		}
-	}
-	if live != m.s.live || waiting != m.s.queued {
-		t.Fatalf("%d live, counted %d; %d queued, counted %d", live, m.s.live, waiting, m.s.queued)
-	}
-}
-
-// checkHost holds that a host with work is never forgotten: it is ready, rests or
-// is parked for a reason, or has as many requests as it may get.
-func (m *scheduleMachine) checkHost(t *rapid.T, h *host, busy int32) {
-	if h.busy != busy || h.targets <= 0 {
-		t.Fatalf("host %+v: %d requests", h, busy)
-	}
-	if !h.empty() && h.state == hostQuiet && int(h.busy) < m.s.parallel(h) {
-		t.Fatalf("host %+v has work and nobody knows", h)
-	}
-	if (h.state == hostResting) != (h.place() >= 0) {
-		t.Fatalf("host %+v: state and place differ", h)
-	}
-	if h.busy > 1 && int(h.busy) > m.s.limits.parallel {
-		t.Fatalf("host %+v: more requests than %d", h, m.s.limits.parallel)
-	}
-}
 
 // New channels take their share of the workers, on known hosts too, until they are
 // taken apart and committed: polls that are due are not behind them.
@@ -207,7 +26,7 @@ func TestFirstPollsLeaveWorkers(t *testing.T) {
 		s.promote(now)
 		for p, ok := s.begin(now); ok; p, ok = s.begin(now) {
 			p.begun = time.Unix(0, now)
-			s.release(&p, time.Millisecond, now)
+			s.release(&p, &result{took: time.Millisecond}, now)
 			if p.version == 0 {
 				firsts++ // they stay under way
 				continue
@@ -244,8 +63,9 @@ func TestFirstPollsTakeTurns(t *testing.T) {
 		}
 		p.begun = time.Unix(0, now)
 		kinds += fmt.Sprint(p.version)
-		s.release(&p, time.Millisecond, now)
-		s.finish(&p, &result{}, now)
+		r := result{took: time.Millisecond}
+		s.conclude(&p, &r, now)
+		s.finish(&p, &r, now)
 	}
 	if kinds != "101010101010" {
 		t.Errorf("old and new channels were polled as %s", kinds)
@@ -268,8 +88,9 @@ func TestEligible(t *testing.T) {
 		return &p
 	}
 	end := func(p *poll, now int64) {
-		s.release(p, time.Second, now)
-		s.finish(p, &result{}, now)
+		r := result{took: time.Second}
+		s.conclude(p, &r, now)
+		s.finish(p, &r, now)
 	}
 	check := func(what string, p *poll, lateness, hostWait int64) {
 		t.Helper()

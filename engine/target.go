@@ -15,35 +15,70 @@ import (
 // While it is busy, its worker is the only one that reads or writes its part of
 // the cache. Every field is guarded by Engine.mu.
 type target struct {
-	url     string
-	host    *host
-	next    *target // in its host's queue, which is a ring
-	holding holding // of (version, hash)
-
-	lastError string // of the last poll; empty: it went well
+	url     string    // that polls ask first
+	host    *host     // of url
+	next    *target   // in its host's queue, which is a ring
+	holding holding   // of (version, hash)
+	words   *words    // of the origin; nil: none. What it points to is not changed
+	odd     *oddities // nil: none
 
 	incarnation uint64
 	version     uint64 // current, by the last order or answer
 	due         int64  // intended begin of the next poll; when dormant: since when
 	lastPoll    int64  // when the last poll began; 0: never
-	notBefore   int64  // the origin asked not to come before; 0: it did not
+	hold        int64  // what the last poll saw is fresh until then; 0: it did not say
 
-	hash  deltas.Hash // of version
-	id    channel.ID
-	rate  overlay.Rate
-	width int32
-	rank  int32
-	pos   int32  // in the due heap; −1: not in it
-	size  uint32 // bytes on the wire, smoothed
+	hash deltas.Hash // of version
+	id   channel.ID
+	rate overlay.Rate
+	pos  int32  // in the due heap; −1: not in it
+	row  int32  // in the ledger; 0: none yet
+	size uint32 // bytes on the wire, smoothed
 
-	failures uint16 // of the origin, in a row
-	status   uint16 // of the last response; 0: there was none
-	state    targetState
-	dropped  bool // no order stands: it is dormant
-	held     bool // a candidate waits at the owner
-	polled   bool // under this incarnation and since the start
-	loaded   bool // holding has been read from the cache, or needs not be
-	stray    bool // the cache may hold other content of it than the current version's
+	subscribers uint32
+
+	width, rank uint16
+	drift       uint16 // behind its slots: see driftWhole
+	failures    uint16 // of the origin, in a row
+	status      uint16 // of the last response; 0: there was none
+	state       targetState
+	dropped     bool     // no order stands: it is dormant
+	held        bool     // a candidate waits at the owner
+	refused     bool     // the last poll was: see refusals
+	polled      bool     // under this incarnation
+	loaded      bool     // holding has been read from the cache, or needs not be
+	shown       bool     // the last poll showed version
+	stray       bool     // the cache may hold other content of it than the current version's
+	told        most     // what the owner knows of words
+	sized       sizeStep // what the owner knows of size
+}
+
+// oddities are what most targets have none of.
+type oddities struct {
+	hop       *hop    // where redirects have led the poll that is under way; nil: nowhere
+	course    *course // where it leads; nil: nowhere else
+	lastError string  // of the last poll; empty: it went well
+	notBefore int64   // the origin asked not to come before; 0: it did not
+	known     int64   // when the last poll began that showed version, where that is not lastPoll; 0: none did
+}
+
+func (t *target) oddities() oddities {
+	if t.odd == nil {
+		return oddities{}
+	}
+	return *t.odd
+}
+
+func (t *target) setOddities(o oddities) {
+	switch {
+	case o == (oddities{}):
+		t.odd = nil
+	case t.odd == nil:
+		kept := o // o itself stays off the heap: most have none
+		t.odd = &kept
+	default:
+		*t.odd = o
+	}
 }
 
 // holding is what the poller holds of a channel's current version. The zero value
@@ -51,14 +86,27 @@ type target struct {
 type holding struct {
 	rawHash    uint64 // of the body as it came
 	validators validators
-	feedURL    string // the feed that an HTML page names
+	feedURL    string      // the feed that an HTML page names
+	kind       deltas.Kind // of the content; 0: not known
+	pair       pair        // where validators are
 	ok         bool
 }
 
 // sameOnDisk reports that h, as it is recorded, serves a restart as well as other.
 func (h holding) sameOnDisk(other holding) bool {
-	return h.ok && h.validators == other.validators && h.feedURL == other.feedURL
+	return h.ok && h.validators == other.validators && h.feedURL == other.feedURL && h.kind == other.kind
 }
+
+// pair says where the validators of a target are. An origin may give another pair
+// with the same content each time: those are kept in memory alone, until one of
+// them has proved good for something.
+type pair uint8
+
+const (
+	pairSettled pair = iota // in the cache
+	pairNew                 // in the cache, and not confirmed yet
+	pairUnsaved             // in memory: the one before was not confirmed either
+)
 
 type targetState uint8
 
@@ -83,20 +131,63 @@ func (t *target) know(version uint64, hash deltas.Hash) {
 	if t.version == version && t.hash == hash {
 		return
 	}
+	t.shown = t.shown && t.version == 0 // in an earlier run: the record tells what
 	t.version, t.hash = version, hash
 	t.holding = holding{}
 	t.loaded, t.stray = version == 0, t.stray || version > 0
+	t.setKnown(0)
 }
 
 // reborn starts another incarnation of the channel: all content is forgotten, but
-// not when the origin was last asked.
+// not when the origin was last asked, nor when it may be asked again.
 func (t *target) reborn(incarnation uint64) {
 	t.incarnation = incarnation
 	t.holding = holding{}
 	t.version, t.hash, t.loaded = 0, deltas.Hash{}, true
 	t.stray = t.polled
-	t.failures, t.lastError, t.notBefore = 0, "", 0
-	t.polled, t.held = false, false
+	t.failures = 0
+	o := t.oddities()
+	o.lastError = ""
+	t.setOddities(o)
+	t.words, t.hold, t.told, t.sized = nil, 0, 0, 0
+	t.polled, t.held, t.refused, t.shown = false, false, false, false
+	t.setKnown(0)
+}
+
+// known returns when the last poll began that showed the current version; 0: none
+// that is remembered.
+func (t *target) known() int64 {
+	if t.shown {
+		return t.lastPoll
+	}
+	return t.oddities().known
+}
+
+func (t *target) setKnown(at int64) {
+	if at == 0 && t.odd == nil {
+		return
+	}
+	o := t.oddities()
+	o.known = at
+	t.setOddities(o)
+}
+
+// shift follows a wall clock that was set.
+func (t *target) shift(step, now int64) {
+	if t.lastPoll != 0 {
+		t.lastPoll = min(t.lastPoll+step, now)
+	}
+	latest := now + int64(longestRest)
+	if t.hold != 0 {
+		t.hold = min(t.hold+step, latest)
+	}
+	if o := t.oddities(); o.notBefore != 0 {
+		o.notBefore = min(o.notBefore+step, latest)
+		t.setOddities(o)
+	}
+	if at := t.oddities().known; at != 0 {
+		t.setKnown(min(at+step, now))
+	}
 }
 
 // smooth folds the size of one more exchange into the expected one.
@@ -108,6 +199,31 @@ func (t *target) smooth(bytes int64) {
 	}
 	t.size = uint32(size)
 }
+
+// resized reports that the owner is to hear of the expected size, and takes it for
+// told.
+func (t *target) resized() bool {
+	size, told := float64(t.size), t.sized.bytes()
+	if size == 0 || t.sized != 0 && size <= farSize*told && told <= farSize*size {
+		return false
+	}
+	t.sized = sizeStepOf(size)
+	return true
+}
+
+// farSize is by how much a size differs that the owner is to hear of.
+const farSize = 1.25
+
+// sizeStep is a size on a scale of logarithms, from one byte to billions; 0: none.
+type sizeStep uint8
+
+const sizeSteps = 8 // to a factor of two
+
+func sizeStepOf(bytes float64) sizeStep {
+	return sizeStep(min(1+math.Round(sizeSteps*math.Log2(bytes)), math.MaxUint8))
+}
+
+func (s sizeStep) bytes() float64 { return math.Exp2((float64(s) - 1) / sizeSteps) }
 
 // validators are an ETag, a Last-Modified and the URL that they were given for,
 // kept in one string. The zero value is none.
@@ -127,6 +243,14 @@ func newValidators(etag, lastModified, url string) validators {
 		return validators{}
 	}
 	return validators{etag + lastModified + url, uint16(len(etag)), uint16(len(lastModified))}
+}
+
+// renewed is newValidators; the same as before need no memory.
+func (v validators) renewed(etag, lastModified, url string) validators {
+	if e, m, u := v.split(); e == etag && m == lastModified && u == url {
+		return v
+	}
+	return newValidators(etag, lastModified, url)
 }
 
 func (v validators) split() (etag, lastModified, url string) {

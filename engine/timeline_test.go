@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"flag"
 	"fmt"
 	"os"
@@ -12,7 +13,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
+
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -72,6 +76,8 @@ type script struct {
 	t     *testing.T
 	world *world
 	out   strings.Builder
+
+	written uint64 // bytes, when it was last printed
 }
 
 func (s *script) block(commands string) string {
@@ -90,11 +96,13 @@ func (s *script) block(commands string) string {
 //	origin NAME status=N body=TEXT …  what the origin of a channel answers from now on
 //	owner NAME hold=true …            how the owner judges it from now on
 //	order NAME rate=N width=N …       an order, with the owner's version
+//	repace NAME rate=N/K width=N …    a pace
 //	commit NAME body=TEXT             another poller's content becomes a version
 //	drop NAME
 //	run D                             lets time pass, and prints what happens
-//	restart, crash                    in good order; losing what is not synced
-//	stats NAME, load                  prints them
+//	restart, crash, kill              in good order; losing what is not synced; as SIGKILL
+//	lose NAME                         takes its contents out of the cache
+//	stats NAME, load, writes          prints them; whether the cache has written
 func (s *script) command(fields []string) {
 	verb, name, args := fields[0], "", map[string]string{}
 	for _, field := range fields[1:] {
@@ -112,7 +120,8 @@ func (s *script) command(fields []string) {
 	}
 	run, ok := map[string]func(*script, string, map[string]string){
 		"origin": (*script).origin, "owner": (*script).owner, "order": (*script).order, "commit": (*script).commit,
-		"drop": (*script).drop, "run": (*script).run, "restart": (*script).restart, "crash": (*script).crash, "stats": (*script).stats, "load": (*script).load,
+		"drop": (*script).drop, "repace": (*script).repace, "run": (*script).run, "restart": (*script).restart, "crash": (*script).crash, "kill": (*script).kill,
+		"lose": (*script).lose, "writes": (*script).writes, "stats": (*script).stats, "load": (*script).load,
 	}[verb]
 	if !ok {
 		s.t.Fatalf("no command %q", verb)
@@ -126,7 +135,7 @@ func (s *script) origin(name string, args map[string]string) {
 	o := &origin{status: 200}
 	if class, ok := args["fails"]; ok {
 		delete(args, "fails")
-		o.fails, o.class = true, map[string]fetcher.Class{"dns": fetcher.DNS, "timeout": fetcher.Timeout, "busy": fetcher.Busy}[class]
+		o.fails, o.class = true, map[string]fetcher.Class{"dns": fetcher.DNS, "timeout": fetcher.Timeout, "busy": fetcher.Busy, "redirect": fetcher.Redirect}[class]
 	}
 	set(s.t, o, args)
 	s.world.mu.Lock()
@@ -141,19 +150,26 @@ func (s *script) owner(name string, args map[string]string) {
 }
 
 func (s *script) order(name string, args map[string]string) {
-	rate, intervals, _ := strings.Cut(args["rate"], "/")
 	o := Order{Channel: channel.IDOf(urlOf(name)), URL: urlOf(name), Width: 1, Incarnation: 1}
-	o.Rate.Polls = uint32(number(s.t, rate))
-	if intervals != "" {
-		o.Rate.Intervals = uint32(number(s.t, intervals))
-	}
-	delete(args, "rate")
 	s.world.mu.Lock()
 	owned := s.world.own(o.Channel)
 	o.Version, o.Hash = owned.version, owned.hash()
+	if o.MovedTo = owned.movedTo; owned.learned {
+		o.Ask = owned.movedTo
+	} else if !owned.movedSince.IsZero() {
+		o.MovedAgain = owned.movedSince.Add(movedHold)
+	}
 	s.world.mu.Unlock()
 	set(s.t, &o, args)
 	s.world.engine.Order(o)
+	synctest.Wait() // orders take effect one by one
+}
+
+func (s *script) repace(name string, args map[string]string) {
+	p := Pace{Channel: channel.IDOf(urlOf(name)), Width: 1, Incarnation: 1}
+	set(s.t, &p, args)
+	s.world.engine.Repace(p)
+	synctest.Wait()
 }
 
 func (s *script) commit(name string, args map[string]string) {
@@ -178,6 +194,24 @@ func (s *script) run(d string, _ map[string]string) {
 func (s *script) restart(string, map[string]string) { s.world.restart() }
 func (s *script) crash(string, map[string]string)   { s.world.crash() }
 
+// lose takes a channel's contents out of the cache.
+func (s *script) lose(name string, _ map[string]string) {
+	c := s.world.engine.cache
+	id := channel.IDOf(urlOf(name))
+	if err := c.db.DeleteRange(contentKey(id, deltas.Hash{}), contentKey(id, lastHash), pebble.Sync); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// writes prints how much the cache has written since the last time.
+func (s *script) writes(string, map[string]string) {
+	written := s.world.engine.cache.db.Metrics().WAL.BytesIn
+	fmt.Fprintf(&s.out, "the cache has written: %v\n", written != s.written)
+	s.written = written
+}
+
+func (s *script) kill(string, map[string]string) { s.world.kill() }
+
 func (s *script) stats(name string, _ map[string]string) {
 	st, ok := s.world.engine.Stats(channel.IDOf(urlOf(name)))
 	if !ok {
@@ -186,6 +220,25 @@ func (s *script) stats(name string, _ map[string]string) {
 	}
 	fmt.Fprintf(&s.out, "%s: last %s next %s status %d failures %d size %d error %q\n", name,
 		s.since(st.LastPoll), s.since(st.NextPoll), st.LastStatus, st.Failures, st.SizeBytes, st.LastError)
+	if st.FinalURL != "" || st.MovedTo != "" {
+		fmt.Fprintf(&s.out, "   ends at %s, moved to %s, same as %s\n", nameOf(st.FinalURL), nameOf(st.MovedTo), s.nameOf(st.SameAs))
+	}
+	for _, b := range st.Bounds {
+		fmt.Fprintf(&s.out, "   bound %s %s clamped %v said %q\n", b.Source, b.Interval, b.Clamped, b.Said)
+	}
+	if w := st.Waiting; w != nil {
+		fmt.Fprintf(&s.out, "   waits for %s until %s: %s\n", w.For, s.since(w.Until), w.Detail)
+	}
+	if h := st.Host; h.Refusals > 0 || h.Scope != "" {
+		fmt.Fprintf(&s.out, "   host %s gap %s parallel %d resting until %s scope %q refusals %d\n", h.Name, h.Gap, h.Parallel, s.since(h.RestingUntil), h.Scope, h.Refusals)
+	}
+}
+
+func (s *script) nameOf(id channel.ID) string {
+	if id == (channel.ID{}) {
+		return "none"
+	}
+	return s.world.nameOfID(id)
 }
 
 func (s *script) since(t time.Time) string {
@@ -217,7 +270,8 @@ func set(t *testing.T, dst any, args map[string]string) {
 		case *string:
 			*f = value
 		case *overlay.Rate:
-			f.Polls = uint32(number(t, value))
+			polls, intervals, _ := strings.Cut(value, "/")
+			f.Polls, f.Intervals = uint32(number(t, polls)), uint32(number(t, cmp.Or(intervals, "1")))
 		default:
 			t.Fatalf("%T has no %q", dst, key)
 		}

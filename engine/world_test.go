@@ -5,7 +5,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -37,6 +39,7 @@ type world struct {
 	asked   map[string][]time.Time // when each URL was asked
 	served  map[string]int         // requests under way, by host
 	crowd   map[string]int         // the most that there were
+	sizes   map[channel.ID][]int64 // as the owner was told
 }
 
 type event struct {
@@ -52,12 +55,41 @@ type origin struct {
 	etag        string
 	modified    string
 	retryAfter  string
-	finalURL    string
+	to          string // the name of the channel that it redirects to
+	via         int    // with this status; 0: 302
 	class       fetcher.Class
 	fails       bool
 	unasked     bool // 304 whatever was asked
 	after       time.Duration
 	contentType string
+	feed        string        // titles, with commas: the body is an RSS feed of them
+	hints       string        // elements of its channel
+	delta       string        // titles of what is new: sent to who can take that alone
+	maxAge      time.Duration // Cache-Control
+	expires     time.Duration // Expires, that much after Date
+	age         time.Duration // that a cache on the way says
+}
+
+// document returns what the origin shows.
+func (o *origin) document() []byte {
+	if o.feed == "" {
+		return []byte(o.body)
+	}
+	body := `<?xml version="1.0"?><rss version="2.0"><channel><title>feed</title>` + o.hints
+	for title := range strings.SplitSeq(o.feed, ",") {
+		body += "<item><guid>" + title + "</guid><title>" + title + "</title></item>"
+	}
+	return []byte(body + "</channel></rss>")
+}
+
+func (o *origin) freshness() fetcher.Freshness {
+	switch {
+	case o.maxAge > 0:
+		return fetcher.Freshness{Lifetime: o.maxAge, Remaining: max(0, o.maxAge-o.age), Source: fetcher.SourceMaxAge}
+	case o.expires > 0:
+		return fetcher.Freshness{Lifetime: o.expires, Remaining: max(0, o.expires-o.age), Source: fetcher.SourceExpires}
+	}
+	return fetcher.Freshness{}
 }
 
 func newWorld(t *testing.T, config Config) *world {
@@ -69,7 +101,7 @@ func newWorld(t *testing.T, config Config) *world {
 	w := &world{
 		t: t, config: config, start: time.Now(),
 		origins: map[string]*origin{}, owned: map[channel.ID]*owned{},
-		asked: map[string][]time.Time{}, served: map[string]int{}, crowd: map[string]int{},
+		asked: map[string][]time.Time{}, served: map[string]int{}, crowd: map[string]int{}, sizes: map[channel.ID][]int64{},
 	}
 	w.open()
 	return w
@@ -106,11 +138,19 @@ func (w *world) restart() {
 }
 
 // crash loses every write that was not synced, and starts again on what is left.
-func (w *world) crash() {
+func (w *world) crash() { w.stop(vfs.CrashCloneCfg{}) }
+
+// kill ends the engine as SIGKILL does, in the middle of what it does: what was
+// written stays.
+func (w *world) kill() {
+	w.stop(vfs.CrashCloneCfg{UnsyncedDataPercent: 100, RNG: rand.New(rand.NewPCG(1, 2))})
+}
+
+func (w *world) stop(left vfs.CrashCloneCfg) {
 	w.t.Helper()
-	left := w.config.fs.(*vfs.MemFS).CrashClone(vfs.CrashCloneCfg{})
+	fs := w.config.fs.(*vfs.MemFS).CrashClone(left)
 	w.close()
-	w.config.fs = left
+	w.config.fs = fs
 	w.open()
 }
 
@@ -166,30 +206,34 @@ func (w *world) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Respon
 func (o *origin) response(req fetcher.Request, started time.Time) *fetcher.Response {
 	resp := &fetcher.Response{
 		Status: o.status, ContentType: cmp.Or(o.contentType, "text/plain"), ETag: o.etag, LastModified: o.modified,
-		FinalURL: cmp.Or(o.finalURL, req.URL), RetryAfter: o.retryAfter, Started: started, Finished: time.Now(), WireBytes: 100,
+		RetryAfter: wait(o.retryAfter), Started: started, Finished: time.Now(), WireBytes: 100,
+	}
+	if o.to != "" {
+		resp.Status, resp.Location = cmp.Or(o.via, 302), urlOf(o.to)
+		return resp
 	}
 	matches := o.etag != "" && req.ETag == o.etag || o.etag == "" && o.modified != "" && req.LastModified == o.modified
+	resp.Fresh = o.freshness()
 	if o.unasked || o.status == 200 && matches {
 		resp.Status = 304
 		return resp
 	}
+	if o.delta != "" && req.Delta {
+		resp.Status, resp.Delta = 226, true
+		resp.Body = (&origin{feed: o.delta, hints: o.hints}).document()
+		return resp
+	}
 	if o.status == 200 {
-		resp.Body = []byte(o.body)
-		resp.WireBytes += int64(len(o.body))
+		resp.Body = o.document()
+		resp.WireBytes += int64(len(resp.Body))
 	}
 	return resp
 }
 
 func (w *world) arrive(req fetcher.Request, now time.Time) {
 	conditions := ""
-	if req.ETag != "" {
-		conditions += " if-none-match=" + req.ETag
-	}
-	if req.LastModified != "" {
-		conditions += " if-modified-since=" + req.LastModified
-	}
-	if req.ValidatorURL != "" {
-		conditions += " at=" + req.ValidatorURL
+	if req.ValidatorURL == "" || req.ValidatorURL == req.URL {
+		conditions = conditionsOf(req)
 	}
 	w.note(nameOf(req.URL), "ask%s", conditions)
 	w.mu.Lock()
@@ -198,6 +242,22 @@ func (w *world) arrive(req fetcher.Request, now time.Time) {
 	w.asked[req.URL] = append(w.asked[req.URL], now)
 	w.served[host]++
 	w.crowd[host] = max(w.crowd[host], w.served[host])
+}
+
+func conditionsOf(req fetcher.Request) (conditions string) {
+	if req.ETag != "" {
+		conditions += " if-none-match=" + req.ETag
+	}
+	if req.LastModified != "" {
+		conditions += " if-modified-since=" + req.LastModified
+	}
+	if req.Delta {
+		conditions += " a-im=feed"
+	}
+	if req.Subscribers > 0 {
+		conditions += fmt.Sprintf(" subscribers=%d", req.Subscribers)
+	}
+	return conditions
 }
 
 func (w *world) leave(url string) {
@@ -228,4 +288,14 @@ func coreOf(t *testing.T, body string) *deltas.Core {
 		t.Fatal(err)
 	}
 	return core
+}
+
+// wait is a Retry-After of seconds, as the fetcher reads it; what is no number is
+// not given.
+func wait(seconds string) fetcher.RetryAfter {
+	n, err := strconv.ParseUint(seconds, 10, 64)
+	if err != nil {
+		return fetcher.RetryAfter{}
+	}
+	return fetcher.RetryAfter{After: time.Duration(min(n, 9e9)) * time.Second, Given: true}
 }

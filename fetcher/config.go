@@ -13,9 +13,9 @@ import (
 // Config says how a [Fetcher] behaves. The zero value polls public addresses with
 // the defaults below.
 type Config struct {
-	// Version and Contact name us to origins: "Corona/Version (+Contact)". Contact
-	// is a URL or an address where a webmaster finds who is responsible. Empty:
-	// left out.
+	// Version and Contact name us to origins: "Corona/Version (+Contact)", or with
+	// [Request.Subscribers] "Corona/Version (+Contact; 42 subscribers)". Contact is a
+	// URL or an address where a webmaster finds who is responsible. Empty: left out.
 	Version, Contact string
 
 	// AllowPrivate lets it call loopback, private and special-purpose addresses.
@@ -23,7 +23,7 @@ type Config struct {
 	AllowPrivate bool
 
 	// Timeout bounds a whole fetch: waiting for a connection, DNS, connecting, TLS,
-	// every redirect, heads and bodies. 0: 30 s.
+	// head and body. 0: 30 s.
 	Timeout time.Duration
 
 	// MaxBody is the largest body, in bytes, on the wire as well as decoded. 0: 8 MiB.
@@ -33,7 +33,8 @@ type Config struct {
 	// trailers. 0: 64 KiB.
 	MaxHeader int
 
-	// MaxRedirects is how many redirects one fetch follows. 0: 5.
+	// MaxRedirects is how long [Request.Trail] may become: how many redirects lead on
+	// from where a caller began. 0: 5.
 	MaxRedirects int
 
 	// MaxConns is how many connections may be open at a time, over all hosts, busy,
@@ -42,9 +43,30 @@ type Config struct {
 	// 0: 8192.
 	MaxConns int
 
+	// MaxConnsPerHost is how many connections may be open to one origin: no one
+	// takes more than this of MaxConns. Fetches beyond it wait for their turn. How many
+	// at a time an origin likes is the caller's question, not this one's. 0: 64.
+	MaxConnsPerHost int
+
 	// MaxIdleConnDuration is how long a connection is kept for its host's next poll.
 	// Keeping it beyond the polling interval gains nothing. 0: 60 s.
 	MaxIdleConnDuration time.Duration
+
+	// MaxInFlight is the memory, in bytes, of all bodies beyond 64 KiB between their
+	// arrival and their Release, as they come and decoded. What does not fit fails at
+	// once, with class Busy. One response may hold four fifths of it. 0: twice MaxBody.
+	MaxInFlight int
+
+	// MaxNames is how many hosts' addresses are kept, about 400 bytes each. 0: 32,768.
+	MaxNames int
+
+	// MaxLookups is how many hosts may be looked up at a time, with two descriptors
+	// each. 0: 256.
+	MaxLookups int
+
+	// MaxSessions is how many hosts' TLS sessions are kept for the next handshake, 3 to
+	// 5 KiB each. 0: 16,384.
+	MaxSessions int
 
 	// RootCAs are the authorities that TLS certificates may come from. nil: the
 	// system's.
@@ -67,7 +89,12 @@ func (c Config) withDefaults() (Config, error) {
 	fill(&c.MaxHeader, 64<<10)
 	fill(&c.MaxRedirects, 5)
 	fill(&c.MaxConns, 8192)
+	fill(&c.MaxConnsPerHost, 64)
 	fill(&c.MaxIdleConnDuration, time.Minute)
+	fill(&c.MaxInFlight, 2*c.MaxBody)
+	fill(&c.MaxNames, 32<<10)
+	fill(&c.MaxLookups, 256)
+	fill(&c.MaxSessions, 16<<10)
 	if c.Resolver == nil {
 		c.Resolver = &net.Resolver{PreferGo: true}
 	}
@@ -87,7 +114,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("fetcher: Timeout %s is negative", c.Timeout)
 	case c.MaxIdleConnDuration < 0:
 		return fmt.Errorf("fetcher: MaxIdleConnDuration %s is negative", c.MaxIdleConnDuration)
-	case c.MaxBody < 0 || c.MaxHeader < 0 || c.MaxRedirects < 0 || c.MaxConns < 0:
+	case min(c.MaxBody, c.MaxHeader, c.MaxRedirects, c.MaxConns, c.MaxConnsPerHost, c.MaxInFlight, c.MaxNames, c.MaxLookups, c.MaxSessions) < 0:
 		return errors.New("fetcher: a limit is negative")
 	case strings.ContainsFunc(c.userAgent(), notPrintable):
 		return fmt.Errorf("fetcher: Version %q or Contact %q cannot stand in a User-Agent", c.Version, c.Contact)
@@ -97,13 +124,16 @@ func (c Config) validate() error {
 
 func notPrintable(r rune) bool { return r < ' ' || r > '~' }
 
+func (c Config) product() string {
+	if c.Version == "" {
+		return "Corona"
+	}
+	return "Corona/" + c.Version
+}
+
 func (c Config) userAgent() string {
-	agent := "Corona"
-	if c.Version != "" {
-		agent += "/" + c.Version
+	if c.Contact == "" {
+		return c.product()
 	}
-	if c.Contact != "" {
-		agent += " (+" + c.Contact + ")"
-	}
-	return agent
+	return c.product() + " (+" + c.Contact + ")"
 }

@@ -12,11 +12,11 @@ import (
 // fetch uses it, or it is idle in the pool.
 type conn struct {
 	net       net.Conn
-	host      *host     // set by the pool
+	host      *host
 	received  int64     // bytes of the exchange under way
 	probe     probe     // of the TCP connection
 	watch     watch     // of the context of the exchange under way
-	idleSince time.Time // these three are the pool's
+	idleSince time.Time // this and what follows is the pool's
 
 	before, after *conn
 }

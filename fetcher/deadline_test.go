@@ -115,26 +115,6 @@ func TestDeadlineOfHandshake(t *testing.T) {
 	})
 }
 
-// TestDeadlineSpansRedirects holds that hops share one deadline.
-func TestDeadlineSpansRedirects(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		n, o := memory(t, func(s *side) {
-			for i := 0; s.request() != ""; i++ {
-				<-time.After(10 * time.Second)
-				_, _ = s.Write([]byte("HTTP/1.1 302 Found\r\nContent-Length: 0\r\nLocation: /" + strings.Repeat("x", i+1) + "\r\n\r\n"))
-			}
-		})
-		f := newTestFetcher(t, Config{Dial: n.dial, Timeout: 35 * time.Second})
-		begun := time.Now()
-		_, err := f.Fetch(t.Context(), Request{URL: o.url})
-		wantClass(t, err, Timeout)
-		var failed *Error
-		if took := time.Since(begun); took != 35*time.Second || !errors.As(err, &failed) || failed.URL != "http://feeds.example/xxx" {
-			t.Errorf("took %s: %v", took, err)
-		}
-	})
-}
-
 func TestSlowButInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, o := memory(t, func(s *side) {

@@ -19,7 +19,7 @@ type Class uint8
 // The classes. Their order and values are internal; String is stable.
 const (
 	Canceled  Class = iota // the caller's context was cancelled, or the Fetcher closed
-	Busy                   // no connection of the budget came free in time: our load, not the origin's fault
+	Busy                   // a budget of ours is used up, of connections, lookups or memory: our load, not the origin's fault
 	Forbidden              // the address or port must not be called; nothing was sent to it
 	DNS                    // the name has no address, or its servers do not answer
 	Connect                // no TCP connection
@@ -97,6 +97,8 @@ func classify(ctx context.Context, err error) Class {
 		return known.class
 	case errors.Is(err, guard.ErrForbidden):
 		return Forbidden
+	case isOurs(err):
+		return Busy
 	case errors.As(err, &dnsError):
 		return DNS
 	case isTimeout(err):
@@ -114,6 +116,12 @@ func classify(ctx context.Context, err error) Class {
 func isTimeout(err error) bool {
 	var netError net.Error
 	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &netError) && netError.Timeout()
+}
+
+// isOurs reports that this machine, not the origin, could not: it has no more
+// descriptors, ports or buffers.
+func isOurs(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.EADDRNOTAVAIL) || errors.Is(err, syscall.ENOBUFS)
 }
 
 // isTLS reports errors of a handshake, and those that a TLS connection has later:
@@ -137,11 +145,6 @@ func isDial(err error) bool {
 func isCut(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) ||
 		errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.ECONNABORTED)
-}
-
-func isTooLarge(err error) bool {
-	var known *failure
-	return errors.As(err, &known) && known.class == TooLarge
 }
 
 // clip shortens what an origin may have sent, for an error's text.

@@ -11,33 +11,38 @@ import (
 // ask makes one exchange: it asks for a canonical URL and leaves the answer in
 // resp. An idle connection may have died unnoticed; when it did so before a byte
 // came back, the request is sent once more on a new one.
-func (f *Fetcher) ask(ctx context.Context, deadline time.Time, url string, v validators, resp *Response) error {
+func (f *Fetcher) ask(ctx context.Context, deadline time.Time, url string, m message, resp *Response) error {
 	a, err := parseURL(url)
 	if err != nil {
 		return err
 	}
-	c, err := f.idleConn(ctx, deadline, a)
+	h, err := f.pool.enter(ctx, deadline, a.origin)
+	if err != nil {
+		return err
+	}
+	defer f.pool.leave(h)
+	c, err := f.idleConn(ctx, deadline, h)
 	if err != nil {
 		return err
 	}
 	if c != nil {
-		err = f.exchange(c, a, v, resp)
+		err = f.exchange(c, a, m, resp)
 		if !isCut(err) || c.received > 0 || ctx.Err() != nil {
 			return err
 		}
 		f.metrics.resent.Inc()
 	}
-	if c, err = f.newConn(ctx, deadline, a); err != nil {
+	if c, err = f.newConn(ctx, deadline, a, h); err != nil {
 		return err
 	}
-	return f.exchange(c, a, v, resp)
+	return f.exchange(c, a, m, resp)
 }
 
 // idleConn returns a connection that was kept, begun, or nil when there is none
 // that still stands.
-func (f *Fetcher) idleConn(ctx context.Context, deadline time.Time, a address) (*conn, error) {
+func (f *Fetcher) idleConn(ctx context.Context, deadline time.Time, h *host) (*conn, error) {
 	for {
-		c := f.pool.take(a.origin)
+		c := f.pool.take(h)
 		if c == nil {
 			return nil, nil
 		}
@@ -52,8 +57,8 @@ func (f *Fetcher) idleConn(ctx context.Context, deadline time.Time, a address) (
 	}
 }
 
-// newConn dials a connection and begins it.
-func (f *Fetcher) newConn(ctx context.Context, deadline time.Time, a address) (*conn, error) {
+// newConn dials a connection to a host and begins it.
+func (f *Fetcher) newConn(ctx context.Context, deadline time.Time, a address, h *host) (*conn, error) {
 	if err := f.pool.reserve(ctx, deadline); err != nil {
 		return nil, err
 	}
@@ -63,7 +68,7 @@ func (f *Fetcher) newConn(ctx context.Context, deadline time.Time, a address) (*
 		f.pool.unreserve()
 		return nil, err
 	}
-	f.pool.add(a.origin, c)
+	c.host = h
 	if err := c.begin(ctx, deadline); err != nil {
 		f.pool.discard(c)
 		return nil, err
@@ -73,8 +78,8 @@ func (f *Fetcher) newConn(ctx context.Context, deadline time.Time, a address) (*
 
 // exchange sends one request on a connection that has begun, reads the answer
 // into resp, and keeps the connection if it can carry another.
-func (f *Fetcher) exchange(c *conn, a address, v validators, resp *Response) error {
-	keep, err := f.converse(c, a, v, resp)
+func (f *Fetcher) exchange(c *conn, a address, m message, resp *Response) error {
+	keep, err := f.converse(c, a, m, resp)
 	c.end()
 	resp.WireBytes += c.received
 	if keep && err == nil {
@@ -85,8 +90,8 @@ func (f *Fetcher) exchange(c *conn, a address, v validators, resp *Response) err
 	return err
 }
 
-func (f *Fetcher) converse(c *conn, a address, v validators, resp *Response) (keep bool, err error) {
-	resp.scratch = appendRequest(resp.scratch[:0], a, f.constant, v)
+func (f *Fetcher) converse(c *conn, a address, m message, resp *Response) (keep bool, err error) {
+	resp.scratch = f.constants.appendRequest(resp.scratch[:0], a, m)
 	if _, err := c.net.Write(resp.scratch); err != nil {
 		return false, err
 	}
@@ -97,8 +102,8 @@ func (f *Fetcher) converse(c *conn, a address, v validators, resp *Response) (ke
 	if err != nil {
 		return false, err
 	}
-	resp.readFields(v)
-	framed, err := f.readContent(in, v, resp)
+	resp.Status = resp.header.StatusCode()
+	framed, err := f.readContent(in, m, resp)
 	// What is left over belongs to no response of ours.
 	clean := in.Buffered() == 0 && small.Buffered() == 0
 	return framed && clean && !resp.header.ConnectionClose(), err
@@ -106,18 +111,17 @@ func (f *Fetcher) converse(c *conn, a address, v validators, resp *Response) (ke
 
 // readContent reads what follows the head. framed reports that the end of the
 // response is known, and reached.
-func (f *Fetcher) readContent(in *bufio.Reader, v validators, resp *Response) (framed bool, err error) {
+func (f *Fetcher) readContent(in *bufio.Reader, m message, resp *Response) (framed bool, err error) {
+	if err := checkAnswer(&resp.header, m); err != nil {
+		return false, err
+	}
 	switch status := resp.Status; {
-	case status == fasthttp.StatusNotModified && v == (validators{}):
-		return false, fail(Protocol, "304 to an unconditional request")
-	case status == fasthttp.StatusPartialContent:
-		return false, fail(Protocol, "206: a part of the content, which nobody asked for")
 	case status == fasthttp.StatusNotModified || status == fasthttp.StatusNoContent:
 		return true, nil
 	case !isSuccess(status):
 		return skipBody(in, resp), nil
 	}
-	resp.scratch, framed, err = readBody(in, &resp.header, resp.scratch[:0], f.config.MaxBody)
+	resp.scratch, framed, err = readBody(in, &resp.header, &resp.memory, resp.scratch[:0], f.config.MaxBody)
 	if err != nil {
 		return false, err
 	}
@@ -125,11 +129,42 @@ func (f *Fetcher) readContent(in *bufio.Reader, v validators, resp *Response) (f
 	return framed, err
 }
 
+// checkAnswer refuses answers to what was not asked: each would be taken for
+// content, or for the lack of news, that it is not.
+func checkAnswer(header *fasthttp.ResponseHeader, m message) error {
+	switch header.StatusCode() {
+	case fasthttp.StatusNotModified:
+		if m.validators == (validators{}) {
+			return fail(Protocol, "304 to an unconditional request")
+		}
+	case fasthttp.StatusPartialContent:
+		return fail(Protocol, "206: a part of the content, which nobody asked for")
+	case fasthttp.StatusIMUsed:
+		return checkDelta(header, m)
+	}
+	return nil
+}
+
+// checkDelta refuses a 226 unless it is a feed of what is new since the content
+// that the request named, and nothing else was done to it (RFC 3229, section 10.4.1).
+func checkDelta(header *fasthttp.ResponseHeader, m message) error {
+	if !m.delta {
+		return fail(Protocol, "226: a delta, which nobody asked for")
+	}
+	if manipulations := header.PeekAll("IM"); len(manipulations) != 1 || !equalFold(manipulations[0], "feed") {
+		return fail(Protocol, "226 with IM %q; asked for feed", manipulations)
+	}
+	if base := header.Peek("Delta-Base"); len(base) > 0 && string(base) != m.etag {
+		return fail(Protocol, "226 from %q; asked for what is new since %q", base, m.etag)
+	}
+	return nil
+}
+
 // skipBody reads a body that nobody wants, if it is short, since a new connection
 // costs more. It reports whether its end was reached.
 func skipBody(in *bufio.Reader, resp *Response) (framed bool) {
-	const most = 64 << 10
-	body, framed, err := readBody(in, &resp.header, resp.scratch[:0], most)
+	const most = small - 1
+	body, framed, err := readBody(in, &resp.header, &resp.memory, resp.scratch[:0], most)
 	resp.scratch = body
 	return framed && err == nil
 }

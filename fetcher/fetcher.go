@@ -1,29 +1,33 @@
 // Package fetcher makes one safe, conditional request: a GET with validators,
-// redirects followed by hand, everything that comes back capped, and one deadline
-// for all of it. Whatever an origin does, a fetch ends in a [Response] or in an
-// [*Error] with a [Class], within its time and its memory.
+// everything that comes back capped, and one deadline for all of it. Whatever an
+// origin does, a fetch ends in a [Response] or in an [*Error] with a [Class], within
+// its time and its memory. It also reads what the origin says of caching and of
+// when to come back.
 //
-// It asks once and knows nothing of schedules: when to ask, and whom to spare, is
-// the caller's part. DESIGN.md has the deadline's mechanics, the connection budget
-// and the redirect policy.
+// It asks once and knows nothing of schedules: when to ask, whom to spare, and
+// whether to go where a redirect leads, is the caller's part. DESIGN.md has the
+// deadline's mechanics, the connection budget and the redirect policy.
 package fetcher
 
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 )
 
 // Fetcher fetches documents. Its methods may be called concurrently.
 type Fetcher struct {
 	config    Config
-	constant  []byte // the lines that every request carries
+	constants constants
 	dialer    *dialer
 	pool      *pool
 	metrics   *metrics
+	budget    *budget
 	decoders  decoders
 	responses sync.Pool // of *Response
 	readers   sync.Pool // of *bufio.Reader
@@ -37,14 +41,18 @@ func New(config Config, registerer prometheus.Registerer) (*Fetcher, error) {
 		return nil, err
 	}
 	f := &Fetcher{
-		config:   config,
-		constant: constantHead(config.userAgent()),
-		dialer:   newDialer(config),
-		pool:     newPool(config.MaxConns, config.MaxIdleConnDuration),
+		config:    config,
+		constants: newConstants(config),
+		pool:      newPool(config.MaxConns, config.MaxConnsPerHost, config.MaxIdleConnDuration),
+		budget:    &budget{most: int64(config.MaxInFlight)},
 	}
-	f.metrics = newMetrics(registerer, f.pool)
+	if f.decoders, err = newDecoders(); err != nil {
+		return nil, fmt.Errorf("fetcher: %w", err)
+	}
+	f.metrics = newMetrics(registerer, f)
+	f.dialer = newDialer(config, f.metrics)
 	f.responses.New = func() any {
-		resp := new(Response)
+		resp := &Response{memory: account{budget: f.budget}}
 		// Else a type that no origin gave would be read out of the parser.
 		resp.header.SetNoDefaultContentType(true)
 		return resp
@@ -69,29 +77,60 @@ type Request struct {
 	// byte for byte as a [Response] carried them. Empty: none.
 	ETag, LastModified string
 
-	// ValidatorURL is the FinalURL of that response: validators mean nothing to
+	// ValidatorURL is the URL of that response's request: validators mean nothing to
 	// another resource, so only a request to this URL carries them. Empty: URL.
 	ValidatorURL string
+
+	// Trail holds the URLs whose redirects led to URL, the first one first. Nil: none
+	// did.
+	Trail []string
+
+	// Subscribers is how many there are to what URL gives. From ten on the User-Agent
+	// tells the origin, as those of feed readers do.
+	Subscribers uint64
+
+	// Delta says that the caller holds the content that ETag names, and can take a
+	// feed of the entries that are new since then for an answer (RFC 3229's instance
+	// manipulation "feed"). Without an ETag to send it does nothing.
+	Delta bool
 }
 
-// Fetch sends req and returns the response that its redirects end in, whatever
-// its status. The caller must Release it. An error is an [*Error].
+// Fetch sends req and returns the response, whatever its status. Redirects are not
+// followed: [Response.Location] says where they lead. The caller must Release the
+// response. An error is an [*Error].
 func (f *Fetcher) Fetch(ctx context.Context, req Request) (*Response, error) {
 	resp := f.responses.Get().(*Response)
 	resp.fetcher = f
 	resp.Started = time.Now()
 	f.metrics.inFlight.Inc()
-	url, err := f.follow(ctx, req, resp)
-	resp.Finished = time.Now()
+	err := f.fetch(ctx, &req, resp)
 	f.metrics.inFlight.Dec()
 	f.metrics.received.Add(float64(resp.WireBytes))
 	if err != nil {
 		resp.Release()
-		return nil, f.failed(ctx, url, err)
+		return nil, f.failed(ctx, req.URL, err)
 	}
-	resp.FinalURL = url
 	f.metrics.done(resp)
 	return resp, nil
+}
+
+func (f *Fetcher) fetch(ctx context.Context, req *Request, resp *Response) error {
+	deadline := resp.Started.Add(f.config.Timeout)
+	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
+		deadline = earlier
+	}
+	sent := req.message()
+	if err := f.ask(ctx, deadline, req.URL, sent, resp); err != nil {
+		return err
+	}
+	resp.Finished = time.Now()
+	resp.read(sent.validators)
+	if !isRedirect(resp.Status) {
+		return nil
+	}
+	var err error
+	resp.Location, err = f.next(req, resp.header.Peek(fasthttp.HeaderLocation))
+	return err
 }
 
 func (f *Fetcher) failed(ctx context.Context, url string, err error) error {

@@ -9,10 +9,13 @@ import (
 	"testing"
 
 	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // TestForbiddenRedirects is row 14, and row 16 behind a redirect: nothing is
-// dialled but the origin that redirects.
+// dialled but the origin that redirects, even by a caller that goes on to where it
+// was not told to.
 func TestForbiddenRedirects(t *testing.T) {
 	tests := []struct {
 		target       string
@@ -45,6 +48,12 @@ func TestForbiddenRedirects(t *testing.T) {
 		}
 		f := newTestFetcher(t, Config{Dial: dial, AllowPrivate: test.allowPrivate})
 		_, err := f.Fetch(t.Context(), Request{URL: o.url})
+		wantClass(t, err, Forbidden)
+		target, err := channel.Canonical(test.target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = f.Fetch(t.Context(), Request{URL: target, Trail: []string{o.url}})
 		wantClass(t, err, Forbidden)
 		if len(dialled) != 1 {
 			t.Errorf("redirect to %s: dialled %q", test.target, dialled)

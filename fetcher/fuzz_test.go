@@ -26,6 +26,7 @@ func FuzzResponse(f *testing.F) {
 		"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX: y\r\n Content-Length: 5\r\n\r\nbody",
+		"HTTP/1.1 226 IM Used\r\nIM: feed\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nbody",
 		"HTTP/1.1 429 Slow down\r\nRetry-After: 1e12\r\nConnection: close\r\n\r\n",
 		coded("gzip", gzipped(page)), coded("deflate", zlibbed(page)), coded("br", brotlied(page)), coded("zstd", zstded(page)),
 		coded("zstd", hugeWindow), coded("gzip", gzipped(gzipped(page))),
@@ -40,7 +41,7 @@ func FuzzResponse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, input []byte) {
 		answer = input
 		defer fetcher.pool.drain(func(*conn) bool { return true })
-		resp, err := fetcher.Fetch(t.Context(), Request{URL: "http://feeds.example/", ETag: `"1"`})
+		resp, err := fetcher.Fetch(t.Context(), Request{URL: "http://feeds.example/", ETag: `"1"`, Delta: true})
 		if fetcher.pool.open() != fetcher.pool.idle() {
 			t.Fatal("a connection is lost")
 		}
@@ -51,6 +52,12 @@ func FuzzResponse(f *testing.F) {
 		defer resp.Release()
 		if len(resp.Body) > limit || resp.WireBytes > int64(len(answer)) || resp.Status < 200 || resp.Status > 599 {
 			t.Fatalf("status %d, body of %d bytes, %d of %d bytes received", resp.Status, len(resp.Body), resp.WireBytes, len(answer))
+		}
+		if resp.Fresh.Remaining < 0 || resp.Fresh.Remaining > resp.Fresh.Lifetime || resp.RetryAfter.After < 0 {
+			t.Fatalf("%+v, %+v", resp.Fresh, resp.RetryAfter)
+		}
+		if resp.Delta != (resp.Status == 226) {
+			t.Fatalf("status %d, delta %v", resp.Status, resp.Delta)
 		}
 		if fetcher.pool.idle() == 1 && resp.WireBytes != int64(len(answer)) {
 			t.Fatal("a connection with something left on it was kept")

@@ -3,7 +3,9 @@ package fetcher
 import (
 	"bufio"
 	"errors"
+	"fmt"
 	"net"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +17,13 @@ import (
 // fasthttp's compressor and client, which only tests and benchmarks use: the first
 // never end, the others end seconds later, and nothing can wait for them.
 func TestMain(m *testing.M) {
+	if os.Getenv(originVariable) != "" {
+		if err := serveTLSHosts(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	goleak.VerifyTestMain(m,
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp/stackless.funcWorker"),
 		goleak.IgnoreAnyFunction("github.com/valyala/fasthttp.(*Client).mCleaner"),

@@ -12,40 +12,33 @@ import (
 // 100,000 hosts and one limit of descriptors it is the sum that must be capped.
 type pool struct {
 	slots   chan struct{} // holds one element per open connection
+	perHost int
 	maxIdle time.Duration
 
 	mu struct {
 		sync.Mutex
 		closed  bool
-		hosts   map[string]*host // by origin: those with open connections
+		hosts   map[string]*host // by origin: those with fetches or idle connections
 		idle    idleList
 		waiting int // fetches that wait for a slot
 	}
 	reaper *time.Timer // runs expire; armed while there are idle connections
 }
 
-// host is what is open to one origin. The pool's lock guards it.
-type host struct {
-	origin string
-	open   int
-	idle   []*conn // oldest first
-}
-
-func newPool(maxConns int, maxIdle time.Duration) *pool {
-	p := &pool{slots: make(chan struct{}, maxConns), maxIdle: maxIdle}
+func newPool(maxConns, perHost int, maxIdle time.Duration) *pool {
+	p := &pool{slots: make(chan struct{}, maxConns), perHost: perHost, maxIdle: maxIdle}
 	p.mu.hosts = make(map[string]*host)
 	p.reaper = time.AfterFunc(maxIdle, p.expire)
 	p.reaper.Stop()
 	return p
 }
 
-// take returns the connection to an origin that became idle last, nil when there
-// is none.
-func (p *pool) take(origin string) *conn {
+// take returns the connection to a host that became idle last, nil when there is
+// none. The caller has a turn of the host.
+func (p *pool) take(h *host) *conn {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	h := p.mu.hosts[origin]
-	if h == nil || len(h.idle) == 0 {
+	if len(h.idle) == 0 {
 		return nil
 	}
 	c := h.idle[len(h.idle)-1]
@@ -69,7 +62,7 @@ func (p *pool) reserve(ctx context.Context, deadline time.Time) error {
 	}
 	if c := p.mu.idle.first(); c != nil {
 		p.unlink(c)
-		p.forget(c)
+		p.forget(c.host)
 		p.mu.Unlock()
 		c.close()
 		return nil
@@ -98,19 +91,6 @@ func (p *pool) wait(ctx context.Context, deadline time.Time) error {
 // unreserve gives back a slot whose connection was not made.
 func (p *pool) unreserve() { <-p.slots }
 
-// add enters a new connection, for which a slot was reserved, as busy.
-func (p *pool) add(origin string, c *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	h := p.mu.hosts[origin]
-	if h == nil {
-		h = &host{origin: origin}
-		p.mu.hosts[origin] = h
-	}
-	h.open++
-	c.host = h
-}
-
 // put keeps a busy connection for its host's next fetch. It closes it instead
 // when someone waits for a slot, or the pool is closed.
 func (p *pool) put(c *conn) {
@@ -129,12 +109,9 @@ func (p *pool) put(c *conn) {
 	c.host.idle = append(c.host.idle, c)
 }
 
-// discard closes a busy connection and frees its slot.
+// discard closes a connection that is not idle, and frees its slot.
 func (p *pool) discard(c *conn) {
 	c.close()
-	p.mu.Lock()
-	p.forget(c)
-	p.mu.Unlock()
 	<-p.slots
 }
 
@@ -149,14 +126,6 @@ func (p *pool) unlink(c *conn) {
 	}
 	i := slices.Index(h.idle, c)
 	h.idle = slices.Delete(h.idle, i, i+1)
-}
-
-// forget removes a busy connection from its host. The lock must be held.
-func (p *pool) forget(c *conn) {
-	c.host.open--
-	if c.host.open == 0 {
-		delete(p.mu.hosts, c.host.origin)
-	}
 }
 
 // expire closes what has been idle for maxIdle, and runs again when the next one
@@ -190,6 +159,7 @@ func (p *pool) drain(due func(*conn) bool) {
 			return
 		}
 		p.unlink(c)
+		p.forget(c.host)
 		p.mu.Unlock()
 		p.discard(c)
 	}

@@ -15,36 +15,61 @@ import (
 // TestPool holds the pool against a model, through any order of calls.
 func TestPool(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		m := &poolModel{pool: newPool(4, time.Hour)}
+		m := &poolModel{pool: newPool(4, 3, time.Hour)}
 		defer m.pool.close()
 		t.Repeat(rapid.StateMachineActions(m))
 	})
 }
 
-// poolModel is what the pool should hold: connections that are busy, and those that
-// are idle, oldest first.
+// poolModel is what the pool should hold: turns without a connection yet,
+// connections that are busy, and those that are idle, oldest first.
 type poolModel struct {
 	pool       *pool
+	turns      []*host
 	busy, idle []*conn
 }
 
-func (m *poolModel) Take(t *rapid.T) {
+func (m *poolModel) Enter(t *rapid.T) {
 	origin := drawOrigin(t)
-	want := -1
-	for i, c := range m.idle {
-		if c.host.origin == origin {
-			want = i
+	count := 0
+	for _, h := range m.busyHosts() {
+		if h.origin == origin {
+			count++
 		}
 	}
-	got := m.pool.take(origin)
-	if want < 0 {
-		if got != nil {
-			t.Fatalf("take(%s) = %v; none is idle", origin, got)
+	h, err := m.pool.enter(t.Context(), time.Now(), origin)
+	if count == m.pool.perHost {
+		if classify(t.Context(), err) != Busy {
+			t.Fatalf("turn %d of %d: %v", count+1, m.pool.perHost, err)
 		}
 		return
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.turns = append(m.turns, h)
+}
+
+func (m *poolModel) Leave(t *rapid.T) { m.pool.leave(pick(t, &m.turns)) }
+
+func (m *poolModel) Take(t *rapid.T) {
+	h := pick(t, &m.turns)
+	want := -1
+	for i, c := range m.idle {
+		if c.host == h {
+			want = i
+		}
+	}
+	got := m.pool.take(h)
+	if want < 0 {
+		if got != nil {
+			t.Fatalf("take(%s) = %v; none is idle", h.origin, got)
+		}
+		m.turns = append(m.turns, h)
+		return
+	}
 	if got != m.idle[want] {
-		t.Fatalf("take(%s): not the one that became idle last", origin)
+		t.Fatalf("take(%s): not the one that became idle last", h.origin)
 	}
 	m.idle = slices.Delete(m.idle, want, want+1)
 	m.busy = append(m.busy, got)
@@ -54,6 +79,7 @@ func (m *poolModel) Dial(t *rapid.T) {
 	if len(m.busy) == cap(m.pool.slots) {
 		t.Skip("it would wait")
 	}
+	h := pick(t, &m.turns)
 	full := len(m.busy)+len(m.idle) == cap(m.pool.slots)
 	if err := m.pool.reserve(t.Context(), time.Now()); err != nil {
 		t.Fatal(err)
@@ -66,22 +92,25 @@ func (m *poolModel) Dial(t *rapid.T) {
 	}
 	if rapid.Bool().Draw(t, "fails") {
 		m.pool.unreserve()
+		m.pool.leave(h)
 		return
 	}
 	c := newFakeConn()
-	m.pool.add(drawOrigin(t), c)
+	c.host = h
 	m.busy = append(m.busy, c)
 }
 
 func (m *poolModel) Put(t *rapid.T) {
-	c := m.pickBusy(t)
+	c := pick(t, &m.busy)
 	m.pool.put(c)
+	m.pool.leave(c.host)
 	m.idle = append(m.idle, c)
 }
 
 func (m *poolModel) Discard(t *rapid.T) {
-	c := m.pickBusy(t)
+	c := pick(t, &m.busy)
 	m.pool.discard(c)
+	m.pool.leave(c.host)
 	if !isClosed(c) {
 		t.Fatal("discarded, but not closed")
 	}
@@ -93,12 +122,16 @@ func (m *poolModel) Check(t *rapid.T) {
 	if m.pool.open() != len(all) || m.pool.idle() != len(m.idle) {
 		t.Fatalf("%d open, %d idle; want %d, %d", m.pool.open(), m.pool.idle(), len(all), len(m.idle))
 	}
+	busy := m.busyHosts()
 	counted := 0
 	for _, h := range m.pool.mu.hosts {
-		counted += h.open
+		counted += h.busy
+		if h.busy == 0 && len(h.idle) == 0 {
+			t.Fatalf("%s is kept, with nothing going on", h.origin)
+		}
 	}
-	if counted != len(all) {
-		t.Fatalf("hosts count %d open; want %d", counted, len(all))
+	if counted != len(busy) {
+		t.Fatalf("hosts count %d turns; want %d", counted, len(busy))
 	}
 	for _, c := range all {
 		if isClosed(c) || m.pool.mu.hosts[c.host.origin] != c.host {
@@ -107,14 +140,24 @@ func (m *poolModel) Check(t *rapid.T) {
 	}
 }
 
-func (m *poolModel) pickBusy(t *rapid.T) *conn {
-	if len(m.busy) == 0 {
-		t.Skip("none is busy")
+// busyHosts returns the host of every turn that is taken.
+func (m *poolModel) busyHosts() []*host {
+	hosts := slices.Clone(m.turns)
+	for _, c := range m.busy {
+		hosts = append(hosts, c.host)
 	}
-	i := rapid.IntRange(0, len(m.busy)-1).Draw(t, "busy")
-	c := m.busy[i]
-	m.busy = slices.Delete(m.busy, i, i+1)
-	return c
+	return hosts
+}
+
+// pick removes any one of a list.
+func pick[T any](t *rapid.T, from *[]T) T {
+	if len(*from) == 0 {
+		t.Skip("there is none")
+	}
+	i := rapid.IntRange(0, len(*from)-1).Draw(t, "which")
+	picked := (*from)[i]
+	*from = slices.Delete(*from, i, i+1)
+	return picked
 }
 
 func drawOrigin(t *rapid.T) string {

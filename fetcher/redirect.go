@@ -1,7 +1,6 @@
 package fetcher
 
 import (
-	"context"
 	"net/url"
 	"slices"
 
@@ -11,31 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
-// follow asks for req.URL and wherever redirects lead from there, all before one
-// deadline. It returns the URL that answered, or that was being asked when it
-// failed.
-func (f *Fetcher) follow(ctx context.Context, req Request, resp *Response) (asked string, err error) {
-	deadline := resp.Started.Add(f.config.Timeout)
-	if earlier, ok := ctx.Deadline(); ok && earlier.Before(deadline) {
-		deadline = earlier
-	}
-	var trail []string
-	for asked = req.URL; ; {
-		if err := f.ask(ctx, deadline, asked, req.validatorsFor(asked), resp); err != nil {
-			return asked, err
-		}
-		if !isRedirect(resp.Status) {
-			return asked, nil
-		}
-		trail = append(trail, asked)
-		if asked, err = f.next(trail, resp.header.Peek(fasthttp.HeaderLocation)); err != nil {
-			return asked, err
-		}
-		f.metrics.redirects.Inc()
-	}
-}
-
-// isRedirect reports the statuses that are followed. The method is always GET, so
+// isRedirect reports the statuses that lead elsewhere. The method is always GET, so
 // what tells 302 from 307 does not matter here.
 func isRedirect(status int) bool {
 	switch status {
@@ -46,23 +21,23 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// next returns the target of a redirect at the end of trail, if it may be asked.
-// With an error it returns the URL that the redirect stands at.
-func (f *Fetcher) next(trail []string, location []byte) (target string, err error) {
-	last := trail[len(trail)-1]
-	if len(trail) > f.config.MaxRedirects {
-		return last, fail(Redirect, "more than %d redirects", f.config.MaxRedirects)
+// next returns the target of the redirect that a request was answered with, if it
+// may be asked.
+func (f *Fetcher) next(req *Request, location []byte) (target string, err error) {
+	if len(req.Trail) >= f.config.MaxRedirects {
+		return "", fail(Redirect, "more than %d redirects", f.config.MaxRedirects)
 	}
-	target, err = resolve(last, string(location))
+	target, err = resolve(req.URL, string(location))
 	if err != nil {
-		return last, err
+		return "", err
 	}
-	if slices.Contains(trail, target) {
-		return last, fail(Redirect, "loop back to %s", target)
+	if target == req.URL || slices.Contains(req.Trail, target) {
+		return "", fail(Redirect, "loop back to %s", target)
 	}
 	if err := guard.CheckURL(target, f.config.AllowPrivate); err != nil {
-		return last, fail(Forbidden, "redirect to %s: %w", target, err)
+		return "", fail(Forbidden, "redirect to %s: %w", target, err)
 	}
+	f.metrics.redirects.Inc()
 	return target, nil
 }
 

@@ -1,6 +1,8 @@
 package fetcher
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -104,7 +106,7 @@ func TestRedirects(t *testing.T) {
 				r := redirector{status: test.status, location: test.location}
 				n, _ := memory(t, r.handle)
 				f := newTestFetcher(t, Config{Dial: n.dial})
-				resp, err := f.Fetch(t.Context(), Request{URL: "http://feeds.example/0"})
+				resp, last, err := followed(t.Context(), f, Request{URL: "http://feeds.example/0"})
 				var got string
 				var failed *Error
 				switch {
@@ -113,7 +115,7 @@ func TestRedirects(t *testing.T) {
 				case err != nil:
 					t.Fatal(err)
 				default:
-					got = resp.FinalURL
+					got = last
 					if resp.Status != 200 || string(resp.Body) != "body" {
 						t.Errorf("status %d, body %q", resp.Status, resp.Body)
 					}
@@ -144,8 +146,8 @@ func TestValidatorsAreTheirResources(t *testing.T) {
 			r := redirector{status: 302, location: func(path string) string { return map[string]string{"/0": "/1"}[path] }}
 			n, _ := memory(t, r.handle)
 			f := newTestFetcher(t, Config{Dial: n.dial})
-			resp, err := f.Fetch(t.Context(), Request{
-				URL: "http://feeds.example/0", ETag: `"1"`, LastModified: "today", ValidatorURL: test.validatorURL,
+			resp, _, err := followed(t.Context(), f, Request{
+				URL: "http://feeds.example/0", ETag: `"1"`, LastModified: "today", ValidatorURL: cmp.Or(test.validatorURL, "http://feeds.example/0"),
 			})
 			if err != nil {
 				t.Fatal(err)
@@ -155,6 +157,20 @@ func TestValidatorsAreTheirResources(t *testing.T) {
 				t.Errorf("validators of %q: asked %q; want %q", test.validatorURL, asked, test.want)
 			}
 		})
+	}
+}
+
+// followed asks for a URL and wherever redirects lead, as callers may. It returns
+// the URL that answered.
+func followed(ctx context.Context, f *Fetcher, req Request) (*Response, string, error) {
+	for {
+		resp, err := f.Fetch(ctx, req)
+		if err != nil || resp.Location == "" {
+			return resp, req.URL, err
+		}
+		req.Trail = append(req.Trail, req.URL)
+		req.URL = resp.Location
+		resp.Release()
 	}
 }
 

@@ -2,6 +2,7 @@ package fetcher
 
 import (
 	"cmp"
+	"strconv"
 	"strings"
 )
 
@@ -9,23 +10,72 @@ import (
 const accept = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, " +
 	"text/html;q=0.8, application/json;q=0.8, */*;q=0.7"
 
-// constantHead returns the fields that every request carries, as lines.
-func constantHead(userAgent string) []byte {
-	return []byte("User-Agent: " + userAgent + "\r\nAccept: " + accept + "\r\nAccept-Encoding: gzip, br, zstd, deflate\r\n")
+// minSubscribers is the least number of subscribers that origins are told of:
+// fewer could tell them who reads.
+const minSubscribers = 10
+
+// constants are the lines that every request carries, made once: as they are, or
+// with a number of subscribers between before and after.
+type constants struct {
+	uncounted     []byte
+	before, after []byte
+}
+
+func newConstants(c Config) constants {
+	const end = "\r\nAccept: " + accept + "\r\nAccept-Encoding: gzip, br, zstd, deflate\r\n"
+	before, after := "User-Agent: "+c.product()+" (", " subscribers)"+end
+	if c.Contact != "" {
+		before += "+" + c.Contact + "; "
+	}
+	return constants{[]byte("User-Agent: " + c.userAgent() + end), []byte(before), []byte(after)}
+}
+
+func (c *constants) append(dst []byte, subscribers uint64) []byte {
+	if subscribers < minSubscribers {
+		return append(dst, c.uncounted...)
+	}
+	dst = append(dst, c.before...)
+	dst = strconv.AppendUint(dst, subscribers, 10)
+	return append(dst, c.after...)
+}
+
+// message is what tells one request to a URL from another.
+type message struct {
+	validators
+	delta       bool
+	subscribers uint64
+}
+
+// message returns what is to be sent. A delta is asked for only from what an ETag
+// names (RFC 3229, section 10.5.3).
+func (r *Request) message() message {
+	v := r.validators()
+	return message{validators: v, delta: r.Delta && v.etag != "", subscribers: r.Subscribers}
 }
 
 // validators are what makes a request conditional (RFC 9110, section 13). They
 // are opaque: compared by the origin alone.
 type validators struct{ etag, lastModified string }
 
-// validatorsFor returns those that a request to url may carry: none unless it is
-// the resource that gave them. An ETag such as "1" is true of many resources, and a
+// validators returns those that the request may carry: none unless its URL is the
+// resource that gave them. An ETag such as "1" is true of many resources, and a
 // 304 to another one's would lose an update.
-func (r *Request) validatorsFor(url string) validators {
-	if home := cmp.Or(r.ValidatorURL, r.URL); url != home {
+func (r *Request) validators() validators {
+	if home := cmp.Or(r.ValidatorURL, r.URL); r.URL != home {
 		return validators{}
 	}
 	return validators{sendable(r.ETag), sendable(r.LastModified)}
+}
+
+// renewed returns what a 304 with given leaves of the pair that it answers to: the
+// ETag stays, since a 304 that names another may be of newer content, which it
+// would hide; the date is the 304's if it has one for the same ETag (RFC 9111,
+// section 4.3.4).
+func (v validators) renewed(given validators) validators {
+	if given.lastModified != "" && (given.etag == "" || given.etag == v.etag) {
+		v.lastModified = given.lastModified
+	}
+	return v
 }
 
 // sendable returns the value if it can stand in a field. Origins gave it through
@@ -76,21 +126,24 @@ func parseURL(canonical string) (address, error) {
 }
 
 // appendRequest appends the head of a GET, which is all there is of it.
-func appendRequest(dst []byte, a address, constant []byte, v validators) []byte {
+func (c *constants) appendRequest(dst []byte, a address, m message) []byte {
 	dst = append(dst, "GET "...)
 	dst = append(dst, a.target...)
 	dst = append(dst, " HTTP/1.1\r\nHost: "...)
 	dst = append(dst, a.host...)
 	dst = append(dst, "\r\n"...)
-	dst = append(dst, constant...)
-	if v.etag != "" {
+	dst = c.append(dst, m.subscribers)
+	if m.etag != "" {
 		dst = append(dst, "If-None-Match: "...)
-		dst = append(dst, v.etag...)
+		dst = append(dst, m.etag...)
 		dst = append(dst, "\r\n"...)
 	}
-	if v.lastModified != "" {
+	if m.delta {
+		dst = append(dst, "A-IM: feed\r\n"...)
+	}
+	if m.lastModified != "" {
 		dst = append(dst, "If-Modified-Since: "...)
-		dst = append(dst, v.lastModified...)
+		dst = append(dst, m.lastModified...)
 		dst = append(dst, "\r\n"...)
 	}
 	return append(dst, "\r\n"...)

@@ -6,10 +6,9 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Response is what an origin answered at the end of the redirects.
+// Response is what an origin answered.
 type Response struct {
-	// Status is the status code. Codes beyond 2xx are responses, not errors; of
-	// redirects only those that are followed are not seen here.
+	// Status is the status code. Codes beyond 2xx are responses, not errors.
 	Status int
 
 	// Body is the content without its content coding, whole: at most
@@ -20,30 +19,39 @@ type Response struct {
 	// on a 304.
 	ContentType string
 
-	// ETag and LastModified are the validators of the content: opaque, to be sent
-	// back as they are. On a 304 that repeats none, they are the request's. "" when
-	// absent or longer than 1024 bytes.
+	// ETag and LastModified are the validators of the content, one pair: opaque, to
+	// be sent back as they are. On a 304 they are the request's, with what the 304
+	// itself renews. "" when absent or longer than 1024 bytes.
 	ETag, LastModified string
 
-	// FinalURL is the URL, canonical, that answered: the request's, or the last
-	// redirect's target.
-	FinalURL string
+	// Location is where a 301, 302, 303, 307 or 308 leads: canonical, and fit to be
+	// asked next. "" with any other status.
+	Location string
 
-	// RetryAfter is the field's value as the origin wrote it, "" on a 2xx or 304,
-	// when absent, or longer than 256 bytes.
-	RetryAfter string
+	// Delta says that Body is a feed of new and changed entries alone: a 226, which
+	// comes only to a request with Delta. The validators are those of the whole.
+	Delta bool
 
-	// WireBytes counts what was received, over all hops: heads and bodies as they
-	// came, without what TLS adds.
+	// Fresh is how long the origin says that the content of a 2xx or 304 needs not be
+	// asked for again.
+	Fresh Freshness
+
+	// RetryAfter is when to come back, by the origin's own word, with any status but
+	// 2xx and 304.
+	RetryAfter RetryAfter
+
+	// WireBytes counts what was received: head and body as they came, without what
+	// TLS adds.
 	WireBytes int64
 
 	// Started and Finished are when Fetch began and when the response was complete.
 	Started, Finished time.Time
 
-	fetcher *Fetcher // nil once released
+	fetcher *Fetcher // nil while it belongs to nobody
 	header  fasthttp.ResponseHeader
-	scratch []byte // the request's head, then the body as it came
-	decoded []byte // Body's memory when it was coded
+	memory  account // of scratch and decoded
+	scratch []byte  // the request's head, then the body as it came
+	decoded []byte  // Body's memory when it was coded
 }
 
 // The most that is kept of a field, in bytes. Validators are stored per channel
@@ -53,12 +61,9 @@ const (
 	maxValidator = 1024
 )
 
-// retain is the largest buffer, in bytes, that waits in the pool for the next
-// fetch: most documents fit, and a burst of large ones leaves no memory behind.
-const retain = 256 << 10
-
-// Release gives the response's memory back. Body is invalid afterwards; the
-// strings that were taken from it stay. Further calls do nothing.
+// Release gives the response's memory back. It is called once: afterwards the
+// response may be another request's at any moment. Strings that were taken from it
+// stay. A response that no Fetcher made is left as it is.
 func (r *Response) Release() {
 	f := r.fetcher
 	if f == nil {
@@ -66,38 +71,34 @@ func (r *Response) Release() {
 	}
 	r.fetcher = nil
 	r.Status, r.Body, r.WireBytes = 0, nil, 0
-	r.ContentType, r.ETag, r.LastModified, r.FinalURL, r.RetryAfter = "", "", "", "", ""
+	r.ContentType, r.ETag, r.LastModified, r.Location = "", "", "", ""
+	r.Delta, r.Fresh, r.RetryAfter = false, Freshness{}, RetryAfter{}
 	r.Started, r.Finished = time.Time{}, time.Time{}
-	r.scratch, r.decoded = kept(r.scratch), kept(r.decoded)
+	r.scratch, r.decoded = r.memory.drop(r.scratch), r.memory.drop(r.decoded)
+	r.memory.settle()
 	f.responses.Put(r)
 }
 
-// kept returns a buffer for the next fetch, nil when it is too large to wait.
-func kept(buffer []byte) []byte {
-	if cap(buffer) > retain {
-		return nil
+// read copies what callers see out of the parsed head. sent holds the validators
+// that the request carried.
+func (r *Response) read(sent validators) {
+	given := validators{
+		etag:         field(r.header.Peek(fasthttp.HeaderETag), maxValidator, sent.etag),
+		lastModified: field(r.header.Peek(fasthttp.HeaderLastModified), maxValidator, sent.lastModified),
 	}
-	return buffer[:0]
-}
-
-// readFields copies what callers see out of the parsed head. asked holds the
-// validators that the request carried.
-func (r *Response) readFields(asked validators) {
-	r.Status = r.header.StatusCode()
-	r.ETag = field(r.header.Peek(fasthttp.HeaderETag), maxValidator, asked.etag)
-	r.LastModified = field(r.header.Peek(fasthttp.HeaderLastModified), maxValidator, asked.lastModified)
-	r.ContentType, r.RetryAfter = "", ""
 	switch {
 	case r.Status == fasthttp.StatusNotModified:
-		if r.ETag == "" && r.LastModified == "" {
-			r.ETag, r.LastModified = asked.etag, asked.lastModified
-		}
+		given = sent.renewed(given)
+		r.Fresh = freshness(&r.header, r.Started, r.Finished)
 	case isSuccess(r.Status):
+		r.Delta = r.Status == fasthttp.StatusIMUsed
 		r.ContentType = field(r.header.ContentType(), maxField, "")
+		r.Fresh = freshness(&r.header, r.Started, r.Finished)
 	default:
 		r.ContentType = field(r.header.ContentType(), maxField, "")
-		r.RetryAfter = field(r.header.Peek(fasthttp.HeaderRetryAfter), maxField, "")
+		r.RetryAfter = retryAfter(&r.header, r.Finished)
 	}
+	r.ETag, r.LastModified = given.etag, given.lastModified
 }
 
 // field copies a value out of the parser's buffer, which the next response

@@ -71,34 +71,111 @@ func TestNotTLS(t *testing.T) {
 	o.awaitClosed(0)
 }
 
-// TestSessions holds that the second connection to a host resumes the first
-// one's session, and that an idle TLS connection is used again.
+// TestLongHandshake is row 17: a server may send a long chain, but not one of any
+// length. The library's own limit is 256 KiB for the chain alone.
+func TestLongHandshake(t *testing.T) {
+	ca := newAuthority(t)
+	for _, test := range []struct {
+		padding int
+		refused bool
+	}{{100 << 10, false}, {130 << 10, true}, {250 << 10, true}} {
+		config := ca.config(t, localCert(func(c *x509.Certificate) {
+			c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{1, 3, 6, 1, 4, 1, 99999, 1}, Value: make([]byte, test.padding)}}
+		}))
+		o := listen(t, secured(config, always("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), nil))
+		f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
+		resp, err := f.Fetch(t.Context(), Request{URL: secureURL(o)})
+		if test.refused {
+			wantClass(t, err, TLS)
+			continue
+		}
+		if err != nil {
+			t.Fatalf("%d bytes: %v", test.padding, err)
+		}
+		resp.Release()
+	}
+}
+
+// localCert is a template of a certificate for 127.0.0.1, changed.
+func localCert(change func(*x509.Certificate)) *x509.Certificate {
+	now := time.Now()
+	local := &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(time.Hour)}
+	change(local)
+	return local
+}
+
+func secureURL(o *origin) string { return strings.Replace(o.url, "http:", "https:", 1) }
+
+const closing = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbody"
+
+// TestSessions holds that the second connection to a host resumes the first one's
+// session, also when other servers share its name, and that this is counted.
 func TestSessions(t *testing.T) {
 	ca := newAuthority(t)
-	config := ca.config(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)})
-	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
-	resumed := make(chan bool, 4)
-	t.Run("resumed", func(t *testing.T) {
-		o := listen(t, secured(config, once(answer), resumed))
+	for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 		f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
-		for i := range 2 {
-			mustFetch(t, f, strings.Replace(o.url, "http:", "https:", 1))
-			o.awaitClosed(i)
-			if got := <-resumed; got != (i == 1) {
-				t.Errorf("connection %d: resumed %v", i, got)
+		resumed := make(chan bool, 1)
+		config := with(ca.config(t, localCert(func(*x509.Certificate) {})), func(c *tls.Config) { c.MaxVersion = version })
+		var origins [3]*origin
+		for i := range origins {
+			own := config.Clone()
+			own.SetSessionTicketKeys([][32]byte{{byte(i + 1)}})
+			origins[i] = listen(t, secured(own, once(closing), resumed))
+		}
+		for round := range 3 {
+			for _, o := range origins {
+				mustFetch(t, f, secureURL(o))
+				if got := <-resumed; got != (round > 0) {
+					t.Errorf("%s, round %d: resumed %v", tls.VersionName(version), round, got)
+				}
 			}
 		}
-	})
-	t.Run("kept", func(t *testing.T) {
-		o := listen(t, secured(config, always(answer), resumed))
-		f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
-		for range 3 {
-			mustFetch(t, f, strings.Replace(o.url, "http:", "https:", 1))
+		if all, again := value(t, f.metrics.handshakes), value(t, f.metrics.resumptions); all != 9 || again != 6 {
+			t.Errorf("%v handshakes, %v resumptions counted", all, again)
 		}
-		if o.connections() != 1 {
-			t.Errorf("%d connections", o.connections())
+		if kept := f.dialer.sessions.count(); kept != 3 {
+			t.Errorf("%d sessions kept", kept)
 		}
-	})
+	}
+}
+
+// TestSessionsAreCapped holds that as many sessions are kept as there may be, those
+// used last, and that one which cannot be read costs a full handshake and nothing
+// more.
+func TestSessionsAreCapped(t *testing.T) {
+	ca := newAuthority(t)
+	f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool, MaxSessions: 2})
+	resumed := make(chan bool, 1)
+	config := ca.config(t, localCert(func(*x509.Certificate) {}))
+	a, b, c := listen(t, secured(config, once(closing), resumed)), listen(t, secured(config, once(closing), resumed)), listen(t, secured(config, once(closing), resumed))
+	for i, step := range []struct {
+		at   *origin
+		want bool
+	}{{a, false}, {b, false}, {a, true}, {c, false}, {a, true}, {b, false}} {
+		mustFetch(t, f, secureURL(step.at))
+		if got := <-resumed; got != step.want || f.dialer.sessions.count() > 2 {
+			t.Errorf("step %d: resumed %v, %d kept", i, got, f.dialer.sessions.count())
+		}
+	}
+	hostPort := strings.TrimSuffix(strings.TrimPrefix(a.url, "http://"), "/feed")
+	f.dialer.sessions.mu.kept.put(hostPort, session{ticket: []byte("ticket"), state: []byte("state")})
+	mustFetch(t, f, secureURL(a))
+	if <-resumed {
+		t.Error("resumed a session that nobody could read")
+	}
+}
+
+func TestKeptSecureConnection(t *testing.T) {
+	ca := newAuthority(t)
+	config := ca.config(t, localCert(func(*x509.Certificate) {}))
+	o := listen(t, secured(config, always("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"), nil))
+	f := newTestFetcher(t, Config{AllowPrivate: true, RootCAs: ca.pool})
+	for range 3 {
+		mustFetch(t, f, secureURL(o))
+	}
+	if o.connections() != 1 {
+		t.Errorf("%d connections", o.connections())
+	}
 }
 
 // secured runs handle inside TLS, and reports whether the session was resumed to

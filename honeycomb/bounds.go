@@ -4,18 +4,17 @@ package honeycomb
 // hosts' caps and, where those or the budget leave less than a poll an interval
 // each, with lower rates let in.
 func (p *Problem) bound() error {
-	ch := p.channels
+	if p.channels.MinRate != nil || p.channels.MaxRate != nil {
+		p.columns.spread()
+		p.upperAll()
+	}
 	if err := p.group(); err != nil {
 		return err
 	}
-	if ch.MinRate != nil || ch.MaxRate != nil || len(p.hosts.list) > 0 {
-		p.columns.lo = make([]int32, len(p.columns.key))
-		p.columns.hi = make([]int32, len(p.columns.key))
-		for i := range p.columns.hi {
-			p.columns.hi[i] = p.upper(i)
-		}
-		p.lowerAll(keepAll)
+	if len(p.hosts.list) > 0 && p.columns.hi == nil {
+		p.columns.spread()
 	}
+	p.lowerAll(keepAll)
 	p.hosts.release(p)
 	p.floorLoad = p.columns.end(goal{}, false)
 	for p.released < keepNone && p.floorLoad.over(p.loadLimit()) {
@@ -25,6 +24,23 @@ func (p *Problem) bound() error {
 	}
 	p.hosts.tighten(p)
 	return nil
+}
+
+// spread gives every channel a range of its own, up to the top.
+func (c *columns) spread() {
+	c.lo, c.hi = make([]int32, len(c.key)), make([]int32, len(c.key))
+	for i := range c.hi {
+		c.hi[i] = c.rungs.top
+	}
+}
+
+// upperAll sets all highest rungs.
+func (p *Problem) upperAll() {
+	for i, most := range p.channels.MaxRate {
+		if most > 0 {
+			p.columns.hi[i] = p.columns.rungs.atMost(most)
+		}
+	}
 }
 
 // upper returns a channel's highest rung.
@@ -59,12 +75,23 @@ func (p *Problem) lower(i int, r release) int32 {
 
 // lowerAll sets all lowest rungs.
 func (p *Problem) lowerAll(r release) {
-	if p.columns.lo == nil {
-		p.columns.floor = p.columns.rungs.bottom
+	c := &p.columns
+	c.whole = r == keepAll
+	var lowest int32
+	if !c.whole {
+		lowest = c.rungs.bottom
+	}
+	if c.lo == nil {
+		c.floor = lowest
 		return
 	}
-	for i := range p.columns.lo {
-		p.columns.lo[i] = p.lower(i, r)
+	for i, hi := range c.hi {
+		c.lo[i] = min(lowest, hi)
+	}
+	for i, least := range p.channels.MinRate {
+		if least > 0 {
+			c.lo[i] = p.lower(i, r)
+		}
 	}
 	for _, h := range p.hosts.list {
 		p.lowerHost(h, r)
@@ -72,8 +99,12 @@ func (p *Problem) lowerAll(r release) {
 }
 
 func (p *Problem) lowerHost(h host, r release) {
+	if h.released <= r {
+		return
+	}
+	p.columns.whole = false
 	for _, row := range p.hosts.rowsOf(h) {
-		p.columns.lo[row] = p.lower(int(row), max(r, h.released))
+		p.columns.lo[row] = p.lower(int(row), h.released)
 	}
 }
 
@@ -93,6 +124,10 @@ func (p *Problem) outside() int {
 
 // violates says whether a channel's rate lies outside its own bounds.
 func (p *Problem) violates(i int) bool {
-	rate, most := p.Rate(i), wish(p.channels.MaxRate, i)
-	return rate > 0 && (rate < wish(p.channels.MinRate, i) || most > 0 && rate > most)
+	least, most := wish(p.channels.MinRate, i), wish(p.channels.MaxRate, i)
+	if least == 0 && most == 0 {
+		return false
+	}
+	rate := p.Rate(i)
+	return rate > 0 && (rate < least || most > 0 && rate > most)
 }

@@ -50,10 +50,13 @@ func (ch Channels) check() error {
 }
 
 // firstBad returns the index of the first value that is not usable, or the
-// largest int.
+// largest int. As bits, usable values are 0 and all numbers from those of the
+// smallest to those of the largest.
 func firstBad(values []float64) int {
+	least, most := math.Float64bits(smallest), math.Float64bits(largest)
 	for i, v := range values {
-		if !usable(v) {
+		bits := math.Float64bits(v)
+		if (bits-1 < least-1 || bits > most) && !usable(v) {
 			return i
 		}
 	}

@@ -12,6 +12,8 @@ type columns struct {
 	lo, hi []int32   // rungs; nil: floor and ceiling for all
 
 	floor, ceiling int32
+
+	whole bool // channels that have a choice have none of a rate below 1
 }
 
 func (c *columns) bounds(i int) (lo, hi int32) {
@@ -38,78 +40,183 @@ func (c *columns) waitOf(i int, rung int32) float64 { return c.weight[i] / c.run
 // saved for each unit of cost.
 func (c *columns) ratio(i int, rung int32) float64 { return c.key[i] / c.rungs.between(rung) }
 
-// at returns Σ cost·rate, or Σ weight/rate, at a multiplier, and the sum of the
-// rungs: all but for rounding.
+// block is how many channels a pass takes at a time: their rungs stay in the
+// nearest cache between the simple loops that they go through.
+const block = 1 << 10
+
+// at returns what a goal measures at a multiplier, and the sum of the rungs: all
+// but for rounding.
 func (c *columns) at(g goal, lambda float64) (measure float64, rungs int64) {
-	inverse := 1 / lambda
-	if c.simple() && !g.wait {
-		rungs = c.polls(inverse)
-		return float64(rungs), rungs
+	var total sum
+	var room [block]int32
+	for from := 0; from < len(c.key); from += block {
+		rung := room[:min(block, len(c.key)-from)]
+		c.choose(from, rung, 1/lambda)
+		total.join(c.measure(g, from, rung))
+		rungs += sumOf(rung)
 	}
-	for i, key := range c.key {
-		lo, hi := c.bounds(i)
-		n := min(max(c.rungs.choice(key*inverse), lo), hi)
-		rungs += int64(n)
-		if g.wait {
-			measure += c.waitOf(i, n)
-		} else {
-			measure += c.loadOf(i, n)
-		}
-	}
-	return measure, rungs
+	return total.value(), rungs
 }
 
-// simple says whether rates are whole, costs 1 and bounds the same for all.
-func (c *columns) simple() bool {
-	return c.cost == nil && c.lo == nil && c.rungs.rate == nil && c.floor >= 0
-}
-
-// polls is the sum of all rates where that is [columns.simple]: the loop that a
-// solve of millions spends its time in.
-func (c *columns) polls(inverse float64) int64 {
-	top := float64(c.ceiling + 1)
-	low := int64(c.floor + 1)
-	var total int64
-	for _, key := range c.key {
-		rate := 0.5 + math.Sqrt(0.25+key*inverse)
-		if rate > top {
-			rate = top
-		}
-		total += max(int64(rate), low)
+func sumOf(rung []int32) (total int64) {
+	for _, n := range rung {
+		total += int64(n)
 	}
 	return total
 }
 
-// end returns what a goal measures with every channel at its lowest or its
-// highest rung.
-func (c *columns) end(g goal, highest bool) sum {
-	var total sum
-	if c.simple() && !g.wait {
-		rate := c.rungs.at(c.floor)
-		if highest {
-			rate = c.rungs.at(c.ceiling)
+// exactly writes the rungs of all channels at a multiplier: all steps worth it.
+// Where rounding could matter ratios are compared.
+func (c *columns) exactly(rung []int32, lambda float64) {
+	sure, worthless := lambda*(1-closed), lambda*(1+closed)
+	for from := 0; from < len(rung); from += block {
+		part := rung[from:min(from+block, len(rung))]
+		c.choose(from, part, 1/lambda)
+		for k, key := range c.key[from:][:len(part)] {
+			n := part[k]
+			lo, hi := c.bounds(from + k)
+			if n < hi && key >= sure*c.rungs.between(n) || n > lo && key <= worthless*c.rungs.between(n-1) {
+				part[k] = c.exact(from+k, lambda)
+			}
 		}
-		return sum{high: rate * float64(len(c.key))}
 	}
-	for i := range c.key {
-		rung, hi := c.bounds(i)
-		if highest {
-			rung = hi
+}
+
+// exact returns a channel's rung at a multiplier: all steps worth it.
+func (c *columns) exact(i int, lambda float64) int32 {
+	lo, hi := c.bounds(i)
+	n := min(max(c.rungs.choice(c.key[i]/lambda), lo), hi)
+	for n < hi && c.ratio(i, n) >= lambda {
+		n++
+	}
+	for n > lo && c.ratio(i, n-1) < lambda {
+		n--
+	}
+	return n
+}
+
+// choose writes the rungs that the channels of a block have at a multiplier, of
+// which it takes the inverse: all but for rounding.
+func (c *columns) choose(from int, rung []int32, inverse float64) {
+	c.place(from, rung, c.key[from:][:len(rung)], inverse)
+}
+
+// wants writes the rungs that the channels of a block want where a unit of rate
+// has the multiplier of a cap to pay beside its cost: all but for rounding.
+func (c *columns) wants(from int, rung []int32, lambda, mu float64) {
+	var worth [block]float64
+	costs, weights := c.cost[from:][:len(rung)], c.weight[from:][:len(rung)]
+	for k, cost := range costs {
+		worth[k] = weights[k] / (lambda*cost + mu)
+	}
+	c.place(from, rung, worth[:len(rung)], 1)
+}
+
+// place writes the rungs of a block: for each the choice for its worth, weight
+// over price, times a factor, within its bounds.
+func (c *columns) place(from int, rung []int32, worth []float64, factor float64) {
+	if c.whole && c.rungs.rate == nil {
+		chooseWhole(rung, worth, factor, float64(c.rungs.top+1))
+	} else {
+		for k, x := range worth {
+			rung[k] = c.rungs.choice(x * factor)
 		}
-		if g.wait {
-			total.add(c.waitOf(i, rung))
-		} else {
-			total.add(c.loadOf(i, rung))
+	}
+	if c.lo == nil {
+		for k, n := range rung {
+			rung[k] = min(max(n, c.floor), c.ceiling)
 		}
+		return
+	}
+	lo, hi := c.lo[from:][:len(rung)], c.hi[from:][:len(rung)]
+	for k, n := range rung {
+		rung[k] = min(max(n, lo[k]), hi[k])
+	}
+}
+
+// chooseWhole is [rungs.choice] for whole rates: the loop that a solve of
+// millions spends its time in.
+func chooseWhole(rung []int32, worth []float64, factor, top float64) {
+	for k, x := range worth {
+		rate := 0.5 + math.Sqrt(0.25+x*factor)
+		if rate > top {
+			rate = top
+		}
+		rung[k] = int32(int64(rate) - 1)
+	}
+}
+
+// term returns what a goal measures of a channel.
+func (c *columns) term(g goal, i int, rung int32) float64 {
+	if g.wait {
+		return c.waitOf(i, rung)
+	}
+	return c.loadOf(i, rung)
+}
+
+// measure returns what a goal measures of a block.
+func (c *columns) measure(g goal, from int, rung []int32) sum {
+	if g.wait {
+		return c.waits(from, rung)
+	}
+	return c.loads(from, rung)
+}
+
+// loads returns Σ cost·rate of a block.
+func (c *columns) loads(from int, rung []int32) (total sum) {
+	if c.cost == nil {
+		return c.rungs.polls(rung)
+	}
+	for k, cost := range c.cost[from:][:len(rung)] {
+		total.add(float64(cost * c.rungs.at(rung[k])))
 	}
 	total.settle()
 	return total
 }
 
-// sample returns about n of the channels, evenly spaced, to guess from.
-func (c *columns) sample(n int) *columns {
-	stride := max(len(c.key)/n, 1)
-	s := &columns{rungs: c.rungs, floor: c.floor, ceiling: c.ceiling}
+// waits returns Σ weight/rate of a block.
+func (c *columns) waits(from int, rung []int32) (total sum) {
+	for k, weight := range c.weight[from:][:len(rung)] {
+		total.add(weight / c.rungs.at(rung[k]))
+	}
+	total.settle()
+	return total
+}
+
+// ends writes the lowest or the highest rungs of a block.
+func (c *columns) ends(from int, rung []int32, highest bool) {
+	bound, all := c.lo, c.floor
+	if highest {
+		bound, all = c.hi, c.ceiling
+	}
+	if bound != nil {
+		copy(rung, bound[from:])
+		return
+	}
+	for k := range rung {
+		rung[k] = all
+	}
+}
+
+// end returns what a goal measures with every channel at its lowest or its
+// highest rung.
+func (c *columns) end(g goal, highest bool) (total sum) {
+	var room [block]int32
+	for from := 0; from < len(c.key); from += block {
+		rung := room[:min(block, len(c.key)-from)]
+		c.ends(from, rung, highest)
+		total.join(c.measure(g, from, rung))
+	}
+	return total
+}
+
+// sample returns some of many channels, evenly spaced, to guess from.
+func (c *columns) sample() *columns {
+	if len(c.key) < sampled/4 {
+		return c
+	}
+	stride := max(len(c.key)/sampled, 8)
+	s := &columns{rungs: c.rungs, floor: c.floor, ceiling: c.ceiling, whole: c.whole}
 	for i := stride / 2; i < len(c.key); i += stride {
 		s.key = append(s.key, c.key[i])
 		s.weight = append(s.weight, c.weight[i])

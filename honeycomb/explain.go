@@ -18,6 +18,7 @@ type Explanation struct {
 	Rate   float64 // polls per interval
 	Least  float64 // rate that bounds allow
 	Most   float64 // rate that bounds, and the cap of its host, allow
+	Alone  float64 // rate that bounds allow, whatever its host's cap
 	Last   float64 // worth of the step that led to the rate, 0: it is the least
 	Next   float64 // worth of the step to the next rate, 0: it is the most
 }
@@ -32,7 +33,7 @@ func (p *Problem) Explain(i int) Explanation {
 	lo, hi := c.bounds(i)
 	e := Explanation{
 		Weight: c.weight[i] * p.config.Policy.scale(p.config.Interval), Cost: c.costOf(i),
-		Rate: c.rungs.at(n), Least: c.rungs.at(lo), Most: c.rungs.at(hi),
+		Rate: c.rungs.at(n), Least: c.rungs.at(lo), Most: c.rungs.at(hi), Alone: c.rungs.at(p.upper(i)),
 	}
 	if n > lo {
 		e.Last = c.ratio(i, n-1) * p.unit()

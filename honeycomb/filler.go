@@ -1,163 +1,154 @@
 package honeycomb
 
-import (
-	"cmp"
-	"slices"
-)
+import "math"
 
-// A filler shares a host's cap among its channels when a unit of cost has a
+// A filler shares caps among the channels of hosts when a unit of cost has a
 // price: it takes the steps that save most for each poll, less what they cost.
 type filler struct {
-	p     *Problem
-	steps []netStep
+	*columns
+	window
 }
 
-// A netStep is a step and what it saves for each poll beyond its cost.
-type netStep struct {
-	net  float64
-	row  int32
-	rung int32 // that it leaves
+// A group is the channels of one host that a search still has open, with what
+// the cap leaves to them; or all channels that have no cap. It has copies of
+// their columns, which lie together: a search passes over them again and again.
+type group struct {
+	columns
+	row   []int32 // theirs, in the problem
+	polls sum     // of the host's channels that are not open
+	cap   float64 // polls per interval, of all together; without one infinite
 }
 
-// fill writes the rungs of a host's channels at a multiplier of the budget, and
-// the host's own, with the channel whose step the cap keeps out.
-func (f *filler) fill(h *host, lambda float64, rung []int32) {
-	c := &f.p.columns
-	rows := f.p.hosts.rowsOf(*h)
-	var polls sum
-	for _, row := range rows {
-		rung[row] = c.exact(int(row), lambda)
-		polls.add(c.rungs.at(rung[row]))
-	}
-	h.mu, h.edge = 0, -1
-	if !polls.over(h.cap) {
-		return
-	}
-	if h.unmet {
-		f.empty(h, lambda, rung)
-		return
-	}
-	low, high := f.bracket(h, rows, lambda)
-	f.list(rows, lambda, low, high, rung)
-	f.walk(h, rows, rung)
-}
+// pollTerms are the sums of a host's steps: a poll costs 1.
+type pollTerms struct{ *columns }
 
-// empty sets a host's channels, whose lowest rungs are over its cap, to those.
-func (f *filler) empty(h *host, lambda float64, rung []int32) {
-	c := &f.p.columns
-	for _, row := range f.p.hosts.rowsOf(*h) {
-		lo, hi := c.bounds(int(row))
-		rung[row] = lo
-		if net := f.net(int(row), lo, lambda); lo < hi && net > h.mu {
-			h.mu, h.edge = net, row
-		}
+func (t pollTerms) loadOf(_ int, rung int32) float64 { return t.rungs.at(rung) }
+
+// fill writes the rungs of a group's open channels at a multiplier of the budget
+// and returns the cap's own, which lies from least to most.
+func (f *filler) fill(g *group, lambda, least, most float64, rung []int32) (mu float64) {
+	f.columns, f.terms = &g.columns, pollTerms{&g.columns}
+	f.steps, f.taken, f.rung, f.goal = f.steps[:0], 0, rung, goal{limit: g.cap}
+	f.exactly(rung, lambda)
+	f.totals = totals{load: g.polls}
+	f.load.join(f.rungs.polls(rung))
+	if !f.past(f.goal) {
+		return 0
 	}
+	low, high := f.bracket(g, lambda, least, most)
+	f.list(g, lambda, low, high)
+	if !f.walk() {
+		return low
+	}
+	return max(f.boundary().ratio, 0)
 }
 
 // net is what a step saves for each poll, beyond its cost.
-func (f *filler) net(i int, rung int32, lambda float64) float64 {
-	c := &f.p.columns
+func (c *columns) net(i int, rung int32, lambda float64) float64 {
 	return c.weight[i]/c.rungs.between(rung) - lambda*c.costOf(i)
 }
 
-// demand returns the polls that a host's channels want at the two multipliers,
-// and the sum of their rungs.
-func (f *filler) demand(rows []int32, lambda, mu float64) (polls float64, rungs int64) {
-	c := &f.p.columns
-	for _, row := range rows {
-		n := f.want(int(row), lambda, mu)
-		polls += c.rungs.at(n)
-		rungs += int64(n)
+// demand is what a group's open channels want at a multiplier of its cap.
+type demand struct {
+	mu    float64
+	polls float64
+	rungs int64 // their sum
+}
+
+func (f *filler) demand(lambda, mu float64) demand {
+	d := demand{mu: mu}
+	var room [block]int32
+	for from := 0; from < len(f.key); from += block {
+		rung := room[:min(block, len(f.key)-from)]
+		f.wants(from, rung, lambda, mu)
+		d.polls += f.rungs.polls(rung).value()
+		d.rungs += sumOf(rung)
 	}
-	return polls, rungs
+	return d
 }
 
-// want is a channel's rung at the two multipliers, but for rounding.
-func (f *filler) want(i int, lambda, mu float64) int32 {
-	c := &f.p.columns
-	lo, hi := c.bounds(i)
-	return min(max(c.rungs.choice(c.weight[i]/(lambda*c.costOf(i)+mu)), lo), hi)
-}
-
-// bracket returns multipliers of a host, too low and not too low, that few steps
+// bracket returns multipliers of a cap, too low and not too low, that few steps
 // lie between.
-func (f *filler) bracket(h *host, rows []int32, lambda float64) (low, high float64) {
-	const few = 64
-	b := bracket{goal: goal{limit: h.cap}}
-	for _, row := range rows {
-		lo, hi := f.p.columns.bounds(int(row))
-		if lo < hi {
-			b.high = max(b.high, f.net(int(row), lo, lambda))
-		}
+func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float64) {
+	room := g.cap - g.polls.value()
+	few := int64(max(len(g.row)/8, fewSteps/8))
+	highest, guess := f.outline(lambda, room)
+	from := f.demand(lambda, least*(1-closed))
+	to := f.demand(lambda, min(most, highest)*(1+closed))
+	last := from
+	mu := meet(from, to, room)
+	if most > highest {
+		mu = guess
 	}
-	b.high *= 1 + closed
-	_, b.highRungs = f.demand(rows, lambda, b.high)
-	_, b.lowRungs = f.demand(rows, lambda, 0)
-	mu := h.lastMu
-	for pass := 0; b.lowRungs-b.highRungs > few && pass < 100; pass++ {
-		if !b.inside(mu) || pass > 12 {
-			mu = b.low + (b.high-b.low)/2
+	for pass := 0; from.rungs-to.rungs > few && pass < 40; pass++ {
+		if !(mu > from.mu && mu < to.mu) || pass >= 10 {
+			mu = from.mu + (to.mu-from.mu)/2
 		}
-		polls, rungs := f.demand(rows, lambda, mu)
-		if polls > h.cap {
-			b.lowRungs = rungs
+		d := f.demand(lambda, mu)
+		if d.polls > room {
+			from = d
 		} else {
-			b.highRungs = rungs
+			to = d
 		}
-		mu = b.observe(mu, polls)
+		mu = aim(from.mu, to.mu, mu, meet(last, d, room))
+		last = d
 	}
-	return b.low, b.high
+	return from.mu, to.mu
 }
 
-// list sets a host's channels to what they want at the upper multiplier and
-// lists the steps down to the lower one, the best first.
-func (f *filler) list(rows []int32, lambda, low, high float64, rung []int32) {
-	f.steps = f.steps[:0]
-	for _, row := range rows {
-		i := int(row)
-		lo, _ := f.p.columns.bounds(i)
-		least := max(f.want(i, lambda, high*(1+closed))-1, lo)
-		most := min(f.want(i, lambda, low*(1-closed))+1, rung[row])
-		rung[row] = min(least, rung[row])
-		for n := rung[row]; n < most; n++ {
-			f.steps = append(f.steps, netStep{f.net(i, n, lambda), row, n})
+// outline returns a multiplier of a cap that no step is worth more than, and a
+// guess: prices must rise by the square of what there is too much.
+func (f *filler) outline(lambda, room float64) (highest, guess float64) {
+	var polls, load float64
+	for i, n := range f.rung {
+		if lo, hi := f.bounds(i); lo < hi {
+			highest = max(highest, f.net(i, lo, lambda))
 		}
+		polls += f.rungs.at(n)
+		load += f.loadOf(i, n)
 	}
-	slices.SortFunc(f.steps, f.before)
+	much := polls / room
+	return highest, lambda * load / polls * (much*much - 1)
 }
 
-// before orders steps: by what they save, then the smaller one, then the cheaper
-// one, then by row.
-func (f *filler) before(a, b netStep) int {
-	switch {
-	case a.net > b.net:
-		return -1
-	case a.net < b.net:
-		return 1
-	}
-	c := &f.p.columns
-	size := func(s netStep) float64 { return c.rungs.at(s.rung+1) - c.rungs.at(s.rung) }
-	return cmp.Or(cmp.Compare(size(a), size(b)), cmp.Compare(c.costOf(int(a.row)), c.costOf(int(b.row))),
-		cmp.Compare(a.row, b.row), cmp.Compare(a.rung, b.rung))
+// meet returns where on a line through two demands one of so many polls is to be
+// expected. Rates go with the inverse root of their price, so polls⁻² is nearly
+// one.
+func meet(a, b demand, polls float64) float64 {
+	line := func(polls float64) float64 { return 1 / (polls * polls) }
+	part := (line(polls) - line(a.polls)) / (line(b.polls) - line(a.polls))
+	return a.mu + part*(b.mu-a.mu)
 }
 
-// walk takes the listed steps up to the host's cap.
-func (f *filler) walk(h *host, rows []int32, rung []int32) {
-	rungs := f.p.columns.rungs
-	var polls sum
-	for _, row := range rows {
-		polls.add(rungs.at(rung[row]))
+// aim returns where to look next for a point that is expected at a place, after
+// a look at one of the ends that it lies between: beyond the place, as far as it
+// is from that end, so that the other end follows.
+func aim(low, high, at, expected float64) float64 {
+	past := math.Abs(expected - at)
+	if at == low {
+		return expected + min(past, (high-expected)/2)
 	}
-	for _, s := range f.steps {
-		with := polls
-		with.add(rungs.at(s.rung + 1))
-		with.add(-rungs.at(s.rung))
-		if with.over(h.cap) {
-			h.mu, h.edge = max(s.net, 0), s.row
-			h.lastMu = h.mu
-			return
+	return expected - min(past, (expected-low)/2)
+}
+
+// list sets a group's channels to what they want at the upper multiplier and
+// lists the steps down to the lower one. Prices that lie a little further apart
+// make up for rounding.
+func (f *filler) list(g *group, lambda, low, high float64) {
+	var dear, cheap [block]int32
+	for from := 0; from < len(f.key); from += block {
+		n := min(block, len(f.key)-from)
+		least, most := dear[:n], cheap[:n]
+		f.wants(from, least, lambda*(1+closed), high*(1+closed))
+		f.wants(from, most, lambda*(1-closed), low*(1-closed))
+		for k := range least {
+			i := from + k
+			n, to := min(least[k], f.rung[i]), min(most[k], f.rung[i])
+			for f.rung[i] = n; n < to; n++ {
+				f.steps = append(f.steps, step{f.net(i, n, lambda), int32(i), n})
+			}
 		}
-		polls = with
-		rung[s.row] = s.rung + 1
 	}
+	f.totals = totals{load: g.polls}
+	f.load.join(f.rungs.polls(f.rung))
 }

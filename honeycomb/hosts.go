@@ -15,7 +15,6 @@ type host struct {
 	unmet    bool    // its channels' lowest rates are over the cap
 	price    float64 // costs of 1: worth of the first step that the cap keeps out; 0: none
 	mu       float64 // other costs: the multiplier of the cap, beside the budget's
-	lastMu   float64 // its latest that was not 0
 	edge     int32   // row of the channel whose step the cap keeps out, −1: none
 }
 
@@ -39,7 +38,8 @@ func (p *Problem) group() error {
 	place := make([]int32, count+1) // rows of a host, then where its next goes
 	for i, number := range p.channels.Host {
 		if number >= 0 && p.columns.weight[i] > 0 {
-			most[number] += p.columns.rungs.at(p.upper(i))
+			_, hi := p.columns.bounds(i)
+			most[number] += p.columns.rungs.at(hi)
 			place[number]++
 		}
 	}

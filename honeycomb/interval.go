@@ -6,171 +6,182 @@ import (
 	"time"
 )
 
-// A History is what polls have told about how often a channel changes: decayed
-// counts by the time between polls, a hundred bytes or so. The zero value knows
-// nothing. Times are in seconds.
+// A History is what polls have told about how often a channel changes. The zero
+// value knows nothing. Times are in seconds, and what is known halves in
+// [HalfLife].
 //
 // A poll tells only whether a channel changed since the poll before, not how
 // often, so changes over time under-estimates. The estimate is the most likely
 // rate of a Poisson process seen so, with half an unchanged poll added, which
 // for regular polls is the bias-corrected estimator −log((n−x+½)/(n+½)) of Cho
 // and Garcia-Molina, "Estimating frequency of change", ACM Transactions on
-// Internet Technology 3(3), 2003. Where entries say when they were published,
-// changes are counted instead.
+// Internet Technology 3(3), 2003. Of unchanged polls it needs to know nothing but
+// until when they were so: only changes are told. Where entries say when they were
+// published, changes are counted instead.
 type History struct {
-	seen    [gapBins]gaps
-	counted gaps   // changes here is their number, which may pass polls
-	polls   uint16 // ever, at most 65535
-	changes uint16
+	Changes float32 // seen, or counted
+	Gap     float32 // seconds between regular polls that would tell as much of them as theirs did; 0: all were counted
+	Quiet   float32 // seconds in which nothing changed, or in which changes were counted
 }
-
-// gaps are polls with a similar time since the poll before.
-type gaps struct{ polls, changes, seconds, quiet float32 }
 
 const (
-	gapBins = 10 // a factor of 4 each, from under 4 seconds to over three days
-
-	// HalfLife is the time in seconds after which a poll counts half: weeks
-	// differ, hours of day must not.
+	// HalfLife is the time in seconds after which a change, and a second without
+	// one, counts half: weeks differ, hours of day must not.
 	HalfLife = 14 * 24 * 3600.0
 
-	// The estimate is LongestInterval until so much is known.
-	enoughPolls   = 10
-	enoughChanges = 2
+	// More changes than these are not remembered either: a channel that changed often
+	// shows soon that it does no longer, and the other way round.
+	mostRemembered = 128
 
 	mostCounted = 32 // changes believed of one poll
+	mostSeeded  = 8  // and of a first document
+	enoughPolls = 10 // with one change; two need none
+	halvings    = 24
 )
 
-func gapBin(seconds float64) int {
-	return min(max(int(math.Log2(max(seconds, 1))/2), 0), gapBins-1)
+// Faded returns what is left of one after so many seconds.
+func Faded(seconds float64) float64 { return math.Exp2(-seconds / HalfLife) }
+
+// FadedSpan returns what is left of the last so many seconds, at most about twenty
+// days.
+func FadedSpan(seconds float64) float64 {
+	return -HalfLife / math.Ln2 * math.Expm1(-seconds*math.Ln2/HalfLife)
 }
 
-// Observe adds a poll: seconds since the poll before, and whether the channel
-// had changed. A time that is not positive adds nothing.
-func (h *History) Observe(seconds float64, changed bool) {
-	if !(seconds > 0) {
+// Changed adds a change: polls showed none for quiet seconds since the change
+// before, or since the first content, and the next one, gap seconds later, showed
+// it. A gap that is not positive adds nothing.
+func (h *History) Changed(quiet, gap float64) {
+	if !(quiet >= 0) || !(gap > 0) {
 		return
 	}
-	h.decay(seconds)
-	bin := &h.seen[gapBin(seconds)]
-	bin.polls++
-	bin.seconds += float32(seconds)
-	h.polls = upTo(h.polls, 1)
-	if !changed {
-		bin.quiet += float32(seconds)
+	h.pass(quiet)
+	h.fade(gap)
+	h.join(1, gap)
+}
+
+// Counted adds changes whose number is known from [Published]: so many in so many
+// seconds, which are all since the change before.
+func (h *History) Counted(seconds float64, changes int) {
+	if !(seconds > 0) || changes < 1 {
 		return
 	}
-	bin.changes++
-	h.changes = upTo(h.changes, 1)
+	h.pass(seconds)
+	h.join(float64(min(changes, mostCounted)), 0)
 }
 
-// ObserveCounted adds a poll whose changes are known by number, from
-// [Published]: 0 is one that found none.
-func (h *History) ObserveCounted(seconds float64, changes int) {
-	if !(seconds > 0) || changes < 0 {
+// Seed takes in when the entries of a first document, seen at a time, were
+// published, and replaces what was known: how many came since the middle one. Those
+// before may be what is left of more, as where a page keeps what is worth it. It
+// takes nothing where fewer than half were published in moments of their own, as
+// where a build stamps them, and counts as much as [mostSeeded] changes at most.
+func (h *History) Seed(entries []time.Time, seen time.Time) {
+	moments := Published(entries, time.Time{}, seen)
+	if len(moments) < 3 || 2*len(moments) < len(entries) {
 		return
 	}
-	h.decay(seconds)
-	h.count(seconds, min(changes, mostCounted))
-	h.polls = upTo(h.polls, 1)
-}
-
-// Seed adds what the entries of a first document tell: so many were published
-// within so many seconds before it. It counts as much as that many changes seen,
-// at most [mostCounted], but not as polls.
-func (h *History) Seed(seconds float64, entries int) {
-	if !(seconds > 0) || entries < 1 {
-		return
+	moments = moments[len(moments)/2:]
+	span := FadedSpan(seen.Sub(moments[0]).Seconds())
+	changes := 0.0
+	for _, at := range moments[1:] {
+		changes += Faded(seen.Sub(at).Seconds())
 	}
-	believed := min(entries, mostCounted)
-	h.count(seconds*float64(believed)/float64(entries), believed)
+	believed := min(1, mostSeeded/changes)
+	*h = History{Changes: float32(changes * believed), Quiet: float32(span * believed)}
 }
-
-func (h *History) count(seconds float64, changes int) {
-	h.counted.polls++
-	h.counted.changes += float32(changes)
-	h.counted.seconds += float32(seconds)
-	h.changes = upTo(h.changes, changes)
-}
-
-func (h *History) decay(seconds float64) {
-	keep := float32(math.Exp2(-seconds / HalfLife))
-	for i := range h.seen {
-		h.seen[i].scale(keep)
-	}
-	h.counted.scale(keep)
-}
-
-func (g *gaps) scale(by float32) {
-	g.polls *= by
-	g.changes *= by
-	g.seconds *= by
-	g.quiet *= by
-}
-
-func upTo(n uint16, more int) uint16 { return uint16(min(int(n)+more, math.MaxUint16)) }
 
 // Interval returns the estimated mean time between two changes in seconds, from
-// ShortestInterval to LongestInterval: the latter too while fewer than ten polls
-// and two changes are known.
-func (h *History) Interval() float64 {
-	if h.polls < enoughPolls && h.changes < enoughChanges {
+// [ShortestInterval] to [LongestInterval], when so many seconds have passed since
+// the latest change, or since the first content. It is the longest too until two
+// changes are known, or one and nine times the gap in which it was seen without
+// another: ten polls as far apart.
+//
+// Since the latest poll is not known, half a gap is quiet at least.
+func (h History) Interval(quiet float64) float64 {
+	h.pass(max(quiet, float64(h.Gap)/2))
+	if !h.tells() {
 		return LongestInterval
 	}
-	quick, slow := math.Log(ShortestInterval), math.Log(LongestInterval)
-	for range 24 {
-		middle := (quick + slow) / 2
-		if h.slope(math.Exp(-middle)) > 0 {
-			slow = middle // more changes are likelier: the interval is shorter
-		} else {
-			quick = middle
-		}
-	}
-	return math.Exp((quick + slow) / 2)
+	return 1 / h.rate()
 }
 
-// slope is the derivative of the log-likelihood at a rate, which falls as the
-// rate rises.
-func (h *History) slope(rate float64) float64 {
-	slope := float64(h.counted.changes)/rate - float64(h.counted.seconds)
-	var polls, seconds float64
-	for _, bin := range h.seen {
-		if bin.polls == 0 {
+// tells says whether enough is known for an estimate.
+func (h History) tells() bool {
+	return h.Changes > 1 || h.Gap > 0 && h.Quiet >= (enoughPolls-1)*h.Gap
+}
+
+// pass lets time go by in which nothing changes.
+func (h *History) pass(seconds float64) {
+	h.fade(seconds)
+	h.Quiet += float32(FadedSpan(seconds))
+}
+
+func (h *History) fade(seconds float64) {
+	left := float32(Faded(seconds))
+	h.Changes *= left
+	h.Quiet *= left
+}
+
+// rate returns the likeliest changes per second, within the clamps of the
+// interval: where Changes·Gap/(e^(rate·Gap) − 1) = Quiet.
+func (h History) rate() float64 {
+	changes, gap, quiet := float64(h.Changes), float64(h.Gap), float64(h.Quiet)
+	rate := changes / quiet
+	if gap > 0 {
+		rate = math.Log1p(changes*gap/quiet) / gap
+	}
+	return min(max(rate, 1/LongestInterval), 1/ShortestInterval)
+}
+
+// join adds changes that were seen in a gap. The gap of all becomes the one at
+// which they pull as much together as each in its own, at the rate that was
+// estimated before: so a change seen after an outage, which says little, does not
+// make the others say little.
+func (h *History) join(changes, gap float64) {
+	before, at := float64(h.Changes), float64(h.Gap)
+	rate := History{h.Changes, h.Gap, h.Quiet + h.Gap/2}.rate()
+	h.Changes += float32(changes)
+	if h.Changes > mostRemembered {
+		h.Quiet *= mostRemembered / h.Changes
+		h.Changes = mostRemembered
+	}
+	if before == 0 {
+		h.Gap = float32(gap)
+		return
+	}
+	pulls := (before*pull(rate, at) + changes*pull(rate, gap)) / (before + changes)
+	short, long := min(at, gap), max(at, gap)
+	for range halvings {
+		middle := (short + long) / 2
+		if pull(rate, middle) > pulls {
+			short = middle
+		} else {
+			long = middle
+		}
+	}
+	h.Gap = float32((short + long) / 2)
+}
+
+// pull is by how many quiet seconds a change that was seen in a gap outweighs a
+// rate: the derivative of log(1 − e^(−rate·gap)). It falls with both.
+func pull(rate, gap float64) float64 {
+	if gap == 0 {
+		return 1 / rate
+	}
+	return gap / math.Expm1(rate*gap)
+}
+
+// Published returns the moments in which entries were published after an instant
+// and up to another, the oldest first, each a minute or more after the one before.
+func Published(entries []time.Time, after, until time.Time) []time.Time {
+	var moments []time.Time
+	for _, at := range slices.SortedFunc(slices.Values(entries), time.Time.Compare) {
+		if !at.After(after) || at.After(until) {
 			continue
 		}
-		gap := float64(bin.seconds / bin.polls)
-		slope += float64(bin.changes)*gap/math.Expm1(rate*gap) - float64(bin.quiet)
-		polls += float64(bin.polls)
-		seconds += float64(bin.seconds)
-	}
-	if polls > 0 {
-		slope -= seconds / polls / 2 // half an unchanged poll
-	}
-	return slope
-}
-
-// Published counts the changes that the times of a document's entries show
-// between two polls: instants after the one and up to the other, a minute or
-// more apart. It returns false when they show nothing that can be believed: no
-// entry falls between the polls, or at least half of all do, as where a build
-// stamps every entry anew.
-func Published(entries []time.Time, after, until time.Time) (changes int, ok bool) {
-	var between []time.Time
-	for _, at := range entries {
-		if at.After(after) && !at.After(until) {
-			between = append(between, at)
+		if len(moments) == 0 || at.Sub(moments[len(moments)-1]) >= time.Minute {
+			moments = append(moments, at)
 		}
 	}
-	if len(between) == 0 || len(entries) > 2 && 2*len(between) >= len(entries) {
-		return 0, false
-	}
-	slices.SortFunc(between, time.Time.Compare)
-	last := time.Time{}
-	for _, at := range between {
-		if changes == 0 || at.Sub(last) >= time.Minute {
-			changes++
-			last = at
-		}
-	}
-	return changes, true
+	return moments
 }

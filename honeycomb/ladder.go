@@ -148,6 +148,21 @@ func (r *rungs) at(n int32) float64 {
 	return 1 / float64(1-n)
 }
 
+// polls returns the sum of rungs' rates.
+func (r *rungs) polls(rung []int32) (total sum) {
+	var whole int64
+	for _, n := range rung {
+		if r.rate == nil && n >= 0 {
+			whole += int64(n) + 1
+		} else {
+			total.add(r.at(n))
+		}
+	}
+	total.add(float64(whole))
+	total.settle()
+	return total
+}
+
 // between returns the product of the rates of rung n and the next one. The step
 // between them saves w/product in value for each unit of rate.
 func (r *rungs) between(n int32) float64 {

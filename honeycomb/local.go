@@ -1,5 +1,10 @@
 package honeycomb
 
+import (
+	"math"
+	"slices"
+)
+
 // Others are what an owner knows of the channels that are not its own.
 type Others struct {
 	Summaries []Summary
@@ -63,22 +68,31 @@ func (p *Problem) include(others Others) {
 	p.path.rung = make([]int32, len(p.columns.key))
 }
 
-// correct moves the corrector on by what all planned last.
+// correct moves the corrector on by what all planned last. Plans are compared
+// with the limit that they were made for and with the one that there is now:
+// while it moves no plan can be at it, and up to as far beyond the two as they are
+// apart it is nobody's error.
 func (p *Problem) correct(others Others, corrector *Corrector) {
 	if corrector == nil || others.Last == nil {
 		return
 	}
-	load, wait := others.Last.Planned, others.Last.Wait
-	for _, s := range others.Summaries {
-		load += s.Planned
-		wait += s.Wait
+	var planned, meant float64 // meant is planned, times the limit that it was made for
+	for _, s := range slices.Concat(others.Summaries, []Summary{*others.Last}) {
+		plan := s.Planned
+		if p.config.Policy == Fast {
+			plan = s.Wait
+		}
+		planned += plan
+		meant += plan * s.Limit
 	}
-	binds := others.Last.Lambda > 0
+	measured := others.Measured
 	if p.config.Policy == Fast {
-		p.rest.correction = corrector.Next(wait, 0, p.waitTarget(), binds)
-		return
+		measured = 0
 	}
-	p.rest.correction = corrector.Next(load, others.Measured, p.budget(), binds)
+	now, then := p.limit(), meant/max(planned, smallest)
+	moved := math.Abs(now - then)
+	limit := min(max(planned, measured, min(now, then)-moved), max(now, then)+moved)
+	p.rest.correction = corrector.Next(planned, measured, limit, others.Last.Lambda > 0)
 }
 
 // own gives columns a key and costs of their own, where weights serve as keys.

@@ -55,6 +55,15 @@ func (c *cluster) round(t *testing.T) (load, wait, weight float64) {
 	return load, wait, weight
 }
 
+// grow gives every channel a part of its subscribers, whole ones, at least one.
+func (c *cluster) grow(part float64) {
+	for r, rows := range c.rows {
+		for k, i := range rows {
+			c.ranges[r].Subscribers[k] = max(math.Floor(part*c.all.Subscribers[i]), 1)
+		}
+	}
+}
+
 // solve is one owner's maintenance.
 func (c *cluster) solve(t *testing.T, r int, now uint64) *Problem {
 	t.Helper()

@@ -34,44 +34,24 @@ func (p *path) gather() {
 	p.steps, p.taken = p.steps[:0], 0
 	p.totals = totals{}
 	inverse := (1 - closed) / p.high
-	if p.simple() {
-		p.gatherPolls(inverse)
-		return
+	for from := 0; from < len(p.rung); from += block {
+		rung := p.rung[from:min(from+block, len(p.rung))]
+		p.choose(from, rung, inverse)
+		p.list(from, rung, inverse)
+		p.load.join(p.loads(from, rung))
+		p.wait.join(p.waits(from, rung))
 	}
-	for i, key := range p.key {
-		n := p.enter(i, key*inverse)
-		p.rung[i] = n
-		p.load.add(p.loadOf(i, n))
-		p.wait.add(p.waitOf(i, n))
-	}
-	p.load.settle()
-	p.wait.settle()
 }
 
-// gatherPolls is gather where the columns are [columns.simple]. Channels whose
-// next step is surely worth less than the window's are passed by in a hurry.
-func (p *path) gatherPolls(inverse float64) {
-	top, low := float64(p.ceiling+1), int64(p.floor+1)
+// list lists the steps of a block that lie in the window. Channels whose next
+// step is surely worth less are passed by in a hurry.
+func (p *path) list(from int, rung []int32, inverse float64) {
 	edge := p.low * (1 - closed)
-	var polls int64
-	var wait sum // kept in registers
-	for i, key := range p.key {
-		choice := 0.5 + math.Sqrt(0.25+key*inverse)
-		if choice > top {
-			choice = top
+	for k, key := range p.key[from:][:len(rung)] {
+		if key >= edge*p.rungs.between(rung[k]) {
+			rung[k] = p.enter(from+k, key*inverse)
 		}
-		whole := max(int64(choice), low)
-		rate := float64(whole)
-		if key >= edge*(rate*(rate+1)) {
-			whole = int64(p.enter(i, key*inverse)) + 1
-			rate = float64(whole)
-		}
-		p.rung[i] = int32(whole - 1)
-		polls += whole
-		wait.add(key / rate)
 	}
-	wait.settle()
-	p.load, p.wait = sum{high: float64(polls)}, wait
 }
 
 // enter returns the rung of a channel at the window's upper end and lists its
@@ -130,16 +110,6 @@ func (p *path) fill(highest bool) {
 	if highest {
 		p.low, p.high = 0, 0
 	}
-	p.totals = totals{}
-	for i := range p.key {
-		rung, hi := p.bounds(i)
-		if highest {
-			rung = hi
-		}
-		p.rung[i] = rung
-		p.load.add(p.loadOf(i, rung))
-		p.wait.add(p.waitOf(i, rung))
-	}
-	p.load.settle()
-	p.wait.settle()
+	p.ends(0, p.rung, highest)
+	p.load, p.wait = p.loads(0, p.rung), p.waits(0, p.rung)
 }

@@ -193,7 +193,23 @@ func (p *Problem) loadLimit() float64 {
 	if p.rest == nil {
 		return p.budget()
 	}
-	return max(p.budget()*p.rest.correction-p.rest.fixedLoad, smallest)
+	limit := p.budget()
+	if p.config.Policy != Fast {
+		limit *= p.rest.correction
+	}
+	return max(limit-p.rest.fixedLoad, smallest)
+}
+
+// limit is what all channels' plans together are to come to: the budget or, for
+// Fast, the target, or the wait that is in reach when the target is not.
+func (p *Problem) limit() float64 {
+	switch {
+	case p.config.Policy != Fast:
+		return p.budget()
+	case p.last.unmet.Target && p.rest != nil:
+		return p.path.wait.value() + p.rest.fixedWait
+	}
+	return p.waitTarget()
 }
 
 // waitTarget is the target of all channels together in the solver's units,

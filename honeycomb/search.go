@@ -79,27 +79,12 @@ func (b *bracket) middle() float64 { return math.Sqrt(b.low) * math.Sqrt(b.high)
 // width is how far apart the bracket's ends are, as a ratio less one.
 func (b *bracket) width() float64 { return b.high/b.low - 1 }
 
-// estimate searches a few thousand channels instead of all of them.
-func (b *bracket) estimate(c *columns, lambda float64) float64 {
-	for pass := 0; pass < 60 && b.width() > 1e-4; pass++ {
-		next := b.look(c, lambda)
-		if math.Abs(next/lambda-1) < 1e-4 {
-			return next
-		}
-		if !b.inside(next) || pass%4 == 3 {
-			next = b.middle()
-		}
-		lambda = next
-	}
-	return lambda
-}
-
-// How a search goes on: from a guess that moved less than nearEnough it opens a
-// window that the goal should be in; a bracket with few steps inside, or one
+// How a search goes on: it opens a window where a sample has the goal, once the
+// sample's multiplier was looked at; a bracket with few steps inside, or one
 // closer than closed, is opened as it is.
 const (
 	sampled    = 1 << 14
-	nearEnough = 4e-3
+	nearEnough = 1e-4
 	halfWindow = 6e-4
 	closed     = 1e-12
 
@@ -112,13 +97,14 @@ const (
 // behind the last.
 func (p *path) search() bool {
 	b := &bracket{goal: p.goal, low: leastRatio, high: mostRatio}
-	lambda := p.guess()
+	few := p.sample()
+	lambda := few.find(goal{p.goal.wait, p.goal.limit * float64(len(few.key)) / float64(len(p.key))})
 	for pass := 0; ; pass++ {
 		next := b.look(p.columns, lambda)
-		shift := math.Abs(next/lambda - 1)
 		switch {
-		case pass < 2 && shift < nearEnough:
-			half := max(halfWindow, shift)
+		case pass < 2:
+			next = few.find(few.alike(b))
+			half := halfWindow * float64(1+3*pass)
 			low, high := next*(1-half), next*(1+half)
 			if p.open(b, low, high) {
 				return true
@@ -136,19 +122,33 @@ func (p *path) search() bool {
 	}
 }
 
-// guess returns where a sample has the goal, with its limit in proportion.
-func (p *path) guess() float64 {
-	c, g := p.columns, p.goal
-	if len(p.key) >= 4*sampled {
-		c = p.sample(sampled)
-		g.limit *= float64(len(c.key)) / float64(len(p.key))
-	}
+// find returns the multiplier of a goal in a sample, but for what a search of all
+// channels has to correct anyway.
+func (c *columns) find(g goal) float64 {
 	lowest, highest := c.span()
 	if lowest == 0 {
 		lowest, highest = leastRatio, mostRatio
 	}
 	b := bracket{goal: g, low: lowest, high: highest}
-	return b.estimate(c, b.middle())
+	lambda := b.middle()
+	for pass := 0; pass < 60 && b.width() > nearEnough; pass++ {
+		next := b.look(c, lambda)
+		if math.Abs(next/lambda-1) < nearEnough {
+			return next
+		}
+		if !b.inside(next) || pass%4 == 3 {
+			next = b.middle()
+		}
+		lambda = next
+	}
+	return lambda
+}
+
+// alike returns the goal that a sample has where all channels have the
+// bracket's, as far as the two differed when the bracket was last looked at.
+func (c *columns) alike(b *bracket) goal {
+	measure, _ := c.at(b.goal, b.last)
+	return goal{b.wait, b.limit * measure / b.measured}
 }
 
 // openAround opens a window about a bracket that cannot be divided further, wide

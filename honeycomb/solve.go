@@ -207,18 +207,18 @@ func (p *Problem) hostPrices(out outcome) []HostPrice {
 			continue
 		}
 		prices = append(prices, HostPrice{Host: h.number, Mu: mu * p.unit(), Cap: h.cap,
-			Polls: p.pollsOf(h), Boundary: int(h.edge)})
+			Polls: p.pollsOf(h).value(), Boundary: int(h.edge)})
 	}
 	return prices
 }
 
 // pollsOf returns the polls of a host per interval.
-func (p *Problem) pollsOf(h host) float64 {
+func (p *Problem) pollsOf(h host) sum {
 	var polls sum
 	for _, row := range p.hosts.rowsOf(h) {
 		polls.add(p.columns.rungs.at(p.path.rung[row]))
 	}
-	return polls.value()
+	return polls
 }
 
 // Detection returns the planned mean wait of a change in seconds, weighted by

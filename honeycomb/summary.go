@@ -22,21 +22,22 @@ type Summary struct {
 	// made at Lambda, weight/rate per unit of cost. All of them go with the
 	// clusters, so that a reader can tell how far the clusters are off.
 	Planned, Wait, Lambda float64
+	// Limit is what the plans of all ranges together were to come to, as the
+	// range saw it: the budget, for Fast the wait.
+	Limit float64
 }
 
-// A Cluster stands for channels with similar keys, weight/cost.
+// A Cluster stands for channels with similar keys, weight/cost, at least one.
 type Cluster struct {
-	Channels    int
 	Cost        float64 // Σ cost
 	Root        float64 // Σ √(weight·cost): load and wait of rates that nothing holds
 	Least, Most float64 // keys
 }
 
 // Summarise describes the problem's own channels, as last solved. Its clusters
-// are equal parts of the logarithm of keys: of the ways that TestWhatToBinBy
-// tries the one that predicts load best, for every ladder.
+// are equal parts of the logarithm of keys.
 func (p *Problem) Summarise() Summary {
-	s := Summary{Subscribers: p.subscribers.value(), Auto: p.auto.value(), Lambda: p.last.lambda}
+	s := Summary{Subscribers: p.subscribers.value(), Auto: p.auto.value(), Lambda: p.last.lambda, Limit: p.limit()}
 	least, most := math.Inf(1), 0.0
 	for i, key := range p.columns.key[:len(p.crowd)] {
 		if p.columns.weight[i] == 0 {
@@ -73,39 +74,77 @@ func (p *Problem) clusters(number func(i int) int) []Cluster {
 		if p.columns.weight[i] == 0 || p.fixed(i) {
 			continue
 		}
-		c := &all[min(max(number(i), 0), Bins-1)]
-		if c.Channels == 0 {
-			c.Least, c.Most = key, key
-		}
-		c.Channels++
-		c.Cost += p.columns.costOf(i)
-		c.Root += math.Sqrt(p.columns.weight[i] * p.columns.costOf(i))
-		c.Least, c.Most = min(c.Least, key), max(c.Most, key)
+		cost := p.columns.costOf(i)
+		all[min(max(number(i), 0), Bins-1)].join(Cluster{Cost: cost, Root: math.Sqrt(p.columns.weight[i] * cost), Least: key, Most: key})
 	}
-	return slices.DeleteFunc(all[:], func(c Cluster) bool { return c.Channels == 0 })
+	return notEmpty(all[:])
+}
+
+func notEmpty(clusters []Cluster) []Cluster {
+	return slices.DeleteFunc(clusters, func(c Cluster) bool { return c.Cost == 0 })
 }
 
 // spread is how many stand-ins a cluster is solved as.
 const spread = 32
 
 // standIns appends channels that follow a multiplier as the cluster's do: keys
-// evenly spaced in logarithm between its least and its most, moved so that load
-// and wait of rates that nothing holds are exact. Costs are factor times the
-// cluster's.
+// evenly spaced in logarithm between its least and its most, the shares that they
+// stand for by a power of the key, as popularity is spread: the power at which
+// load and wait of rates that nothing holds are exact. Loads and waits are
+// factors times the cluster's.
 func (c Cluster) standIns(to *columns, load, wait float64) {
-	var roots float64
 	step := math.Log(c.Most/c.Least) / spread
-	for k := range spread {
-		roots += math.Sqrt(c.Least * math.Exp(step*(float64(k)+0.5)))
-	}
-	scale := c.Root / c.Cost * spread / roots
-	for k := range spread {
-		key := c.Least * math.Exp(step*(float64(k)+0.5)) * scale * scale
-		cost := c.Cost / spread
+	roots := c.roots(step)
+	power := c.power(step, &roots)
+	mean, shares := weigh(&roots, power)
+	scale := c.Root / c.Cost / mean // of what is left: the mean may lie at the range's very end
+	share := c.Cost / shares
+	for _, root := range roots {
+		key := root * root * scale * scale
 		to.key = append(to.key, key)
-		to.cost = append(to.cost, cost*load)
-		to.weight = append(to.weight, key*cost*wait)
+		to.cost = append(to.cost, share*load)
+		to.weight = append(to.weight, key*share*wait)
+		share *= power
 	}
+}
+
+// roots are the square roots of the stand-ins' keys.
+func (c Cluster) roots(step float64) (roots [spread]float64) {
+	root, factor := math.Sqrt(c.Least*math.Exp(step/2)), math.Exp(step/2)
+	for k := range roots {
+		roots[k] = root
+		root *= factor
+	}
+	return roots
+}
+
+// power returns by which factor the shares of neighbouring stand-ins differ.
+func (c Cluster) power(step float64, roots *[spread]float64) float64 {
+	if step < closed {
+		return 1
+	}
+	low, high := 1.0/4, 4.0
+	for range 30 {
+		middle := math.Sqrt(low * high)
+		if mean, _ := weigh(roots, middle); mean < c.Root/c.Cost {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+// weigh returns the mean of roots, of which each counts power times as much as
+// the one before, and what all count, the first counting 1.
+func weigh(roots *[spread]float64, power float64) (mean, shares float64) {
+	share, sum := 1.0, 0.0
+	for _, root := range roots {
+		sum += share * root
+		shares += share
+		share *= power
+	}
+	return sum / shares, shares
 }
 
 // at returns the load and wait that a summary's clusters stand for at a

@@ -43,6 +43,7 @@ func (h *hulls) at(i int, rung int32) int {
 
 func (h *hulls) loadOf(i int, rung int32) float64 { return h.tables.Cost[h.at(i, rung)] }
 func (h *hulls) waitOf(i int, rung int32) float64 { return h.tables.Value[h.at(i, rung)] }
+func (h *hulls) costOf(int) float64               { return 1 }
 
 // SolveTables solves a general problem in the time that it takes to select among
 // all steps of all hulls, without sorting those far from the answer. The

@@ -20,6 +20,7 @@ func (h *hosts) tighten(p *Problem) {
 func (p *Problem) tightenHost(one *host, scratch *path) {
 	rows := p.hosts.rowsOf(*one)
 	p.load(scratch, rows)
+	scratch.whole = max(p.released, one.released) == keepAll
 	one.price, one.edge = 0, -1
 	switch scratch.reach(goal{limit: one.cap}) {
 	case inside:
@@ -44,7 +45,7 @@ func (p *Problem) load(to *path, rows []int32) {
 	for _, row := range rows {
 		c.weight = append(c.weight, p.columns.weight[row])
 		c.lo = append(c.lo, p.columns.lo[row])
-		c.hi = append(c.hi, p.upper(int(row)))
+		c.hi = append(c.hi, p.columns.hi[row])
 		to.rung = append(to.rung, 0)
 	}
 	c.key = c.weight

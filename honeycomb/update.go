@@ -195,6 +195,7 @@ func (p *Problem) retighten(h *host, changed []int) (moved []int) {
 	before := make([]int32, len(rows))
 	for k, row := range rows {
 		before[k] = p.columns.hi[row]
+		p.columns.hi[row] = p.upper(int(row))
 	}
 	var scratch path
 	p.tightenHost(h, &scratch)

@@ -20,10 +20,12 @@ type window struct {
 	taken     int
 }
 
-// terms are what sums are made of, for a channel at a rung.
+// terms are what sums are made of, for a channel at a rung, and what a channel's
+// steps cost for each unit of rate.
 type terms interface {
 	loadOf(i int, rung int32) float64
 	waitOf(i int, rung int32) float64
+	costOf(i int) float64
 }
 
 // A step takes a channel from a rung to the next one.
@@ -188,8 +190,9 @@ func (w *window) boundaryRatio() float64 {
 	return w.steps[min(w.taken, len(w.steps)-1)].ratio
 }
 
-// before orders steps: by worth, then the cheaper one, then by row. Steps of one
-// channel are in order since their worth falls strictly.
+// before orders steps: by worth, then the one that takes less of the limit, then
+// the cheaper one, which under a host's cap is another thing, then by row. Steps
+// of one channel are in order since their worth falls strictly.
 func (w *window) before(a, b step) int {
 	switch {
 	case a.ratio > b.ratio:
@@ -198,6 +201,9 @@ func (w *window) before(a, b step) int {
 		return 1
 	}
 	if order := cmp.Compare(w.price(a), w.price(b)); order != 0 {
+		return order
+	}
+	if order := cmp.Compare(w.terms.costOf(int(a.channel)), w.terms.costOf(int(b.channel))); order != 0 {
 		return order
 	}
 	return cmp.Compare(a.channel, b.channel)

@@ -12,7 +12,7 @@ import (
 )
 
 // counters are the origin's numbers on their way to [Stats].
-type counters struct{ requests, full, notModified, bodyBytes atomic.Uint64 }
+type counters struct{ requests, full, notModified, bodyBytes, refused, early atomic.Uint64 }
 
 func (c *counters) read() Stats {
 	return Stats{
@@ -20,6 +20,8 @@ func (c *counters) read() Stats {
 		Full:        c.full.Load(),
 		NotModified: c.notModified.Load(),
 		BodyBytes:   c.bodyBytes.Load(),
+		Refused:     c.refused.Load(),
+		Early:       c.early.Load(),
 	}
 }
 
@@ -32,6 +34,8 @@ var (
 	headerEncoding     = []byte("Content-Encoding")
 	headerNoneMatch    = []byte("If-None-Match")
 	headerSince        = []byte("If-Modified-Since")
+	headerCache        = []byte("Cache-Control")
+	headerRetryAfter   = []byte("Retry-After")
 	valueAccept        = []byte("Accept-Encoding")
 	valueGzip          = []byte("gzip")
 )
@@ -46,6 +50,9 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 	case "/_truth":
 		o.serveTruth(ctx)
 		return
+	case "/_polls":
+		o.servePolls(ctx)
+		return
 	}
 	now := o.config.Now()
 	shown, found := o.look(path, now)
@@ -54,7 +61,23 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 		ctx.Error("No such channel. /_channels lists those that there are.\n", fasthttp.StatusNotFound)
 		return
 	}
+	o.polls[o.numberOf(&shown)].Add(1)
+	if wait, early := o.limits.take(o.hostOf(&shown), now); wait > 0 {
+		o.refuse(ctx, wait, early)
+		return
+	}
 	o.serveShown(ctx, &shown, now)
+}
+
+// refuse answers with 429 (RFC 6585, section 4).
+func (o *Origin) refuse(ctx *fasthttp.RequestCtx, wait time.Duration, early bool) {
+	o.stats.refused.Add(1)
+	if early {
+		o.stats.early.Add(1)
+	}
+	var room [20]byte
+	ctx.Response.Header.SetCanonical(headerRetryAfter, appendSeconds(room[:0], wait))
+	ctx.Response.SetStatusCode(fasthttp.StatusTooManyRequests)
 }
 
 // shown is what stands at one of the origin's URLs at an instant.
@@ -74,6 +97,22 @@ func (o *Origin) look(path []byte, now time.Time) (shown, bool) {
 		return shown{}, false
 	}
 	return shown{channel: channel, revision: o.content.Revision(channel, o.clock.at(now))}, true
+}
+
+// numberOf returns the number of the channel that what is shown is of.
+func (o *Origin) numberOf(s *shown) int {
+	if s.replay != nil {
+		return s.replay.number
+	}
+	return len(o.replays) + s.channel
+}
+
+// hostOf returns the number of the host that what is shown lives on.
+func (o *Origin) hostOf(s *shown) int {
+	if s.replay != nil {
+		return 0
+	}
+	return s.channel % o.config.Hosts
 }
 
 // clockOf returns the clock that a replay's times are of.
@@ -119,6 +158,9 @@ func (o *Origin) serveShown(ctx *fasthttp.RequestCtx, s *shown, now time.Time) {
 	header := &ctx.Response.Header
 	header.SetCanonical(headerETag, etag)
 	header.SetCanonical(headerVary, valueAccept)
+	if len(o.cacheControl) > 0 {
+		header.SetCanonical(headerCache, o.cacheControl)
+	}
 	if o.notModified(&ctx.Request.Header, s, tag) {
 		o.stats.notModified.Add(1)
 		ctx.Response.SetStatusCode(fasthttp.StatusNotModified)

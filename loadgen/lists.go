@@ -42,6 +42,26 @@ func (o *Origin) serveTruth(ctx *fasthttp.RequestCtx) {
 	})
 }
 
+// servePolls lists how often each channel was asked for so far, whatever was
+// answered, as NDJSON; those that never were are left out.
+func (o *Origin) servePolls(ctx *fasthttp.RequestCtx) {
+	ctx.SetContentType("application/x-ndjson")
+	ctx.SetBodyStreamWriter(func(w *bufio.Writer) {
+		var line []byte
+		for n := range o.polls {
+			polls := o.polls[n].Load()
+			if polls == 0 {
+				continue
+			}
+			line = o.appendURL(append(line[:0], `{"url":"`...), n)
+			line = strconv.AppendUint(append(line, `","polls":`...), uint64(polls), 10)
+			if _, err := w.Write(append(line, "}\n"...)); err != nil {
+				return
+			}
+		}
+	})
+}
+
 // standing returns what channel n shows.
 func (o *Origin) standing(n int, now time.Time) shown {
 	if n < len(o.replays) {

@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -29,6 +30,8 @@ const (
 	MaxChannels = 100_000_000
 	MaxHosts    = 10_000
 	maxSpeedup  = 1e6
+	minRate     = 1e-3
+	maxRate     = 1e6
 	minSpeedup  = 1e-3
 )
 
@@ -53,6 +56,14 @@ type Config struct {
 	// Step is how long each capture of a trace stands, in real time, whatever
 	// times were recorded and whatever Speedup is. 0: as recorded.
 	Step time.Duration
+	// MaxAge is for how long documents stay fresh, as Cache-Control tells, in whole
+	// seconds; 0: nothing is told. They change all the same.
+	MaxAge time.Duration
+	// MaxRate is how many requests a second a host takes; what is more is answered
+	// 429, and so is all that comes within RetryAfter of that. 0: any number.
+	MaxRate float64
+	// RetryAfter is how long a host wants to be left alone then; 0 means 1 min.
+	RetryAfter time.Duration
 	// Start is when the schedule's time is 0. Zero: when NewOrigin is done.
 	Start time.Time
 	// Now is the clock; nil means time.Now.
@@ -78,6 +89,9 @@ func (c *Config) validate() (netip.AddrPort, error) {
 	if c.Speedup == 0 {
 		c.Speedup = 1
 	}
+	if c.RetryAfter == 0 {
+		c.RetryAfter = time.Minute
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -93,6 +107,12 @@ func (c *Config) validate() (netip.AddrPort, error) {
 		return netip.AddrPort{}, fmt.Errorf("speedup %g: want %g to %g", c.Speedup, minSpeedup, maxSpeedup)
 	case c.Step < 0:
 		return netip.AddrPort{}, fmt.Errorf("step %s is negative", c.Step)
+	case c.MaxAge < 0 || c.MaxAge%time.Second != 0:
+		return netip.AddrPort{}, fmt.Errorf("max age %s: want whole seconds", c.MaxAge)
+	case math.IsNaN(c.MaxRate) || c.MaxRate != 0 && (c.MaxRate < minRate || c.MaxRate > maxRate):
+		return netip.AddrPort{}, fmt.Errorf("max rate %g: want %g to %g requests a second", c.MaxRate, minRate, maxRate)
+	case c.RetryAfter < 0 || c.RetryAfter%time.Second != 0:
+		return netip.AddrPort{}, fmt.Errorf("retry after %s: want whole seconds", c.RetryAfter)
 	case c.Channels == 0 && len(c.Traces) == 0:
 		return netip.AddrPort{}, errors.New("nothing to serve: neither channels nor traces")
 	}
@@ -109,6 +129,10 @@ type Origin struct {
 	replays []*replay
 	paths   map[string]*replay
 	stats   counters
+	limits  *limits         // nil: none
+	polls   []atomic.Uint32 // requests by channel, replays first
+
+	cacheControl []byte // empty: none
 
 	buffers     sync.Pool // of *[]byte: documents before they are compressed
 	compressors sync.Pool // of *gzip.Writer
@@ -117,8 +141,9 @@ type Origin struct {
 // replay is a trace at its place.
 type replay struct {
 	Replay
-	path string
-	tags []uint64 // per capture
+	number int // among the origin's channels
+	path   string
+	tags   []uint64 // per capture
 }
 
 // NewOrigin reads the traces and returns an origin that does not listen yet. Its
@@ -129,6 +154,10 @@ func NewOrigin(config Config) (*Origin, error) {
 		return nil, fmt.Errorf("origin: %w", err)
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	o.limits = newLimits(config.Hosts, config.MaxRate, config.RetryAfter)
+	if config.MaxAge > 0 {
+		o.cacheControl = appendSeconds([]byte("max-age="), config.MaxAge)
+	}
 	o.buffers.New = func() any { return new([]byte) }
 	o.compressors.New = func() any {
 		compressor, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed) // fails only for unknown levels
@@ -143,6 +172,7 @@ func NewOrigin(config Config) (*Origin, error) {
 	if start.IsZero() {
 		start = config.Now()
 	}
+	o.polls = make([]atomic.Uint32, o.Channels())
 	o.clock, o.step = clock{start, config.Speedup}, clock{start, 1}
 	return o, nil
 }
@@ -161,7 +191,7 @@ func (o *Origin) addTrace(config TraceConfig) error {
 	if err != nil {
 		return err
 	}
-	r := &replay{Replay: Replay{trace, o.config.Step}, path: config.Path}
+	r := &replay{Replay: Replay{trace, o.config.Step}, number: len(o.replays), path: config.Path}
 	for _, capture := range trace.Captures {
 		r.tags = append(r.tags, xxhash.Sum64(capture.Body))
 	}
@@ -192,6 +222,8 @@ type Stats struct {
 	Full        uint64 // answered 200
 	NotModified uint64 // answered 304
 	BodyBytes   uint64 // sent in answers with 200, as compressed
+	Refused     uint64 // answered 429
+	Early       uint64 // of the refused: came, knowing better, within RetryAfter of a refusal
 }
 
 // Stats returns what the origin did so far.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -171,6 +172,27 @@ func TestChannelsList(t *testing.T) {
 	}
 }
 
+// TestPolls: every request for a channel counts, whatever is answered, and no other.
+func TestPolls(t *testing.T) {
+	file := writeTrace(t, `{"t":1,"body":"a"}`)
+	o, _ := newTestOrigin(t, Config{Channels: 5, Seed: 1, MaxRate: 1, Traces: []TraceConfig{{file, "/x"}}})
+	if body := get(o, "/_polls").Body(); len(body) > 0 {
+		t.Errorf("at the start %q, want nothing", body)
+	}
+	for _, n := range []int{0, 3, 5, 3} {
+		get(o, o.URL(n))
+	}
+	get(o, "/nobody")
+	get(o, "/_channels")
+	want := ""
+	for _, one := range []struct{ n, polls int }{{0, 1}, {3, 2}, {5, 1}} {
+		want += fmt.Sprintf("{\"url\":%q,\"polls\":%d}\n", o.URL(one.n), one.polls)
+	}
+	if got := string(get(o, "/_polls").Body()); got != want {
+		t.Errorf("polls %s, want %s", got, want)
+	}
+}
+
 // The truth must name exactly the changes that a client could have seen.
 func TestTruth(t *testing.T) {
 	file := writeTrace(t, `{"t":1,"body":"a"}`, `{"t":31,"body":"b"}`, `{"t":9999999,"body":"c"}`)
@@ -251,6 +273,11 @@ func TestNewOriginRefuses(t *testing.T) {
 		{"beyond", Config{Channels: 1, Listen: "127.255.255.254:9100", Hosts: 2}, "beyond"},
 		{"slow", Config{Channels: 1, Speedup: -1}, "speedup -1"},
 		{"step", Config{Channels: 1, Step: -1}, "step"},
+		{"max age", Config{Channels: 1, MaxAge: 1500 * time.Millisecond}, "max age 1.5s: want whole seconds"},
+		{"negative max age", Config{Channels: 1, MaxAge: -time.Second}, "max age -1s"},
+		{"rate", Config{Channels: 1, MaxRate: -1}, "max rate -1"},
+		{"no number", Config{Channels: 1, MaxRate: math.NaN()}, "max rate NaN"},
+		{"rest", Config{Channels: 1, RetryAfter: -time.Second}, "retry after -1s"},
 		{"no slash", Config{Traces: []TraceConfig{{file, "x"}}}, "begins with /"},
 		{"reserved", Config{Traces: []TraceConfig{{file, "/_truth"}}}, "begins with /"},
 		{"query", Config{Traces: []TraceConfig{{file, "/x?y"}}}, "query"},
@@ -266,7 +293,7 @@ func TestNewOriginRefuses(t *testing.T) {
 }
 
 func TestPollAllocatesNothing(t *testing.T) {
-	o, err := NewOrigin(Config{Channels: 1_000_000, Seed: 1})
+	o, err := NewOrigin(Config{Channels: 1_000_000, Seed: 1, MaxAge: time.Hour, MaxRate: maxRate})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,6 +34,7 @@ type Capture struct {
 // Trace is the recorded history of one document.
 type Trace struct {
 	ContentType string
+	First       time.Time // when the first capture was taken
 	Captures    []Capture // at least one, oldest first
 }
 
@@ -122,6 +123,7 @@ func (r *traceReader) at(t *float64) (time.Duration, error) {
 	n := len(r.trace.Captures)
 	if n == 0 {
 		r.first = *t
+		r.trace.First = time.Unix(0, int64(*t*float64(time.Second))).UTC()
 	}
 	seconds := *t - r.first
 	if seconds < 0 || n > 0 && seconds < r.trace.Captures[n-1].At.Seconds() {

@@ -46,9 +46,10 @@ const (
 
 // CallError is the failure of a webhook.
 type CallError struct {
-	Class  Class
-	Status int // 0 when there was no answer
-	Err    error
+	Class      Class
+	Status     int           // 0 when there was no answer
+	RetryAfter time.Duration // for which the endpoint asked to be left alone; 0: it did not
+	Err        error
 }
 
 func (e *CallError) Error() string {
@@ -59,6 +60,18 @@ func (e *CallError) Error() string {
 }
 
 func (e *CallError) Unwrap() error { return e.Err }
+
+// Mends reports whether the same call may succeed later without anybody changing
+// the endpoint or the subscription.
+func (e *CallError) Mends() bool {
+	switch e.Class {
+	case ClassForbidden, ClassRedirect, ClassGone, ClassSecret:
+		return false
+	case ClassStatus:
+		return e.Status >= 500 || e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooEarly || e.Status == http.StatusTooManyRequests
+	}
+	return true
+}
 
 // caller makes one webhook request.
 type caller struct {
@@ -106,7 +119,7 @@ func (c *caller) call(ctx context.Context, sub Subscriber, m message) error {
 	defer response.Body.Close()
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
 	if class := statusClass(response.StatusCode); class != "" {
-		return &CallError{Class: class, Status: response.StatusCode}
+		return &CallError{Class: class, Status: response.StatusCode, RetryAfter: retryAfter(response, time.Now())}
 	}
 	if err != nil {
 		return &CallError{Class: classify(ctx, err), Err: fmt.Errorf("read answer: %w", err)}
@@ -149,6 +162,28 @@ func statusClass(status int) Class {
 		return ClassGone
 	}
 	return ClassStatus
+}
+
+// retryAfter returns for how long an endpoint that is asked too much, or not now,
+// wants to be left alone (RFC 9110, section 10.2.3), at most maxRetryAfter; 0 when
+// it does not say so, or not readably.
+func retryAfter(response *http.Response, now time.Time) time.Duration {
+	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
+		return 0
+	}
+	value := response.Header.Get("Retry-After")
+	seconds, err := strconv.ParseUint(value, 10, 32)
+	if err == nil || errors.Is(err, strconv.ErrRange) {
+		return min(time.Duration(seconds)*time.Second, maxRetryAfter)
+	}
+	at, err := http.ParseTime(value)
+	if err != nil {
+		return 0
+	}
+	if date, err := http.ParseTime(response.Header.Get("Date")); err == nil {
+		now = date // its clock, whatever it shows
+	}
+	return min(max(at.Sub(now), 0), maxRetryAfter)
 }
 
 // classify names what went wrong under way, the specific before the general.

@@ -120,6 +120,54 @@ func expectClass(t *testing.T, err error, want Class) {
 	}
 }
 
+func TestRetryAfter(t *testing.T) {
+	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+	for _, test := range []struct {
+		status      int
+		value, date string
+		want        time.Duration
+	}{
+		{429, "120", "", 2 * time.Minute},
+		{503, "120", "", 2 * time.Minute},
+		{500, "120", "", 0},
+		{200, "120", "", 0},
+		{429, "", "", 0},
+		{429, "0", "", 0},
+		{429, "-1", "", 0},
+		{429, "soon", "", 0},
+		{429, "1.5", "", 0},
+		{429, "86401", "", 24 * time.Hour},
+		{429, "1000000000000", "", 24 * time.Hour},
+		{429, "99999999999999999999999999", "", 24 * time.Hour},
+		{429, "Fri, 20 Nov 2026 12:01:00 GMT", "", time.Minute},
+		{429, "Friday, 20-Nov-26 12:01:00 GMT", "", time.Minute},
+		{429, "Fri Nov 20 12:01:00 2026", "", time.Minute},
+		{429, "Fri, 20 Nov 2026 11:59:00 GMT", "", 0},
+		{429, "Fri, 31 Dec 9999 23:59:59 GMT", "", 24 * time.Hour},
+		{429, "Mon, 01 Jan 0001 00:00:00 GMT", "", 0},
+		{429, "Thu, 01 Jan 1970 00:01:30 GMT", "Thu, 01 Jan 1970 00:00:00 GMT", 90 * time.Second}, // a clock of its own
+	} {
+		header := http.Header{"Retry-After": {test.value}, "Date": {test.date}}
+		if got := retryAfter(&http.Response{StatusCode: test.status, Header: header}, now); got != test.want {
+			t.Errorf("%d, %q at %q: %s, want %s", test.status, test.value, test.date, got, test.want)
+		}
+	}
+}
+
+// What time alone does not mend is not worth a repeat.
+func TestCallErrorMends(t *testing.T) {
+	for failure, want := range map[CallError]bool{
+		{Class: ClassGone, Status: 410}: false, {Class: ClassStatus, Status: 404}: false, {Class: ClassRedirect, Status: 301}: false,
+		{Class: ClassForbidden}: false, {Class: ClassSecret}: false,
+		{Class: ClassStatus, Status: 429}: true, {Class: ClassStatus, Status: 500}: true, {Class: ClassStatus, Status: 503}: true,
+		{Class: ClassTimeout}: true, {Class: ClassConnect}: true, {Class: ClassDNS}: true, {Class: ClassTLS}: true, {Class: ClassBroken}: true,
+	} {
+		if got := failure.Mends(); got != want {
+			t.Errorf("%+v: %v", failure, got)
+		}
+	}
+}
+
 func TestCallUnreachable(t *testing.T) {
 	free, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

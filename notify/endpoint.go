@@ -26,6 +26,7 @@ type endpoint struct {
 	drains   int                   // asked for and not done
 	refills  bool                  // a refill is on the agenda
 	rest     time.Time             // parked subscriptions wait until then
+	asked    time.Time             // until when it wants to be left alone, as its Retry-After said
 
 	// After a suspension, what was committed until lostUntil is told as a gap. The
 	// store keeps the endpoint suspended until all have been told and told is a
@@ -92,90 +93,6 @@ func (w *webhooks) mayStart(e *endpoint) bool {
 		return e.inFlight == 0
 	}
 	return e.record.working() && e.slow == 0 && e.inFlight < w.config.EndpointParallel
-}
-
-// succeeded ends a streak: whatever was answered last, the endpoint answers now.
-// Only a new subscription revives one that said 410. Locked.
-func (w *webhooks) succeeded(e *endpoint) {
-	if e.record.working() || e.record.State == EndpointDisabled {
-		return
-	}
-	w.revive(e)
-}
-
-// revive makes an endpoint work again. Only a suspension that is durable makes a
-// gap of the backlog: after a crash, one that is not would never have been. Locked.
-func (w *webhooks) revive(e *endpoint) {
-	w.log.Info("webhook endpoint works again", "host", hostOf(e.url), "state", e.record.State, "since", e.record.FailingSince)
-	if e.saved.State != EndpointActive {
-		e.lostUntil, e.told = time.Now(), 0
-	}
-	w.setRecord(e, Endpoint{URL: e.url})
-	e.trying = false
-	w.markReady(e)
-	w.refillSoon(e)
-}
-
-// failed notes a failed request. Requests that were under way when a streak began
-// are no steps of it. Locked.
-func (w *webhooks) failed(e *endpoint, failure *CallError, wasTry bool) {
-	if failure.Class == ClassCanceled {
-		return
-	}
-	now := time.Now()
-	e.rest = now.Add(restAfter)
-	switch {
-	case e.record.State == EndpointDisabled:
-	case failure.Class == ClassGone:
-		e.trying = false
-		w.setRecord(e, e.record.disable(now, failure.Error()))
-	case wasTry || e.record.working():
-		e.trying = false
-		w.setRecord(e, e.record.fail(now, failure.Error()))
-		w.schedule(e)
-	}
-}
-
-// setRecord changes an endpoint's state and has it saved. Locked.
-func (w *webhooks) setRecord(e *endpoint, record Endpoint) {
-	was := e.record
-	e.record = record
-	w.mu.unsavedAt[e] = struct{}{}
-	signal(w.unsavedEndpoints)
-	w.countEndpoint(was, -1)
-	w.countEndpoint(record, +1)
-	if !record.working() && (record.State != was.State || record.Attempts == 1) {
-		w.log.Warn("webhook endpoint fails", "host", hostOf(e.url), "state", record.State,
-			"error", record.LastError, "next_attempt", record.NextAttempt)
-	}
-}
-
-func (w *webhooks) countEndpoint(record Endpoint, change float64) {
-	state := record.State
-	switch {
-	case record.working():
-		return
-	case state == EndpointActive:
-		state = "failing"
-	}
-	w.metrics.endpoints.WithLabelValues(state).Add(change)
-}
-
-// schedule puts the next attempt on the agenda. Locked.
-func (w *webhooks) schedule(e *endpoint) {
-	w.later(e.record.NextAttempt, w.tryFunc(e, e.record))
-}
-
-// tryFunc returns what lets one request through, if the record still stands then.
-func (w *webhooks) tryFunc(e *endpoint, record Endpoint) func() {
-	return func() {
-		if e.record != record || record.State == EndpointDisabled {
-			return
-		}
-		e.trying = true
-		w.markReady(e)
-		w.refill(e)
-	}
 }
 
 // park notes where a subscription is that its endpoint does not take now. Locked.
@@ -294,7 +211,3 @@ func (w *webhooks) forgetEndpoint(e *endpoint) {
 		delete(w.mu.endpoints, e.url)
 	}
 }
-
-// hostOf returns the part of a webhook's URL that may stand in a log: paths and
-// queries carry secrets.
-func hostOf(url string) string { return channel.Host(url) }

@@ -90,6 +90,34 @@ func TestDroppedWakesCostAScan(t *testing.T) {
 	})
 }
 
+// A start gives no turn to channels whose subscribers have everything, and one to
+// those where anybody lacks something: a version, or all since it subscribed.
+func TestSettledChannelsGetNoTurn(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		var subs []Subscriber
+		for i := range 300 {
+			id := n.store.addChannel(fmt.Sprintf("http://origin.example/%d", i))
+			subs = append(subs, n.store.subscribe(id, sinkA, ""))
+			n.store.commit(id)
+		}
+		settle(10 * time.Second)
+		n.stop()
+		n.store.commit(subs[0].Channel)
+		late := n.store.subscribe(subs[1].Channel, sinkA, "")
+		before := n.store.loads
+		n.start()
+		settle(10 * time.Second)
+		n.expectVersions(t, subs[0], 2, 3)
+		if turns := n.store.loads - before; turns < 2 || turns > 10 {
+			t.Errorf("%d turns for 300 channels, want those of the two that need them", turns)
+		}
+		n.store.commit(late.Channel)
+		settle(10 * time.Second)
+		n.expectVersions(t, subs[1], 2, 3)
+		n.expectVersions(t, late, 3)
+	})
+}
+
 // What the store does not answer is asked again, and the endpoint is not blamed.
 func TestStoreFailures(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {

@@ -54,18 +54,28 @@ func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]Update, error) 
 	if s.at.Less(Cursor{Stamp: ch.Trimmed, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
 		s.tellLost(id, Gap{From: max(from, 2), To: ch.Oldest - 1})
 	}
-	kept, err := s.behind(id, closed)
+	kept, err := s.behind(ch, closed)
 	if at := (Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
 		kept = append(kept, Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})
 	}
 	return kept, err
 }
 
+// passed is how far a stream has come in one channel: what of this incarnation has
+// a version up to here does not lie behind its place.
+type passed struct{ incarnation, version uint64 }
+
 // behind returns at most a page of a channel's updates behind the stream's place.
-func (s *Stream) behind(id channel.ID, closed uint64) ([]Update, error) {
+// It begins where the last page led to: over all pages each update is read once
+// or twice, however many there are.
+func (s *Stream) behind(ch Channel, closed uint64) ([]Update, error) {
+	after := s.passed[ch.ID].version
+	if s.passed[ch.ID].incarnation != ch.Incarnation {
+		after = 0
+	}
 	var kept []Update
-	for after := uint64(0); ; {
-		updates, _, err := s.hub.store.Updates(id, after, catchUpPage)
+	for {
+		updates, _, err := s.hub.store.Updates(ch.ID, after, catchUpPage)
 		if errors.Is(err, ErrNotFound) {
 			return nil, nil
 		}
@@ -74,7 +84,9 @@ func (s *Stream) behind(id channel.ID, closed uint64) ([]Update, error) {
 		}
 		for _, u := range updates {
 			after = u.Version
-			if u.Stamp <= closed && s.at.Less(u.Cursor()) && len(kept) < catchUpPage {
+			if !s.at.Less(u.Cursor()) {
+				s.passed[ch.ID] = passed{u.Incarnation, u.Version}
+			} else if u.Stamp <= closed && len(kept) < catchUpPage {
 				kept = append(kept, u)
 			}
 		}

@@ -169,11 +169,14 @@ func (w *webhooks) finish(ctx context.Context, f *flight, next step, sent bool, 
 	switch {
 	case err == nil:
 		if sent {
-			w.succeeded(e)
+			w.succeeded(e, f.wasTry)
 		}
 		w.settle(l, next)
+		if !e.record.working() && !e.trying {
+			w.setAsideQueue(e)
+		}
 	case errors.As(err, &failure):
-		w.failed(e, failure, f.wasTry)
+		w.failed(e, l.sub, failure, f.wasTry)
 		w.setAside(l)
 	default:
 		w.storeFailed(l, err)

@@ -111,7 +111,7 @@ func (m *model) unsubscribe(t *rapid.T) {
 func (m *model) changeSink(t *rapid.T) {
 	a := rapid.SampledFrom([]answer{
 		{}, {}, {delay: 20 * time.Millisecond}, {delay: 3 * time.Second}, {delay: time.Minute}, {status: 500}, {status: 301},
-		{status: 410}, {err: errNetwork}, {cut: true},
+		{status: 410}, {err: errNetwork}, {cut: true}, {status: 429, after: "60"}, {status: 503, after: "7200", delay: 50 * time.Millisecond},
 	}).Draw(t, "answer")
 	m.cuts = m.cuts || a.cut
 	m.n.sinks.set(m.url(t), a)

@@ -54,7 +54,7 @@ func (w *webhooks) scanChannels(ctx context.Context) bool {
 			continue
 		}
 		for _, info := range page {
-			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !w.found(info.ID) {
+			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !w.settled(info) && !w.found(info.ID) {
 				return false
 			}
 		}
@@ -63,6 +63,28 @@ func (w *webhooks) scanChannels(ctx context.Context) bool {
 		}
 		after = &page[len(page)-1].ID
 	}
+}
+
+// settled reports whether the store says that everybody has everything: so it is
+// with nearly all channels of a start, and they need no turn. Of a channel in memory
+// the store may not know all; what happens to others from now on is a wake.
+func (w *webhooks) settled(info Channel) bool {
+	if info.Gone || w.inMemory(info.ID) {
+		return false
+	}
+	p, err := w.store.Progress(info.ID)
+	if err != nil || p.Incarnation != info.Incarnation || len(p.Stragglers) > 0 ||
+		p.Version != info.Version || p.Seq&goneBit != 0 {
+		return false // or a failed read, which the turn will meet again
+	}
+	behind, err := w.store.Webhooks(info.ID, p.Seq, 1)
+	return err == nil && len(behind) == 0
+}
+
+func (w *webhooks) inMemory(id channel.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.mu.channels[id] != nil
 }
 
 // found gives a channel a turn in which its stragglers get lanes, and waits for

@@ -26,6 +26,7 @@ var schedule = [...]time.Duration{
 const (
 	probeInterval = 24 * time.Hour   // between two tries of a suspended endpoint
 	maxJitter     = 10 * time.Minute // and at most a tenth of a step
+	maxRetryAfter = 24 * time.Hour   // that an endpoint may ask for
 	maxLastError  = 300              // bytes
 )
 
@@ -56,6 +57,29 @@ func (e Endpoint) step() time.Time {
 	n := e.Attempts
 	most := min(maxJitter, (schedule[n]-schedule[n-1])/10)
 	return stamp(e.FailingSince.Add(schedule[n] - jitter(e.URL, n, most)))
+}
+
+// postpone returns a failing endpoint that asked at now to be left alone for a
+// while. It is tried no sooner, but not later than by the last step of the
+// schedule: until then what it missed is kept.
+func (e Endpoint) postpone(now time.Time, wait time.Duration) Endpoint {
+	if wait <= 0 || e.NextAttempt.IsZero() {
+		return e
+	}
+	until := stamp(now.Add(wait))
+	if last := e.last(); e.State == EndpointActive && until.After(last) {
+		until = last
+	}
+	if until.After(e.NextAttempt) {
+		e.NextAttempt = until
+	}
+	return e
+}
+
+// last returns when the last attempt of the schedule is due.
+func (e Endpoint) last() time.Time {
+	e.Attempts = len(schedule) - 1
+	return e.step()
 }
 
 // disable returns the endpoint after it answered 410 at now: a subscription made

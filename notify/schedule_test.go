@@ -59,6 +59,35 @@ func TestScheduleProperty(t *testing.T) {
 	})
 }
 
+// An endpoint is left alone for as long as it asks, a day at most, but not beyond
+// the last step of the schedule, before which what it missed falls out.
+func TestPostponeProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		e := Endpoint{URL: rapid.String().Draw(t, "url")}
+		now := epoch2000
+		for e.State == EndpointActive {
+			planned := e.fail(now, "no")
+			wait := time.Duration(rapid.Int64Range(0, int64(maxRetryAfter)).Draw(t, "wait"))
+			e = planned.postpone(now, wait)
+			asked, last := stamp(now.Add(wait)), stamp(epoch2000.Add(schedule[len(schedule)-1]))
+			if e.NextAttempt.Before(planned.NextAttempt) || e.NextAttempt.Before(asked) && e.NextAttempt.Before(last.Add(-maxJitter-time.Microsecond)) {
+				t.Fatalf("at %s, asked for %s: %+v instead of %+v", now, wait, e, planned)
+			}
+			if e.State == EndpointActive && e.NextAttempt.After(last) {
+				t.Fatalf("at %s, asked for %s: %+v is beyond the schedule", now, wait, e)
+			}
+			if e.NextAttempt.After(now.Add(maxRetryAfter)) && e.NextAttempt != planned.NextAttempt {
+				t.Fatalf("at %s, asked for %s: %+v", now, wait, e)
+			}
+			now = e.NextAttempt
+		}
+	})
+	gone := Endpoint{URL: sinkA}.disable(epoch2000, "gone")
+	if got := gone.postpone(epoch2000, time.Hour); got != gone {
+		t.Errorf("a disabled endpoint became %+v", got)
+	}
+}
+
 func TestClip(t *testing.T) {
 	for _, test := range []struct{ in, want string }{
 		{"abc", "abc"}, {"abcd", "abcd"}, {"abcde", "abcd…"}, {"abcé", "abc…"}, {"", ""},

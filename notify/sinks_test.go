@@ -34,9 +34,10 @@ type sinks struct {
 // at all.
 type answer struct {
 	delay  time.Duration
-	status int   // 0: 200
-	err    error // instead of a status
-	cut    bool  // 200, and the connection ends before the answer does
+	status int    // 0: 200
+	after  string // Retry-After, if any
+	err    error  // instead of a status
+	cut    bool   // 200, and the connection ends before the answer does
 }
 
 // arrival is a message that an endpoint took (2xx, or a 200 that was cut).
@@ -143,7 +144,11 @@ func (s *sinks) answer(request *http.Request, url string, a answer) (*http.Respo
 	if a.cut {
 		content = brokenReader{}
 	}
-	return &http.Response{StatusCode: status, Body: io.NopCloser(content), Header: http.Header{}, Request: request}, nil
+	header := http.Header{}
+	if a.after != "" {
+		header.Set("Retry-After", a.after)
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(content), Header: header, Request: request}, nil
 }
 
 type brokenReader struct{}

@@ -29,6 +29,8 @@ type memStore struct {
 	down     error // what reads and writes fail with
 	applied  bool  // writes fail only after their effect
 	advances int
+	reads    int // updates that Updates returned
+	loads    int // calls of Channel
 	hooks    func() *Notifier
 }
 
@@ -184,6 +186,7 @@ func encoded(version uint64) []byte {
 func (s *memStore) Channel(id channel.ID) (Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.loads++
 	c := s.channels[id]
 	if c == nil {
 		return Channel{}, errors.Join(s.down, ErrNotFound)
@@ -258,6 +261,7 @@ func (s *memStore) Updates(id channel.ID, after uint64, limit int) ([]Update, *G
 			out = append(out, u)
 		}
 	}
+	s.reads += len(out)
 	return out, gap, s.down
 }
 

@@ -22,6 +22,7 @@ type Stream struct {
 	page   []Update              // read from the store, behind at
 	notice []event               // to be returned before anything else
 	lost   map[channel.ID]uint64 // versions up to which a gap was told of
+	passed map[channel.ID]passed // versions that need not be read again
 }
 
 const catchUpPage = 16 // updates read from the store at a time by a stream that is behind
@@ -29,7 +30,7 @@ const catchUpPage = 16 // updates read from the store at a time by a stream that
 // open makes a stream.
 func (h *hub) open(ctx context.Context, chosen api.StreamFilter, cursor string) (*Stream, error) {
 	now := endOf(h.store.Closed())
-	s := &Stream{hub: h, at: now, lost: make(map[channel.ID]uint64)}
+	s := &Stream{hub: h, at: now, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
 	if cursor != "" {
 		if err := s.resume(cursor, newFilter(chosen).all); err != nil {
 			return nil, err
@@ -61,8 +62,10 @@ func (s *Stream) recheck(subs []string) error {
 }
 
 // resume puts a stream behind a cursor, or starts it anew when the cursor is of
-// another epoch, or, on a stream of everything, too old: a stream of chosen
-// channels gets what is kept of them, and a gap for what is not.
+// another epoch, lies ahead of all that is closed, or, on a stream of everything, is
+// too old: a stream of chosen channels gets what is kept of them, and a gap for what is
+// not. A place ahead is from before a restart, when the clock was: behind it updates
+// of the time in between would be missed.
 func (s *Stream) resume(cursor string, all bool) error {
 	epoch, at, err := decodeCursor(cursor)
 	if err != nil {
@@ -72,7 +75,7 @@ func (s *Stream) resume(cursor string, all bool) error {
 		_, err = s.hub.store.UpdatesSince(at, 1)
 	}
 	switch {
-	case epoch != s.hub.config.Epoch, errors.Is(err, ErrTooOld):
+	case epoch != s.hub.config.Epoch, s.at.Less(at), errors.Is(err, ErrTooOld):
 		s.notice = append(s.notice, resetEvent(s.at))
 	case err != nil:
 		return fmt.Errorf("read updates: %w", err)
@@ -198,7 +201,10 @@ func (s *Stream) Next(ctx context.Context) (api.StreamEvent, error) {
 		if e != nil {
 			return s.emit(*e), nil
 		}
-		if grown == nil {
+		if grown == nil { // behind: it may be for many pages that bring nothing
+			if err := ctx.Err(); err != nil {
+				return api.StreamEvent{}, err
+			}
 			continue
 		}
 		select {

@@ -179,6 +179,14 @@ func TestStreamGapAndReset(t *testing.T) {
 		got, _ = take(t, s)
 		expect(t, "another epoch", got, "reset", "a 9")
 		s.Close()
+
+		// row 65: the cursor was given by a clock that was an hour ahead.
+		ahead := encodeCursor(s.hub.config.Epoch, endOf(n.store.Closed()+3600e6))
+		s = n.open(api.StreamFilter{Channels: []channel.ID{a}}, ahead)
+		n.store.commit(a)
+		got, _ = take(t, s)
+		expect(t, "from ahead", got, "reset", "a 10")
+		s.Close()
 		for _, bad := range []string{"7", cursor + "A", cursor[:len(cursor)-1] + "=", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
 			if _, err := n.notifier.Stream(t.Context(), api.StreamFilter{}, bad); !errors.Is(err, ErrCursor) {
 				t.Errorf("cursor %q: %v", bad, err)
@@ -349,5 +357,31 @@ func TestStreamOfChosenChannelsLosesOnlyTheirs(t *testing.T) {
 		got, _ = take(t, s)
 		expect(t, "the quiet channel", got, "quiet 2", "gone quiet")
 		s.Close()
+	})
+}
+
+// A stream of chosen channels that is far behind reads what it missed about once,
+// not once for each page.
+func TestStreamCatchesUpInOnePass(t *testing.T) {
+	const missed = 2000
+	virtual(t, func(t *testing.T, n *node) {
+		id := n.store.addChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.commit(id)
+		_, cursor := take(t, s)
+		s.Close()
+		for range missed {
+			n.store.commit(id)
+		}
+		before := n.store.reads
+		s = n.open(api.StreamFilter{Channels: []channel.ID{id}}, cursor)
+		got, _ := take(t, s)
+		s.Close()
+		if len(got) != missed || got[0] != "a 3" || got[missed-1] != fmt.Sprint("a ", missed+2) {
+			t.Errorf("%d events", len(got))
+		}
+		if read := n.store.reads - before; read > 3*missed {
+			t.Errorf("%d updates were read for %d", read, missed)
+		}
 	})
 }

@@ -205,7 +205,7 @@ func (w *webhooks) test(ctx context.Context, sub Subscriber) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if e := w.mu.endpoints[sub.Sink]; e != nil {
-		w.succeeded(e)
+		w.succeeded(e, true)
 	}
 	return nil
 }

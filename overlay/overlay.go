@@ -1,9 +1,10 @@
 // Package overlay says who polls a channel and when: the rate at which a channel
 // is polled, the pollers that share that rate, and the numbered slots that they
-// take in turn.
+// take in turn. For the paper's overlay it has prefixes, routing tables and the
+// wedges that they span.
 //
 // Everything here is a pure function of its arguments in exact integer
-// arithmetic, so that every node computes the same slots. See DESIGN.md.
+// arithmetic, so that every node computes the same. See DESIGN.md.
 package overlay
 
 import (
@@ -52,4 +53,30 @@ func span(r Rate, interval time.Duration) uint64 {
 		return math.MaxInt64
 	}
 	return uint64(n)
+}
+
+// MostIntervals is how many intervals lie between two polls of a channel at most: the
+// slowest rate is 1/48.
+const MostIntervals = 48
+
+// RateOf returns the highest rate whose polls are a distance apart at least: so many an
+// interval, or one in so many intervals. It has no polls where the floor sees to that.
+func RateOf(distance, interval, floor time.Duration) Rate {
+	switch {
+	case distance <= floor:
+		return Rate{Intervals: 1}
+	case distance <= interval:
+		return Rate{Polls: uint32(min(interval/distance, math.MaxUint32)), Intervals: 1}
+	}
+	return Rate{Polls: 1, Intervals: uint32(IntervalsOf(distance, interval))}
+}
+
+// IntervalsOf returns how many intervals a distance between two polls takes, rounded
+// up: 1 to [MostIntervals].
+func IntervalsOf(distance, interval time.Duration) uint8 {
+	whole := distance / interval
+	if whole*interval < distance {
+		whole++
+	}
+	return uint8(min(max(whole, 1), MostIntervals))
 }

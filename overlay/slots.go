@@ -7,7 +7,7 @@ import (
 
 // Slots are the polls of one channel, numbered for ever: poll k is due at
 // (k + h)·interval/rate since the Unix epoch, where h = Phase/2^64, and belongs
-// to the poller whose rank is k mod Width. A poller's own polls are therefore
+// to the poller whose [Seat] is k mod Width. A poller's own polls are therefore
 // Width·interval/rate apart, which [WidthOf] makes no less than the floor.
 //
 // A rate of 0, no interval, or a rank outside [0, Width) has no slots.
@@ -17,6 +17,23 @@ type Slots struct {
 	Phase    uint64 // of [PhaseOf]
 	Width    int    // pollers; less than 1 counts as 1
 	Rank     int    // this poller's, from 0
+}
+
+// Seat returns which one of every width slots in a row a rank takes. Seats are
+// in the order of the ranks' reversed bits (van der Corput's sequence: 0, 1/2,
+// 1/4, 3/4, 1/8, …), so that any number of first ranks is spread evenly: who
+// stays while the width changes stays within a few slots of its place in the
+// round, and newcomers come between the others. The rank is in [0, width).
+func Seat(rank, width int) int {
+	seat := 0
+	for bit := 1; bit <= rank; bit <<= 1 {
+		if rank&bit == 0 {
+			continue
+		}
+		first := rank & (bit - 1) // of the ranks that have the same lower bits, and not this one
+		seat += (width-first-1)/(2*bit) + 1
+	}
+	return seat
 }
 
 // Due returns when slot k, which is not negative, is due, whoever takes it:
@@ -33,15 +50,12 @@ func (s Slots) Due(k int64) time.Time {
 // Next returns the first slot of this rank that is due strictly after a time,
 // or −1 and the zero time when there is none.
 func (s Slots) Next(after time.Time) (k int64, due time.Time) {
-	width := int64(max(s.Width, 1))
-	if s.Rank < 0 || int64(s.Rank) >= width {
-		return -1, time.Time{}
-	}
+	width, seat := int64(max(s.Width, 1)), s.seat()
 	k = s.first(after)
-	if k < 0 || k > math.MaxInt64-width {
+	if seat < 0 || k < 0 || k > math.MaxInt64-width {
 		return -1, time.Time{}
 	}
-	k += (int64(s.Rank) - k%width + width) % width
+	k += (seat - k%width + width) % width
 	return k, s.Due(k)
 }
 
@@ -84,7 +98,16 @@ func (s Slots) Period() time.Duration {
 // and came after the poller's last poll: it has not been taken.
 func (s Slots) owesAt(at, last time.Time) bool {
 	k := s.first(at) - 1
-	return k >= 0 && k%int64(max(s.Width, 1)) == int64(s.Rank) && s.Due(k).After(last)
+	return k >= 0 && k%int64(max(s.Width, 1)) == s.seat() && s.Due(k).After(last)
+}
+
+// seat returns the rank's seat, or −1 when it has none.
+func (s Slots) seat() int64 {
+	width := max(s.Width, 1)
+	if s.Rank < 0 || s.Rank >= width {
+		return -1
+	}
+	return int64(Seat(s.Rank, width))
 }
 
 // first returns the channel's first slot, of whatever rank, that is due strictly

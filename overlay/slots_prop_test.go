@@ -35,7 +35,7 @@ func TestSlotsExact(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, after := drawSlots(t), drawTime(t)
 		k, due := s.Next(after)
-		if k%int64(s.Width) != int64(s.Rank) {
+		if k%int64(s.Width) != int64(Seat(s.Rank, s.Width)) {
 			t.Fatalf("slot %d does not belong to rank %d of %d", k, s.Rank, s.Width)
 		}
 		if exactDue(s, k).Cmp(exactNanos(due)) != 0 {
@@ -138,7 +138,7 @@ func TestNeverUnderFloorThroughChanges(t *testing.T) {
 // late only for the floor and before the channel's next slot.
 func checkSlot(t *rapid.T, s Slots, next, last time.Time, floor time.Duration) {
 	k := s.first(next) - 1
-	if k < 0 || k%int64(s.Width) != int64(s.Rank) {
+	if k < 0 || k%int64(s.Width) != int64(Seat(s.Rank, s.Width)) {
 		t.Fatalf("poll at %v falls into slot %d, not of rank %d of %d", next, k, s.Rank, s.Width)
 	}
 	if due := s.Due(k); !due.Equal(next) && (!last.Add(floor).Equal(next) || !due.After(last)) {

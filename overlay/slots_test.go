@@ -42,7 +42,7 @@ func TestDue(t *testing.T) {
 
 func TestNext(t *testing.T) {
 	second := Slots{Interval: time.Second, Rate: Rate{1, 1}}
-	third := Slots{Interval: 3 * time.Second, Rate: Rate{3, 1}, Width: 3, Rank: 1}
+	third := Slots{Interval: 3 * time.Second, Rate: Rate{3, 1}, Width: 3, Rank: 2}
 	tests := []struct {
 		name  string
 		slots Slots

@@ -16,7 +16,7 @@ func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 	if err := checkCommit(c); err != nil {
 		return result{}, err
 	}
-	id, err := tx.id(c.Channel)
+	id, err := tx.id(string(c.Channel))
 	if err != nil {
 		return result{}, err
 	}
@@ -52,6 +52,13 @@ func setContent(record *wire.Channel, c *wire.Commit) {
 	if c.Kind > 0 {
 		record.Kind = c.Kind
 	}
+	if c.Judge != nil {
+		record.Held = c.Held
+	}
+	setMoved(record, c.Moved)
+	if len(c.Learned) > 0 {
+		record.Learned = c.Learned
+	}
 	if c.Version == c.Base {
 		return
 	}
@@ -60,6 +67,16 @@ func setContent(record *wire.Channel, c *wire.Commit) {
 		record.FirstContentUs = c.AtUs
 	} else {
 		record.LastChangeUs = c.AtUs
+	}
+}
+
+// setMoved notes a permanent redirect, an empty one as none at all.
+func setMoved(record *wire.Channel, moved *wire.Moved) {
+	if moved == nil {
+		return
+	}
+	if record.Moved = moved; moved.To == "" {
+		record.Moved = nil
 	}
 }
 

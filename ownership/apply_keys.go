@@ -19,10 +19,10 @@ func firstKeyDay(timeUS uint64) uint32 { return max(dayOf(timeUS), keyDays) - ke
 
 // applyClaim ties keys to requests. A key that holds with another digest is
 // refused. This is the first of two steps: see DESIGN.md.
-func applyClaim(tx *tx, c *wire.Claim) (result, error) {
-	r := result{claims: make([]error, len(c.Items))}
-	for i, item := range c.Items {
-		refused, err := claimOne(tx, item)
+func applyClaim(tx *tx, items []claimItem) (result, error) {
+	r := result{claims: make([]error, len(items))}
+	for i := range items {
+		refused, err := claimOne(tx, &items[i])
 		if err != nil {
 			return result{}, err
 		}
@@ -32,36 +32,48 @@ func applyClaim(tx *tx, c *wire.Claim) (result, error) {
 }
 
 // claimOne returns why the key was refused, nil if it was not.
-func claimOne(tx *tx, item *wire.Claim_Item) (refused, err error) {
-	if err := checkKeyed(item.Key, item.Digest); err != nil {
+func claimOne(tx *tx, item *claimItem) (refused, err error) {
+	if err := checkKeyed(item.key, item.digest); err != nil {
 		return err, nil
 	}
-	id, err := tx.id(item.Key)
+	key, err := tx.id(item.key)
 	if err != nil {
 		return err, nil
 	}
 	claimed := &wire.Claimed{}
-	found, err := getKeyed(tx, id.Bucket(), kindClaim, item.Key, claimed)
+	found, err := getKeyed(tx, kindClaim, key.Bucket(), key, claimed)
 	switch {
 	case err != nil:
 		return nil, err
 	case !found:
-		return nil, putKeyed(tx, id.Bucket(), kindClaim, item.Key, &wire.Claimed{Digest: item.Digest})
-	case string(claimed.Digest) != string(item.Digest):
+		return nil, putClaimed(tx, key, item.digest)
+	case string(claimed.Digest) != item.digest:
 		return ErrKeyReused, nil
 	default:
 		return nil, nil
 	}
 }
 
+// putClaimed writes a wire.Claimed.
+func putClaimed(tx *tx, key channel.ID, digest string) error {
+	at, err := keyedPlace(tx, kindClaim, key.Bucket(), key)
+	if err != nil {
+		return err
+	}
+	return tx.end(len(at), appendText(tx.begin(at), 1, digest))
+}
+
 // getKeyed finds what a key did within the days that count.
-func getKeyed(tx *tx, b channel.Bucket, kind byte, key []byte, record proto.Message) (bool, error) {
-	state := tx.bucket(b)
+func getKeyed(tx *tx, kind byte, b channel.Bucket, key channel.ID, record proto.Message) (bool, error) {
+	state := tx.look(b)
 	if state.FirstKeyDay == 0 {
 		return false, nil
 	}
+	if may, err := tx.f.mayHave(kind, b, key); !may {
+		return false, err
+	}
 	for day := state.LastKeyDay; day >= max(state.FirstKeyDay, firstKeyDay(tx.now)); day-- {
-		err := tx.get(dayKey(b, kind, day, key), record)
+		err := tx.get(dayKey(b, kind, day, key[:]), record)
 		if !isMissing(err) {
 			return err == nil, err
 		}
@@ -69,13 +81,18 @@ func getKeyed(tx *tx, b channel.Bucket, kind byte, key []byte, record proto.Mess
 	return false, nil
 }
 
-func putKeyed(tx *tx, b channel.Bucket, kind byte, key []byte, record proto.Message) error {
-	state, day := tx.bucket(b), max(dayOf(tx.now), 1)
-	if state.FirstKeyDay == 0 {
-		state.FirstKeyDay = day
+// keyedPlace returns where to write what a key does today, and notes that it will
+// be there. The bucket's record changes with the first key of a day.
+func keyedPlace(tx *tx, kind byte, b channel.Bucket, key channel.ID) ([]byte, error) {
+	day := max(dayOf(tx.now), 1)
+	if last := tx.look(b).LastKeyDay; last < day {
+		state := tx.bucket(b)
+		state.LastKeyDay = day
+		if last == 0 {
+			state.FirstKeyDay = day
+		}
 	}
-	state.LastKeyDay = max(state.LastKeyDay, day)
-	return tx.put(dayKey(b, kind, day, key), record)
+	return dayKey(b, kind, day, key[:]), tx.f.willHave(kind, b, key)
 }
 
 // applyExpireKeys forgets the days before one, in a run of buckets.
@@ -100,16 +117,17 @@ func applyExpireKeys(tx *tx, c *wire.ExpireKeys) (result, error) {
 }
 
 func expireKeys(tx *tx, b channel.Bucket, before uint32) error {
-	if first := tx.f.buckets[b-tx.f.from].FirstKeyDay; first == 0 || first >= before {
+	if first := tx.look(b).FirstKeyDay; first == 0 || first >= before {
 		return nil // without copying the bucket's record
 	}
 	state := tx.bucket(b)
 	for _, kind := range []byte{kindClaim, kindDone} {
 		start, end := dayKey(b, kind, state.FirstKeyDay, nil), dayKey(b, kind, before, nil)
-		if err := tx.batch.DeleteRange(start, end, nil); err != nil {
+		if err := tx.deleteRange(start, end); err != nil {
 			return fmt.Errorf("delete keys: %w", err)
 		}
 	}
+	tx.expired[b] = true
 	if state.LastKeyDay < before {
 		state.FirstKeyDay, state.LastKeyDay = 0, 0
 	} else {

@@ -13,7 +13,7 @@ import (
 func applyAdvance(tx *tx, c *wire.Advance) (result, error) {
 	stragglers := 0
 	for _, item := range c.Items {
-		if _, err := tx.id(item.Channel); err != nil {
+		if _, err := tx.id(string(item.Channel)); err != nil {
 			return result{}, err
 		}
 		stragglers += len(item.Stragglers)
@@ -39,7 +39,11 @@ func advanceOne(tx *tx, id channel.ID, item *wire.Advance_Item) error {
 	if record == nil || record.Incarnation != item.Incarnation || item.Version > record.Version {
 		return nil
 	}
-	at, err := getPosition(tx.batch, id)
+	r, err := tx.reader()
+	if err != nil {
+		return err
+	}
+	at, err := getPosition(r, id)
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,7 @@ const maxTrim = 1024
 
 // applyTrim removes old updates of a channel, as far as the rules allow.
 func applyTrim(tx *tx, c *wire.Trim) (result, error) {
-	id, err := tx.id(c.Channel)
+	id, err := tx.id(string(c.Channel))
 	if err != nil {
 		return result{}, err
 	}
@@ -24,7 +24,11 @@ func applyTrim(tx *tx, c *wire.Trim) (result, error) {
 	if record == nil || record.Incarnation != c.Incarnation || record.Oldest == 0 {
 		return result{err: ErrStale}, nil
 	}
-	delivered, err := deliveredTo(tx.batch, id, record)
+	r, err := tx.reader()
+	if err != nil {
+		return result{}, err
+	}
+	delivered, err := deliveredTo(r, id, record)
 	if err != nil {
 		return result{}, err
 	}
@@ -95,7 +99,7 @@ func deliveredTo(r pebble.Reader, id channel.ID, record *wire.Channel) (uint64, 
 
 // applyEndChannel removes a channel that nobody subscribes to.
 func applyEndChannel(tx *tx, c *wire.EndChannel) (result, error) {
-	id, err := tx.id(c.Channel)
+	id, err := tx.id(string(c.Channel))
 	if err != nil {
 		return result{}, err
 	}

@@ -2,20 +2,23 @@ package ownership
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // applySubscribe adds subscriptions, and channels that nobody had yet.
-func applySubscribe(tx *tx, c *wire.Subscribe) (result, error) {
-	r := result{subscribed: make([]subscribed, len(c.Items))}
-	for i, item := range c.Items {
-		if err := checkSubscribe(item); err != nil {
+func applySubscribe(tx *tx, items []subscribeItem) (result, error) {
+	r := result{subscribed: make([]subscribed, len(items))}
+	for i := range items {
+		item := &items[i]
+		if err := item.check(); err != nil {
 			r.subscribed[i].err = err
 			continue
 		}
-		id, err := tx.id(item.Channel)
+		id, err := tx.id(item.channel)
 		if err != nil {
 			r.subscribed[i].err = err
 			continue
@@ -29,28 +32,42 @@ func applySubscribe(tx *tx, c *wire.Subscribe) (result, error) {
 
 // subscribeOne adds a subscription, unless its key has added it before. A record
 // of the same key for another request is of a claim that no longer holds.
-func subscribeOne(tx *tx, id channel.ID, item *wire.Subscribe_Item) (subscribed, error) {
-	if len(item.Key) == 0 {
+func subscribeOne(tx *tx, id channel.ID, item *subscribeItem) (subscribed, error) {
+	if item.key == "" {
 		return addSubscription(tx, id, item)
 	}
-	done := &wire.Done{}
-	found, err := getKeyed(tx, id.Bucket(), kindDone, item.Key, done)
+	key, err := textID(item.key)
 	if err != nil {
 		return subscribed{}, err
 	}
-	if found && string(done.Digest) == string(item.Digest) {
+	done := &wire.Done{}
+	found, err := getKeyed(tx, kindDone, id.Bucket(), key, done)
+	if err != nil {
+		return subscribed{}, err
+	}
+	if found && string(done.Digest) == item.digest {
 		return subscribed{seq: done.Seq, createdUS: done.CreatedUs, fromVersion: done.FromVersion, existing: true}, nil
 	}
 	added, err := addSubscription(tx, id, item)
 	if err != nil {
 		return subscribed{}, err
 	}
-	return added, putKeyed(tx, id.Bucket(), kindDone, item.Key, &wire.Done{
-		Digest: item.Digest, Seq: added.seq, CreatedUs: added.createdUS, FromVersion: added.fromVersion,
-	})
+	return added, putDone(tx, id.Bucket(), key, item.digest, added)
 }
 
-func addSubscription(tx *tx, id channel.ID, item *wire.Subscribe_Item) (subscribed, error) {
+// putDone writes a wire.Done.
+func putDone(tx *tx, b channel.Bucket, key channel.ID, digest string, added subscribed) error {
+	at, err := keyedPlace(tx, kindDone, b, key)
+	if err != nil {
+		return err
+	}
+	value := appendText(tx.begin(at), 1, digest)
+	value = appendNumber(value, 2, added.seq)
+	value = appendNumber(value, 3, added.createdUS)
+	return tx.end(len(at), appendNumber(value, 4, added.fromVersion))
+}
+
+func addSubscription(tx *tx, id channel.ID, item *subscribeItem) (subscribed, error) {
 	record, err := tx.channel(id)
 	if err != nil {
 		return subscribed{}, err
@@ -60,15 +77,14 @@ func addSubscription(tx *tx, id channel.ID, item *wire.Subscribe_Item) (subscrib
 		return subscribed{err: fmt.Errorf("%w: bucket %d has no more IDs", ErrInvalid, id.Bucket())}, nil
 	}
 	if record == nil {
-		bucket.LastIncarnation++
-		bucket.Channels++
-		record = &wire.Channel{Url: item.Url, Incarnation: bucket.LastIncarnation, CreatedUs: tx.now}
-		tx.channels[id] = record
+		if record, err = tx.create(id, strings.Clone(item.url)); err != nil {
+			return subscribed{}, err
+		}
 	}
 	bucket.LastSeq++
 	bucket.Subscriptions++
 	record.Subscribers++
-	if item.SinkType == SinkWebhook {
+	if item.sinkType == SinkWebhook {
 		record.Webhooks++
 	}
 	record.EmptiedUs = 0
@@ -76,23 +92,29 @@ func addSubscription(tx *tx, id channel.ID, item *wire.Subscribe_Item) (subscrib
 	return putSubscription(tx, id, bucket.LastSeq, record, item)
 }
 
-func putSubscription(tx *tx, id channel.ID, seq uint64, record *wire.Channel, item *wire.Subscribe_Item) (subscribed, error) {
+func putSubscription(tx *tx, id channel.ID, seq uint64, record *wire.Channel, item *subscribeItem) (subscribed, error) {
 	added := subscribed{seq: seq, createdUS: tx.now, fromVersion: max(record.Version, 1) + 1}
-	subscription := &wire.Subscription{
-		SinkType: item.SinkType, SinkUrl: item.SinkUrl, SinkSecret: item.SinkSecret,
-		CreatedUs: added.createdUS, FromVersion: added.fromVersion,
-	}
-	if err := tx.put(channelItemKey(kindMember, id, seq), subscription); err != nil {
+	if err := putMember(tx, id, item, added); err != nil {
 		return subscribed{}, err
 	}
 	if err := tx.putRaw(bucketItemKey(id.Bucket(), kindSeq, seq), id[:]); err != nil {
 		return subscribed{}, err
 	}
 	if tx.telling() {
-		s := subscriptionOf(id, record.Url, seq, subscription)
+		s := newSubscription(id, record.Url, item.sink(), added)
 		tx.tell(func(o Observer) { o.Subscribed(s) })
 	}
 	return added, nil
+}
+
+// putMember writes a wire.Subscription.
+func putMember(tx *tx, id channel.ID, item *subscribeItem, added subscribed) error {
+	at := channelItemKey(kindMember, id, added.seq)
+	value := appendText(tx.begin(at), 1, item.sinkType)
+	value = appendText(value, 2, item.sinkURL)
+	value = appendText(value, 3, item.sinkSecret)
+	value = appendNumber(value, 4, added.createdUS)
+	return tx.end(len(at), appendNumber(value, 5, added.fromVersion))
 }
 
 // applyUnsubscribe removes a subscription. One that was removed before is no
@@ -108,7 +130,11 @@ func applyUnsubscribe(tx *tx, c *wire.Unsubscribe) (result, error) {
 	if c.Seq == 0 || c.Seq > tx.bucket(b).LastSeq {
 		return result{err: ErrNotFound}, nil
 	}
-	id, err := seqChannel(tx.batch, b, c.Seq)
+	r, err := tx.reader()
+	if err != nil {
+		return result{}, err
+	}
+	id, err := seqChannel(r, b, c.Seq)
 	if isMissing(err) {
 		return result{}, nil
 	}
@@ -124,7 +150,7 @@ func removeSubscription(tx *tx, id channel.ID, seq uint64) error {
 		return err
 	}
 	if record == nil {
-		return corrupt("subscription %d: channel %s has no record", seq, id)
+		return disk.Corrupt("subscription %d: channel %s has no record", seq, id)
 	}
 	subscription := &wire.Subscription{}
 	member := channelItemKey(kindMember, id, seq)

@@ -9,6 +9,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/encoding/protowire"
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 )
 
@@ -91,6 +93,11 @@ func badCommands() map[string]*wire.Command {
 		"hash":              commit(func(c *wire.Commit) { c.Hash = short }),
 		"kind":              commit(func(c *wire.Commit) { c.Kind = 256 }),
 		"judge":             commit(func(c *wire.Commit) { c.Judge = make([]byte, maxJudge+1) }),
+		"moved far":         commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: strings.Repeat("x", channel.MaxURL+1), SinceUs: 1} }),
+		"learned, never":    commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: url, Learned: true} }),
+		"moved nowhere":     commit(func(c *wire.Commit) { c.Moved = &wire.Moved{SinceUs: 1} }),
+		"learned nothing":   commit(func(c *wire.Commit) { c.Moved = &wire.Moved{Learned: true} }),
+		"learned much":      commit(func(c *wire.Commit) { c.Learned = make([]byte, maxLearned+1) }),
 		"commit's channel":  commit(func(c *wire.Commit) { c.Channel = nil }),
 		"claim":             {Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: short}}}}},
 		"bucket":            {Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: channel.Buckets, Seq: 1}}},
@@ -225,7 +232,8 @@ func TestDoneOfExpiredClaim(t *testing.T) {
 }
 
 // FuzzEntry: whatever bytes a log holds, two replicas come to the same state and
-// answers, or both stop; nothing panics.
+// answers, or both stop; nothing panics. What is read by hand is what generated code
+// reads.
 func FuzzEntry(f *testing.F) {
 	for _, command := range []*wire.Command{
 		subscribeCommand(item("http://example.com/", webhook)),
@@ -236,6 +244,9 @@ func FuzzEntry(f *testing.F) {
 		{},
 	} {
 		f.Add(encodeEntry([]*proposal{{command: marshal(f, command), time: 1e15}}))
+		f.Add(encodeEntry([]*proposal{{command: append(marshal(f, command), encodeClaim([]claimItem{{"key", "digest"}})...), time: 1e15}}))
+		ofNewerVersion := protowire.AppendString(protowire.AppendTag(marshal(f, command), 99, protowire.BytesType), "more")
+		f.Add(encodeEntry([]*proposal{{command: ofNewerVersion, time: 1e15}}))
 	}
 	url := "http://example.com/"
 	machines := [2]*machine{newMachine(f, nil), newMachine(f, nil)}
@@ -253,8 +264,14 @@ func FuzzEntry(f *testing.F) {
 			if (a.err != nil) != (m.failed != nil) {
 				t.Fatalf("entry failed with %v, the replica with %v", a.err, m.failed)
 			}
-			if _, err := decodeEntry(data); err == nil && a.err != nil {
+			commands, err := decodeEntry(data)
+			if err == nil && a.err != nil {
 				t.Fatalf("entry that reads stopped the replica: %v", a.err)
+			}
+			if entry := (&wire.Entry{}); err == nil && proto.Unmarshal(data, entry) == nil {
+				if got, want := spell(commands), spell(byHand(entry)); got != want {
+					t.Fatalf("read by hand %s, by generated code %s", got, want)
+				}
 			}
 			answers[i], states[i] = answerText(a), dump(t, m.db)
 		}
@@ -271,6 +288,42 @@ func answerText(a applied) string {
 		text += fmt.Sprintln(r.err, r.claims)
 		for _, s := range r.subscribed {
 			text += fmt.Sprintln(s.seq, s.createdUS, s.fromVersion, s.existing, s.err)
+		}
+	}
+	return text
+}
+
+// byHand makes of generated code's commands what decodeEntry would.
+func byHand(entry *wire.Entry) (commands []command) {
+	for _, c := range entry.Commands {
+		var change any = c.Change
+		switch bulk := c.Change.(type) {
+		case *wire.Command_Claim:
+			items := []claimItem{}
+			for _, i := range bulk.Claim.Items {
+				items = append(items, claimItem{string(i.Key), string(i.Digest)})
+			}
+			change = items
+		case *wire.Command_Subscribe:
+			items := []subscribeItem{}
+			for _, i := range bulk.Subscribe.Items {
+				items = append(items, subscribeItem{string(i.Channel), i.Url, i.SinkType, i.SinkUrl, i.SinkSecret, string(i.Key), string(i.Digest)})
+			}
+			change = items
+		}
+		commands = append(commands, command{c.TimeUs, change})
+	}
+	return commands
+}
+
+// spell is commands as text; of what is not read by hand, only its kind.
+func spell(commands []command) (text string) {
+	for _, c := range commands {
+		switch c.change.(type) {
+		case []claimItem, []subscribeItem:
+			text += fmt.Sprintf("%d %q\n", c.timeUS, c.change)
+		default:
+			text += fmt.Sprintf("%d %T\n", c.timeUS, c.change)
 		}
 	}
 	return text

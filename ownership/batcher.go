@@ -8,15 +8,13 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// answerWithin bounds how long a call waits for its range.
-const answerWithin = 5 * time.Second
+// answerWithin bounds how long a call waits for its range. Clients are promised
+// an answer within 5 s, and it has a way to them.
+const answerWithin = 4 * time.Second
 
-// maxInflight is how many entries of a range are under way at once: one being
-// written, one being applied, and some between.
-const maxInflight = 8
-
-// batcher turns a range's queued proposals into log entries. While one entry is
-// being written the next fills up, so entries grow with the load.
+// batcher turns a range's queued proposals into log entries. Two are under way at
+// once, one being written and one being applied, while the next fills up: so entries
+// grow with the load. With more of them, each is smaller and a command costs more.
 type batcher struct {
 	queue    *queue
 	clock    *clock
@@ -36,7 +34,7 @@ type inflight struct {
 func newBatcher(queue *queue, clock *clock, metrics *metrics, apply func([]byte) raft.ApplyFuture) *batcher {
 	return &batcher{
 		queue: queue, clock: clock, metrics: metrics, apply: apply,
-		inflight: make(chan inflight, maxInflight), done: make(chan struct{}),
+		inflight: make(chan inflight), done: make(chan struct{}),
 	}
 }
 
@@ -91,12 +89,6 @@ func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
 	}
 	return applied.results, applied.err
 }
-
-// The numbers of fields in wire.proto that the batcher writes by hand.
-const (
-	fieldCommands protowire.Number = 1 // Entry.commands
-	fieldTime     protowire.Number = 1 // Command.time_us
-)
 
 // encodeEntry is a wire.Entry of commands that are encoded already, with their
 // times added: the order of protobuf fields is free.

@@ -64,9 +64,17 @@ func (c *clock) follow() {
 	c.mu.leading = false
 }
 
+// newest returns the newest time given or closed.
+func (c *clock) newest() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.last
+}
+
 // closedTime returns a time up to which everything is applied and after which
-// all later commands will be. It never falls.
-func (c *clock) closedTime() uint64 {
+// all later commands will be. It never falls. A clock with nothing under way comes
+// along to atLeast.
+func (c *clock) closedTime(atLeast uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -74,7 +82,7 @@ func (c *clock) closedTime() uint64 {
 	case len(c.mu.pending) > 0:
 		c.mu.closed = max(c.mu.closed, c.mu.pending[0]-1)
 	default:
-		c.mu.last = max(c.mu.last, c.wall())
+		c.mu.last = max(c.mu.last, c.wall(), atLeast)
 		c.mu.closed = c.mu.last
 	}
 	return c.mu.closed

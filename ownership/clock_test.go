@@ -37,7 +37,7 @@ func TestClock(t *testing.T) {
 			"lose": func(t *rapid.T) { c.follow(); leading = false },
 			"lead": func(t *rapid.T) { c.lead(last + 5); leading = true; last += 5 },
 			"closed": func(t *rapid.T) {
-				now := c.closedTime()
+				now := c.closedTime(0)
 				if now < closed {
 					t.Fatalf("closed fell from %d to %d", closed, now)
 				}

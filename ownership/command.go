@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"google.golang.org/protobuf/proto"
 )
 
 // result is what applying a command returned to its proposer.
@@ -28,26 +27,12 @@ type applied struct {
 	err     error    // the state machine stopped
 }
 
-// decodeEntry reads an entry's commands. An error means damage, or a command of
-// a newer version: either way the replica cannot go on.
-func decodeEntry(data []byte) ([]*wire.Command, error) {
-	entry := &wire.Entry{}
-	if err := proto.Unmarshal(data, entry); err != nil {
-		return nil, corrupt("log entry: %w", err)
-	}
-	for i, command := range entry.Commands {
-		if command.Change == nil {
-			return nil, fmt.Errorf("command %d of %d of a log entry is of a kind that this version does not know", i, len(entry.Commands))
-		}
-	}
-	return entry.Commands, nil
-}
-
 // Limits that hold for what is stored, whoever proposed it.
 const (
 	maxSinkType   = 64
 	maxSecret     = 1 << 10
 	maxJudge      = 64 << 10
+	maxLearned    = 256
 	maxErrorText  = 1 << 10
 	maxState      = 64
 	maxStragglers = 1 << 16 // in one command
@@ -67,30 +52,6 @@ func wireBucket(b uint32) (channel.Bucket, error) {
 	return channel.Bucket(b), nil
 }
 
-func checkKeyed(key, digest []byte) error {
-	if len(key) != channel.IDLen || len(digest) != digestLen {
-		return fmt.Errorf("%w: key of %d bytes, digest of %d", ErrInvalid, len(key), len(digest))
-	}
-	return nil
-}
-
-func checkSubscribe(item *wire.Subscribe_Item) error {
-	if _, err := wireID(item.Channel); err != nil {
-		return err
-	}
-	switch {
-	case item.Url == "" || len(item.Url) > channel.MaxURL:
-		return fmt.Errorf("%w: URL of %d bytes", ErrInvalid, len(item.Url))
-	case item.SinkType == "" || len(item.SinkType) > maxSinkType:
-		return fmt.Errorf("%w: sink type of %d bytes", ErrInvalid, len(item.SinkType))
-	case len(item.SinkUrl) > channel.MaxURL || len(item.SinkSecret) > maxSecret:
-		return fmt.Errorf("%w: sink URL of %d bytes, secret of %d", ErrInvalid, len(item.SinkUrl), len(item.SinkSecret))
-	case len(item.Key) > 0:
-		return checkKeyed(item.Key, item.Digest)
-	}
-	return nil
-}
-
 func checkCommit(c *wire.Commit) error {
 	if _, err := wireID(c.Channel); err != nil {
 		return err
@@ -102,6 +63,22 @@ func checkCommit(c *wire.Commit) error {
 		return fmt.Errorf("%w: update of %d bytes with version %d on base %d", ErrInvalid, len(c.Update), c.Version, c.Base)
 	case len(c.Hash) != 0 && len(c.Hash) != hashLen || c.Kind > 0xFF || len(c.Judge) > maxJudge:
 		return fmt.Errorf("%w: hash of %d bytes, kind %d, judge of %d bytes", ErrInvalid, len(c.Hash), c.Kind, len(c.Judge))
+	}
+	if len(c.Learned) > maxLearned {
+		return fmt.Errorf("%w: learned, in %d bytes", ErrInvalid, len(c.Learned))
+	}
+	return checkMoved(c.Moved)
+}
+
+// checkMoved wants a move to say where to, one that is learned since when too, and
+// none to say nothing.
+func checkMoved(m *wire.Moved) error {
+	none, never := m.GetTo() == "", m.GetSinceUs() == 0
+	switch {
+	case len(m.GetTo()) > channel.MaxURL:
+		return fmt.Errorf("%w: moved to a URL of %d bytes", ErrInvalid, len(m.GetTo()))
+	case none && !never, m.GetLearned() && never:
+		return fmt.Errorf("%w: moved to %q since %d, learned %v", ErrInvalid, m.GetTo(), m.GetSinceUs(), m.GetLearned())
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // Config is what [Open] needs.
@@ -31,9 +32,11 @@ type Config struct {
 	// of each channel are kept in any case.
 	RetainBytes uint64
 	// SnapshotBytes is how much the shared log grows until it is truncated;
-	// default 64 MiB. A restart replays up to twice as much.
+	// default 64 MiB, or what fits a small Volume. The log asks for it earlier when
+	// half a memtable is full (32 MiB). A restart replays up to twice as much.
 	SnapshotBytes uint64
-	// CacheBytes is the memory for blocks of the state; default 64 MiB.
+	// CacheBytes is the memory for blocks of the state; default 32 MiB. Besides, 32
+	// MiB of changes are gathered before they go to disk.
 	CacheBytes int64
 	// SweepInterval is the pause between two steps of the sweeper that forgets old
 	// updates and keys; default 1 s.
@@ -46,6 +49,8 @@ type Config struct {
 	// survive: a failed fsync is never repeated. It should end the process; what
 	// met the error answers nothing more. Default: panic.
 	Fatal func(error)
+	// Volume looks after the file system of Dir; nil for none.
+	Volume *volume.Volume
 	// Logger may be nil.
 	Logger *slog.Logger
 	// Registerer takes the metrics; nil for a registry of its own.
@@ -59,8 +64,8 @@ const maxRanges = 1024
 func (c Config) withDefaults() Config {
 	c.Ranges = orDefault(c.Ranges, 16)
 	c.Replicas = orDefault(c.Replicas, 3)
-	c.SnapshotBytes = orDefault(c.SnapshotBytes, 64<<20)
-	c.CacheBytes = orDefault(c.CacheBytes, 64<<20)
+	c.SnapshotBytes = orDefault(c.SnapshotBytes, c.Volume.MemTable())
+	c.CacheBytes = orDefault(c.CacheBytes, 32<<20)
 	c.SweepInterval = orDefault(c.SweepInterval, time.Second)
 	if c.Now == nil {
 		c.Now = time.Now

@@ -2,12 +2,15 @@ package ownership
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
 // TestLostTail: what was being written when power went is no damage; the
@@ -115,29 +118,34 @@ func damages() []damage {
 func logDamages() []damage {
 	return []damage{
 		{"bit in an entry", inLog(func(t *testing.T, db *pebble.DB) {
-			key := entryKey(0, lastIndex(t, db)-2)
+			key := entryKey(lastIndex(t, db) - 2)
 			value := get(t, db, key)
 			value[len(value)-1] ^= 1
 			set(t, db, key, value)
 		})},
 		{"entry in another's place", inLog(func(t *testing.T, db *pebble.DB) {
 			last := lastIndex(t, db)
-			set(t, db, entryKey(0, last-2), get(t, db, entryKey(0, last-1)))
+			set(t, db, entryKey(last-2), get(t, db, entryKey(last-1)))
 		})},
 		{"entry missing", inLog(func(t *testing.T, db *pebble.DB) {
-			if err := db.Delete(entryKey(0, lastIndex(t, db)-2), pebble.Sync); err != nil {
+			if err := db.Delete(entryKey(lastIndex(t, db)-2), pebble.Sync); err != nil {
 				t.Fatal(err)
 			}
 		})},
 		{"first entries missing", inLog(func(t *testing.T, db *pebble.DB) {
-			if err := db.DeleteRange(entryKey(0, 0), entryKey(0, lastIndex(t, db)-1), pebble.Sync); err != nil {
+			if err := db.DeleteRange(entryKey(0), entryKey(lastIndex(t, db)-1), pebble.Sync); err != nil {
 				t.Fatal(err)
 			}
 		})},
 		{"raft's term", inLog(func(t *testing.T, db *pebble.DB) {
-			set(t, db, append(logKey(0, logStable), "CurrentTerm"...), []byte("12345678"))
+			set(t, db, []byte("\x00\x00\x00\x00kCurrentTerm"), []byte("12345678"))
 		})},
 	}
+}
+
+// entryKey is the key of an entry of range 0 in the log.
+func entryKey(index uint64) []byte {
+	return binary.BigEndian.AppendUint64([]byte("\x00\x00\x00\x00l"), index)
 }
 
 // flip changes a bit of the log's newest file, at a part of its length.
@@ -162,7 +170,7 @@ func rewrite(t *testing.T, path string, change func([]byte) []byte) {
 
 func inLog(damage func(t *testing.T, db *pebble.DB)) func(t *testing.T, dir string) {
 	return func(t *testing.T, dir string) {
-		db, err := pebble.Open(filepath.Join(dir, "log"), &pebble.Options{FormatMajorVersion: pebbleFormat, Logger: quiet{t}})
+		db, err := pebble.Open(filepath.Join(dir, "log"), &pebble.Options{FormatMajorVersion: disk.Format, Logger: quiet{t}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +190,7 @@ func (q quiet) Fatalf(format string, args ...any) { q.t.Fatalf(format, args...) 
 
 func lastIndex(t *testing.T, db *pebble.DB) uint64 {
 	t.Helper()
-	prefix := logKey(0, logEntry)
-	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: prefix, UpperBound: prefixEnd(prefix)})
+	iter, err := db.NewIter(&pebble.IterOptions{LowerBound: entryKey(0), UpperBound: entryKey(math.MaxUint64)})
 	if err != nil {
 		t.Fatal(err)
 	}

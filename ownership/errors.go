@@ -3,6 +3,8 @@ package ownership
 import (
 	"errors"
 	"fmt"
+
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
 var (
@@ -25,9 +27,15 @@ var (
 	ErrTooLarge = errors.New("command too large")
 	// ErrTooOld says that updates after a cursor are no longer kept.
 	ErrTooOld = errors.New("cursor older than what is kept")
+	// ErrNoSpace says that the disk is nearly full, and that the command was one of
+	// those that are refused first. It was not carried out.
+	ErrNoSpace = errors.New("disk nearly full")
+	// ErrBehind says that the log has grown to several times of what it should be,
+	// since snapshots fail: the disk fills, and a start takes ever longer.
+	ErrBehind = errors.New("log grows without snapshots")
 	// ErrCorrupt says that what the disk holds is not what was written to it: a
 	// bad checksum, a missing entry, a store that lost its data. Nothing is served.
-	ErrCorrupt = errors.New("data on disk is damaged")
+	ErrCorrupt = disk.ErrCorrupt
 	// ErrForeign says that the directory belongs to another node or cluster, or to
 	// another program.
 	ErrForeign = errors.New("directory belongs to another node")
@@ -43,8 +51,4 @@ type FormatError struct {
 
 func (e *FormatError) Error() string {
 	return fmt.Sprintf("%s has format %d, this program reads up to %d: use a newer version", e.Dir, e.Have, e.Supported)
-}
-
-func corrupt(format string, args ...any) error {
-	return fmt.Errorf("%w: %w", ErrCorrupt, fmt.Errorf(format, args...))
 }

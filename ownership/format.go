@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
 // format is the number of the directory's layout: FORMAT holds it in decimal. It
@@ -28,7 +30,7 @@ func checkFormat(dir string) error {
 	}
 	have, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || have < 1 {
-		return corrupt("%s holds %.20q, want a format number", filepath.Join(dir, formatFile), text)
+		return disk.Corrupt("%s holds %.20q, want a format number", filepath.Join(dir, formatFile), text)
 	}
 	if have > format {
 		return &FormatError{Dir: dir, Have: have, Supported: format}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -11,7 +12,6 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"google.golang.org/protobuf/proto"
 )
 
 // maxTx bounds the bytes of state changes that wait for one write.
@@ -32,10 +32,14 @@ type fsm struct {
 	clock    *clock
 	observer Observer    // nil for none
 	leading  atomic.Bool // the observer is told
+	transfer *transferrer
+	gate     sync.Locker // keeps readers out while another state is put in place
 
 	// Owned by raft's apply loop.
 	applied position
 	buckets []*wire.Bucket // from..to, the newest state
+	known   []known        // from..to
+	knowing sync.RWMutex   // held to change what is known, and to ask for it outside of the loop
 	failed  error          // set for good when a write failed
 
 	hot hot
@@ -50,40 +54,53 @@ type hot struct {
 	channels, subscriptions, updateBytes atomic.Uint64
 	lastStamp, trimmedStamp              []atomic.Uint64 // by bucket − from
 	keyDay                               []atomic.Uint32 // the first day that holds keys, 0 for none
+	behind                               atomic.Uint64   // bytes of entries that no snapshot covers
 }
 
 var _ raft.BatchingFSM = (*fsm)(nil)
 
-// load reads what the fsm holds in memory.
+// load reads what the fsm holds in memory, for the first time.
 func (f *fsm) load() error {
+	n := int(f.to-f.from) + 1
+	f.hot.lastStamp, f.hot.trimmedStamp = make([]atomic.Uint64, n), make([]atomic.Uint64, n)
+	f.hot.keyDay = make([]atomic.Uint32, n)
+	f.buckets = emptyBuckets(n)
+	return f.reload()
+}
+
+// reload reads it again, after another state was put in place.
+func (f *fsm) reload() error {
 	at := &wire.Applied{}
 	if err := getProto(f.db, appliedKey(f.group), at); err != nil && !isMissing(err) {
 		return err
 	}
-	f.applied = position{index: at.Index, timeUS: at.TimeUs}
-	n := int(f.to-f.from) + 1
-	f.buckets = make([]*wire.Bucket, n)
-	f.hot.lastStamp, f.hot.trimmedStamp = make([]atomic.Uint64, n), make([]atomic.Uint64, n)
-	f.hot.keyDay = make([]atomic.Uint32, n)
-	for i := range f.buckets {
-		f.buckets[i] = &wire.Bucket{}
-	}
+	buckets := emptyBuckets(len(f.buckets))
 	err := eachInBuckets(f.db, kindBucket, bucketKey(f.from), func(key, value []byte) (bool, error) {
 		b, _ := keyBucket(key)
 		if b > f.to {
 			return false, nil
 		}
-		i := int(b - f.from)
-		err := unmarshal(key, value, f.buckets[i])
-		f.hot.count(i, &wire.Bucket{}, f.buckets[i])
-		return true, err
+		return true, unmarshal(key, value, buckets[b-f.from])
 	})
 	if err != nil {
 		return err
 	}
+	for i, state := range buckets {
+		f.hot.count(i, f.buckets[i], state)
+	}
+	f.buckets, f.known = buckets, make([]known, len(buckets))
+	f.applied = position{index: at.Index, timeUS: at.TimeUs}
 	f.hot.index.Store(f.applied.index)
 	f.hot.timeUS.Store(f.applied.timeUS)
 	return nil
+}
+
+func emptyBuckets(n int) []*wire.Bucket {
+	buckets := make([]*wire.Bucket, n)
+	for i := range buckets {
+		buckets[i] = &wire.Bucket{}
+	}
+	return buckets
 }
 
 // count moves the hot figures from a bucket's state before to the one after.
@@ -141,6 +158,7 @@ func (f *fsm) applyEntry(tx *tx, log *raft.Log) applied {
 	if f.failed != nil {
 		return applied{err: f.failed}
 	}
+	f.hot.behind.Add(uint64(len(log.Data)))
 	if log.Index <= tx.applied.index {
 		f.tools.metrics.replaySkipped.Inc()
 		return applied{}
@@ -156,7 +174,7 @@ func (f *fsm) applyEntry(tx *tx, log *raft.Log) applied {
 	}
 	results := make([]result, len(commands))
 	for i, command := range commands {
-		tx.begin(command.TimeUs)
+		tx.start(command.timeUS)
 		results[i], err = applyCommand(tx, command)
 		if errors.Is(err, ErrInvalid) {
 			results[i], err = result{err: err}, nil
@@ -165,7 +183,7 @@ func (f *fsm) applyEntry(tx *tx, log *raft.Log) applied {
 			f.stop(fmt.Errorf("range %d, entry %d: %w", f.group, log.Index, err))
 			return applied{err: f.failed}
 		}
-		tx.end()
+		tx.finish()
 	}
 	f.tools.metrics.commands.Add(float64(len(commands)))
 	return applied{results: results}
@@ -174,12 +192,12 @@ func (f *fsm) applyEntry(tx *tx, log *raft.Log) applied {
 // applyCommand dispatches. An ErrInvalid means that the command was refused
 // before it changed anything, any other error that state could not be read or
 // written. What does not fit the state is in the result.
-func applyCommand(tx *tx, command *wire.Command) (result, error) {
-	switch c := command.Change.(type) {
-	case *wire.Command_Claim:
-		return applyClaim(tx, c.Claim)
-	case *wire.Command_Subscribe:
-		return applySubscribe(tx, c.Subscribe)
+func applyCommand(tx *tx, command command) (result, error) {
+	switch c := command.change.(type) {
+	case []claimItem:
+		return applyClaim(tx, c)
+	case []subscribeItem:
+		return applySubscribe(tx, c)
 	case *wire.Command_Unsubscribe:
 		return applyUnsubscribe(tx, c.Unsubscribe)
 	case *wire.Command_Commit:
@@ -220,6 +238,7 @@ func (f *fsm) write(tx *tx) {
 		i := int(b - f.from)
 		f.hot.count(i, f.buckets[i], state)
 		f.buckets[i] = state
+		f.forget(b, tx.expired[b], state.Channels)
 	}
 	f.clock.settle(f.applied.timeUS)
 	if f.observer != nil && f.leading.Load() {
@@ -243,21 +262,57 @@ func (f *fsm) Snapshot() (raft.FSMSnapshot, error) {
 	return &stateMark{marker: &wire.Marker{Group: f.group, Applied: f.applied.index}, flush: f.flush}, nil
 }
 
-// Restore implements raft.FSM. The state is on this disk already; it only must
-// not be older than the log was truncated for.
+// Restore implements raft.FSM: what a sink has received becomes the state. An
+// error leaves the state as it was, but for one of reading it back, which stops
+// the replica.
 func (f *fsm) Restore(source io.ReadCloser) error {
 	content, err := io.ReadAll(io.LimitReader(source, 1<<10))
 	if err != nil {
 		return fmt.Errorf("read snapshot: %w", err)
 	}
-	marker := &wire.Marker{}
-	if err := proto.Unmarshal(content, marker); err != nil || marker.Group != f.group {
-		f.failed = corrupt("snapshot of range %d holds %x", f.group, content)
-		return f.failed
+	marker, err := readMarker(f.group, content)
+	if err != nil {
+		return err
 	}
-	if f.applied.index < marker.Applied {
-		f.failed = corrupt("state of range %d ends at entry %d, its snapshot needs %d", f.group, f.applied.index, marker.Applied)
-		return f.failed
+	// The log will be cut behind what the state has, so that must be on disk; and
+	// what is on disk need not be written while readers wait.
+	if err := f.flush.flush(); err != nil {
+		return err
 	}
+	if f.applied.index < marker.Applied { // else the log has led there meanwhile
+		if err := f.replace(marker); err != nil {
+			return err
+		}
+	}
+	return f.transfer.discard(marker)
+}
+
+// replace puts a received state in the place of the present one while nobody
+// reads.
+func (f *fsm) replace(marker *wire.Marker) error {
+	f.gate.Lock()
+	defer f.gate.Unlock()
+	if err := f.transfer.install(marker); err != nil {
+		return err
+	}
+	if err := f.reload(); err != nil {
+		f.stop(err)
+		return err
+	}
+	f.clock.settle(f.applied.timeUS)
 	return nil
+}
+
+// finishRestore does at a start what Restore was stopped from doing, and removes
+// what transfers left.
+func (f *fsm) finishRestore(marker *wire.Marker) error {
+	if f.applied.index < marker.Applied && marker.Received != "" {
+		if err := f.transfer.install(marker); err != nil {
+			return err
+		}
+		if err := f.reload(); err != nil {
+			return err
+		}
+	}
+	return f.transfer.clean()
 }

@@ -3,6 +3,8 @@ package ownership
 import (
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -10,6 +12,8 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
 // Timings of raft. Heartbeat and lease are far above what a loaded machine
@@ -19,8 +23,10 @@ const (
 	heartbeat      = 1500 * time.Millisecond
 	lease          = 500 * time.Millisecond
 	commitInterval = 2 * time.Second
-	// trailingLogs stay after a snapshot, each of up to 1 MiB.
-	trailingLogs = 8
+	// trailingLogs entries stay after a snapshot, for replicas that are a little
+	// behind; fewer if they take more than trailingBytes.
+	trailingLogs  = 8
+	trailingBytes = 256 << 10
 )
 
 // group is one range's replica on this node.
@@ -29,7 +35,7 @@ type group struct {
 	from, to channel.Bucket
 	tools    tools
 
-	log       *groupLog
+	log       *sharedlog.Group
 	snapshots *snapshotStore
 	fsm       *fsm
 	clock     *clock
@@ -46,7 +52,7 @@ type group struct {
 
 // openGroup reads the group's log and state and starts its raft. Damage is found
 // before anything runs.
-func openGroup(id uint32, from, to channel.Bucket, log *sharedLog, state *pebble.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
+func openGroup(id uint32, from, to channel.Bucket, log *sharedlog.Log, state *pebble.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
 	g := &group{
 		id: id, from: from, to: to, tools: tools, clock: &clock{now: cfg.Now},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
@@ -57,15 +63,30 @@ func openGroup(id uint32, from, to channel.Bucket, log *sharedLog, state *pebble
 		return nil, err
 	}
 	var err error
-	if g.log, err = openGroupLog(log, id); err != nil {
+	if g.log, err = log.Group(id); err != nil {
 		return nil, err
 	}
-	g.snapshots = &snapshotStore{log: g.log}
+	g.fsm.transfer = &transferrer{
+		group: id, from: from, to: to, db: state, flush: flush, pieces: receivedFile, metrics: tools.metrics,
+		files: cfg.files, dir: filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10)),
+	}
+	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
+	if err := g.finishRestore(); err != nil {
+		return nil, err
+	}
 	g.queue = newQueue(g.clock)
 	g.batcher = newBatcher(g.queue, g.clock, tools.metrics, func(entry []byte) raft.ApplyFuture {
 		return g.raft.Apply(entry, answerWithin)
 	})
 	return g, nil
+}
+
+func (g *group) finishRestore() error {
+	_, marker, err := g.snapshots.read()
+	if err != nil {
+		return err
+	}
+	return g.fsm.finishRestore(marker)
 }
 
 // bootstrap founds the group with one voter, unless it was founded before.
@@ -79,6 +100,9 @@ func (g *group) bootstrap(id raft.ServerID) error {
 
 // bootstrap founds a raft group of one, unless it was founded before.
 func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
+	if err := undoHalf(logs, stable, snapshots); err != nil {
+		return err
+	}
 	address, transport := loneTransport(conf.LocalID)
 	err := raft.BootstrapCluster(conf, logs, stable, snapshots, transport, raft.Configuration{
 		Servers: []raft.Server{{Suffrage: raft.Voter, ID: conf.LocalID, Address: address}},
@@ -87,6 +111,24 @@ func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, s
 		return nil
 	}
 	return err
+}
+
+// undoHalf lets a founding begin anew that was cut after its first write, raft's
+// term, and before its second, the voters: raft would take the group for founded, and
+// wait for ever for one of no voters to elect a leader.
+func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
+	term := []byte("CurrentTerm")
+	last, err := logs.LastIndex()
+	if err != nil || last > 0 {
+		return err
+	}
+	if kept, err := snapshots.List(); err != nil || len(kept) > 0 {
+		return err
+	}
+	if begun, err := stable.GetUint64(term); err != nil || begun == 0 {
+		return nil // raft's stores say by an error that there is none
+	}
+	return stable.SetUint64(term, 0)
 }
 
 // loneTransport reaches nobody: what a cluster of one needs. An address is the
@@ -99,6 +141,7 @@ func loneTransport(id raft.ServerID) (raft.ServerAddress, raft.Transport) {
 func (g *group) config(id raft.ServerID) *raft.Config {
 	conf := raftConfig(id, g.tools, g.id)
 	conf.NotifyCh = g.notify
+	conf.NoSnapshotRestoreOnStart = true // the state is on this disk: see check
 	return conf
 }
 
@@ -124,7 +167,7 @@ func (g *group) start(id raft.ServerID) error {
 	r, err := newRaft(g.config(id), g.fsm, g.log, g.log, g.snapshots, transport)
 	if err != nil {
 		// Raft keeps only the text of the cause.
-		return fmt.Errorf("start range %d: %w", g.id, errors.Join(err, g.fsm.failed, g.log.damage()))
+		return fmt.Errorf("start range %d: %w", g.id, errors.Join(err, g.fsm.failed, g.log.Damage()))
 	}
 	g.raft = r
 	go g.watch()
@@ -160,23 +203,27 @@ func hurry(r *raft.Raft, id raft.ServerID) error {
 	return r.ReloadConfig(conf)
 }
 
-// check refuses a log that does not reach the state, or from which it cannot go
-// on: entries were lost, or the stores are not of the same time.
+// check refuses what raft could not go on from: entries were lost between state,
+// snapshot and log, or the stores are not of the same time. A state from elsewhere
+// may be newer than its snapshot, and with it than the log: its marker says so.
 func (g *group) check() error {
 	first, _ := g.log.FirstIndex()
 	last, _ := g.log.LastIndex()
-	snapshot, err := g.snapshots.read()
+	snapshot, marker, err := g.snapshots.read()
 	if err != nil {
 		return err
 	}
-	applied, has := g.fsm.applied.index, snapshot.GetIndex()
-	if last > 0 && first > max(applied, has)+1 {
-		return corrupt("log of range %d begins at entry %d, its state ends at %d", g.id, first, max(applied, has))
+	applied := g.fsm.applied.index
+	switch reach := max(last, snapshot.Index, marker.Applied); {
+	case applied < marker.Applied:
+		return disk.Corrupt("state of range %d ends at entry %d, its snapshot needs %d", g.id, applied, marker.Applied)
+	case first > snapshot.Index+1:
+		return disk.Corrupt("log of range %d begins at entry %d, its snapshot ends at %d", g.id, first, snapshot.Index)
+	case applied > reach:
+		return disk.Corrupt("log of range %d ends at entry %d, its state at %d", g.id, reach, applied)
+	default:
+		return nil
 	}
-	if max(last, has) < applied {
-		return corrupt("log of range %d ends at entry %d, its state at %d", g.id, max(last, has), applied)
-	}
-	return nil
 }
 
 // watch follows leadership until raft stops. A leader serves once it has applied
@@ -244,15 +291,31 @@ func (g *group) stop() error {
 
 // snapshot makes the state durable and truncates the log.
 func (g *group) snapshot() {
-	err := g.raft.Snapshot().Error()
+	covered := g.fsm.hot.behind.Load()
+	err := g.keepTail()
+	if err == nil {
+		err = g.raft.Snapshot().Error()
+	}
 	switch {
 	case err == nil:
+		g.fsm.hot.behind.Add(-covered)
 		g.tools.metrics.snapshots.Inc()
 	case errors.Is(err, raft.ErrNothingNewToSnapshot), errors.Is(err, raft.ErrRaftShutdown):
 	default:
 		g.tools.metrics.snapshotsFailed.Inc()
 		g.tools.log.Warn("snapshot failed", "range", g.id, "error", err)
 	}
+}
+
+// keepTail chooses what the next snapshot leaves of the log.
+func (g *group) keepTail() error {
+	n, err := g.log.Tail(trailingBytes, trailingLogs)
+	if err != nil {
+		return err
+	}
+	conf := g.raft.ReloadableConfig()
+	conf.TrailingLogs = uint64(n)
+	return g.raft.ReloadConfig(conf)
 }
 
 func (g *group) status() RangeStatus {

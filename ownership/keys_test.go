@@ -34,9 +34,6 @@ func TestKeys(t *testing.T) {
 		{"endpoint", endpointKey("https://example.com/"), "0b556eb559c7edd3fb67374c1a25e739cdd7edd1d79949"},
 		{"applied", appliedKey(3), "ffff6100000003"},
 		{"identity", identityKey(), "ffff6f"},
-		{"log entry", entryKey(3, 7), "000000036c0000000000000007"},
-		{"log snapshot", logKey(3, logSnapshot), "0000000373"},
-		{"log identity", logKey(systemGroup, logIdentity), "ffffffff6f"},
 	} {
 		if got := hex.EncodeToString(test.key); got != test.want {
 			t.Errorf("%s key %s, want %s", test.name, got, test.want)

@@ -17,6 +17,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -33,6 +35,9 @@ type metaGroup struct {
 	raft   *raft.Raft
 }
 
+// metaRange stands for the meta group in messages.
+const metaRange = 0xFFFFFFFF
+
 var raftIDKey = []byte("corona_raft_id")
 
 // openMeta opens the meta group, makes the node's raft ID on its first start, and
@@ -41,7 +46,7 @@ func openMeta(ctx context.Context, dir string, cfg Config, tools tools) (*metaGr
 	if err := os.MkdirAll(dir, dirPerm); err != nil {
 		return nil, fmt.Errorf("create directory: %w", err)
 	}
-	store, err := openMetaStore(filepath.Join(dir, "raft.db"), tools.fail)
+	store, err := openMetaStore(filepath.Join(dir, "raft.db"), cfg.Volume, tools.fail)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +64,7 @@ func openMeta(ctx context.Context, dir string, cfg Config, tools tools) (*metaGr
 }
 
 func (m *metaGroup) start(dir string, tools tools) error {
-	conf := raftConfig(m.raftID, tools, systemGroup)
+	conf := raftConfig(m.raftID, tools, metaRange)
 	conf.SnapshotThreshold = 1024 // entries: it is small, and every start adds one
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(dir, 1, conf.Logger)
 	if err != nil {
@@ -233,34 +238,50 @@ func sealMeta(content []byte) []byte {
 
 func openMetaSeal(sealed []byte, into proto.Message) error {
 	if len(sealed) < 4 || string(crc(sealed[4:])) != string(sealed[:4]) {
-		return corrupt("checksum of a meta record does not match")
+		return disk.Corrupt("checksum of a meta record does not match")
 	}
 	if err := proto.Unmarshal(sealed[4:], into); err != nil {
-		return corrupt("meta record: %w", err)
+		return disk.Corrupt("meta record: %w", err)
 	}
 	return nil
 }
 
-// metaStore is raft's store in bbolt, with failed writes made fatal.
+// metaStore is raft's store in bbolt. Raft panics when it cannot keep its term: so a
+// write that finds no space is repeated until it does, and one that fails is fatal.
 type metaStore struct {
 	*raftboltdb.BoltStore
-	fail func(error)
+	path   string
+	sum    *fileSum
+	volume *volume.Volume
+	fail   func(error)
 }
 
-func openMetaStore(path string, fail func(error)) (*metaStore, error) {
-	store, err := raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
-		Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
-	}})
+func openMetaStore(path string, volume *volume.Volume, fail func(error)) (*metaStore, error) {
+	sum := &fileSum{of: path}
+	if err := sum.check(); err != nil {
+		return nil, err
+	}
+	var store *raftboltdb.BoltStore
+	err := sum.during(func() (err error) { // opening begins with a transaction
+		store, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+			Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+		}})
+		return err
+	})
+	if err != nil && store != nil {
+		err = errors.Join(err, store.Close())
+	}
 	switch {
 	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
-		return nil, corrupt("open %s: %w", path, err)
+		return nil, disk.Corrupt("open %s: %w", path, err)
 	case err != nil:
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	return &metaStore{BoltStore: store, fail: fail}, nil
+	return &metaStore{BoltStore: store, path: path, sum: sum, volume: volume, fail: fail}, nil
 }
 
-func (s *metaStore) must(err error) error {
+func (s *metaStore) must(write func() error) error {
+	err := s.volume.Transact("write", s.path, func() error { return s.sum.during(write) })
 	if err != nil {
 		err = fmt.Errorf("write meta: %w", err)
 		s.fail(err)
@@ -268,14 +289,24 @@ func (s *metaStore) must(err error) error {
 	return err
 }
 
-func (s *metaStore) StoreLog(log *raft.Log) error     { return s.must(s.BoltStore.StoreLog(log)) }
-func (s *metaStore) StoreLogs(logs []*raft.Log) error { return s.must(s.BoltStore.StoreLogs(logs)) }
-func (s *metaStore) Set(key, value []byte) error      { return s.must(s.BoltStore.Set(key, value)) }
-func (s *metaStore) SetUint64(key []byte, value uint64) error {
-	return s.must(s.BoltStore.SetUint64(key, value))
+func (s *metaStore) StoreLog(log *raft.Log) error {
+	return s.must(func() error { return s.BoltStore.StoreLog(log) })
 }
+
+func (s *metaStore) StoreLogs(logs []*raft.Log) error {
+	return s.must(func() error { return s.BoltStore.StoreLogs(logs) })
+}
+
+func (s *metaStore) Set(key, value []byte) error {
+	return s.must(func() error { return s.BoltStore.Set(key, value) })
+}
+
+func (s *metaStore) SetUint64(key []byte, value uint64) error {
+	return s.must(func() error { return s.BoltStore.SetUint64(key, value) })
+}
+
 func (s *metaStore) DeleteRange(from, to uint64) error {
-	return s.must(s.BoltStore.DeleteRange(from, to))
+	return s.must(func() error { return s.BoltStore.DeleteRange(from, to) })
 }
 
 // ownRaftID returns the node's raft ID: its name and an incarnation that is made
@@ -300,5 +331,5 @@ func ownRaftID(store *metaStore, node string) (raft.ServerID, error) {
 }
 
 func crc(content []byte) []byte {
-	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, castagnoli))
+	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
 }

@@ -13,7 +13,11 @@ type metrics struct {
 
 	commands, entries, entryBytes, replaySkipped prometheus.Counter
 	entryCommands, entrySeconds, applySeconds    prometheus.Histogram
-	unavailable, snapshots, snapshotsFailed      prometheus.Counter
+	unavailable, noSpace                         prometheus.Counter
+	snapshots, snapshotsFailed                   prometheus.Counter
+	transfersSent, transfersUnsent               prometheus.Counter
+	transfersReceived, transfersRefused          prometheus.Counter
+	transferBytes                                prometheus.Counter
 	elections                                    prometheus.Counter
 	sweeps, sweepsFailed                         prometheus.Counter
 }
@@ -39,8 +43,14 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m.applySeconds = histogram("apply_seconds", "Applying a batch of log entries.", seconds)
 	m.replaySkipped = counter("replay_skipped_entries_total", "Log entries met at start that the state had already.")
 	m.unavailable = counter("unavailable_total", "Commands answered with an unknown outcome.")
+	m.noSpace = counter("no_space_total", "Commands refused because the disk is nearly full.")
 	m.snapshots = counter("snapshots_total", "Snapshots taken, per range.")
 	m.snapshotsFailed = counter("snapshots_failed_total", "Snapshots that failed, per range.")
+	m.transfersSent = counter("transfers_sent_total", "States of ranges made ready for another replica.")
+	m.transfersUnsent = counter("transfers_unsent_total", "States of ranges that could not be made ready.")
+	m.transferBytes = counter("transfer_bytes_total", "Bytes of the states made ready, compressed.")
+	m.transfersReceived = counter("transfers_received_total", "States of ranges taken over from another replica.")
+	m.transfersRefused = counter("transfers_refused_total", "States of ranges from another replica that were cut, damaged, foreign, too old, or could not be written.")
 	m.elections = counter("elections_won_total", "Times that this node became the leader of a range.")
 	m.sweeps = counter("sweep_commands_total", "Commands by which the sweeper forgot updates and keys.")
 	m.sweepsFailed = counter("sweep_commands_failed_total", "Commands of the sweeper that failed.")

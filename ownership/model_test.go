@@ -223,6 +223,8 @@ func (m *modelTest) commit(rt *rapid.T) {
 	case 2: // a hold
 		commit.Version, commit.Update, commit.Gone, commit.Hash = commit.Base, nil, rapid.Bool().Draw(rt, "gone"), [16]byte{}
 	}
+	commit.Moved = rapid.SampledFrom([]*Moved{nil, {}, {To: "http://new.example/", Since: time.UnixMicro(5).UTC(), Learned: true}}).Draw(rt, "moved")
+	commit.Learned = rapid.SampledFrom([][]byte{nil, {1}, {2, 3}}).Draw(rt, "learned")
 	err := m.s.Commit(context.Background(), commit)
 	if stale := commit.Incarnation != c.Incarnation || commit.Base != c.Version; stale {
 		if !errors.Is(err, ErrStale) {
@@ -254,6 +256,12 @@ func (c *worldChannel) committed(commit Commit) {
 		}
 	}
 	c.Kind, c.Judge, c.Gone = commit.Kind, commit.Judge, commit.Gone
+	if commit.Moved != nil {
+		c.Moved = *commit.Moved
+	}
+	if commit.Learned != nil {
+		c.Learned = commit.Learned
+	}
 	c.seen = append(c.seen, commit.Seen...)
 }
 

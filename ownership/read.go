@@ -5,6 +5,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -12,7 +13,7 @@ import (
 // unmarshal reads a record of the state.
 func unmarshal(key, value []byte, record proto.Message) error {
 	if err := proto.Unmarshal(value, record); err != nil {
-		return corrupt("record at key %x: %w", key, err)
+		return disk.Corrupt("record at key %x: %w", key, err)
 	}
 	return nil
 }
@@ -22,7 +23,7 @@ func unmarshal(key, value []byte, record proto.Message) error {
 func eachInBuckets(r pebble.Reader, kind byte, start []byte, visit func(key, value []byte) (bool, error)) error {
 	iter, err := r.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: kindPrefix(systemBucket, 0)})
 	if err != nil {
-		return readError("read state", err)
+		return disk.ReadError("read state", err)
 	}
 	for ok := iter.First(); ok; {
 		b, has := keyBucket(iter.Key())
@@ -34,12 +35,12 @@ func eachInBuckets(r pebble.Reader, kind byte, start []byte, visit func(key, val
 		default:
 			more, err := visit(iter.Key(), iter.Value())
 			if err != nil || !more {
-				return errors.Join(err, readError("read state", iter.Close()))
+				return errors.Join(err, disk.ReadError("read state", iter.Close()))
 			}
 			ok = iter.Next()
 		}
 	}
-	return readError("read state", iter.Close())
+	return disk.ReadError("read state", iter.Close())
 }
 
 // missingIs turns a missing record into ErrNotFound.
@@ -75,7 +76,7 @@ func getRaw(r pebble.Reader, key []byte) ([]byte, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, readError("read state", err)
+		return nil, disk.ReadError("read state", err)
 	}
 	return append([]byte{}, value...), closer.Close()
 }
@@ -92,7 +93,7 @@ func (s *Store) Channels(after *channel.ID, limit int) ([]Channel, error) {
 	if after != nil {
 		start = append(channelKey(kindChannel, *after), 0)
 	}
-	var channels []Channel
+	channels := make([]Channel, 0, min(limit, 1000))
 	_, err = eachChannel(s.state, start, func(id channel.ID, record *wire.Channel) bool {
 		channels = append(channels, channelOf(id, record))
 		return len(channels) < limit

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -63,7 +64,7 @@ func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
 	defer view.Close()
 	iter, err := view.NewIter(nil)
 	if err != nil {
-		return nil, readError("read state", err)
+		return nil, disk.ReadError("read state", err)
 	}
 	defer iter.Close()
 	m := &stampMerge{r: view, iter: iter, closed: closed}
@@ -78,7 +79,7 @@ func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
 		}
 		updates = append(updates, update)
 	}
-	return updates, readError("read state", m.iter.Error())
+	return updates, disk.ReadError("read state", m.iter.Error())
 }
 
 // stampMerge walks the buckets' stamps in their common order. One iterator
@@ -131,7 +132,7 @@ func (m *stampMerge) next() (Update, error) {
 	}
 	id, err := wireID(stamped.Channel)
 	if err != nil {
-		return Update{}, corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
+		return Update{}, disk.Corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
 	}
 	record, err := getChannel(m.r, id)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -31,17 +32,32 @@ func channelOf(id channel.ID, r *wire.Channel) Channel {
 		Subscribers: r.Subscribers, Webhooks: r.Webhooks,
 		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
 		LastChange: fromMicros(r.LastChangeUs), EmptiedAt: fromMicros(r.EmptiedUs),
-		Gone: r.Gone, GoneStamp: r.GoneStamp, Oldest: r.Oldest, TrimmedStamp: r.TrimmedStamp,
+		Held: r.Held, Gone: r.Gone, GoneStamp: r.GoneStamp, Learned: r.Learned, Oldest: r.Oldest, TrimmedStamp: r.TrimmedStamp,
 	}
 	copy(c.Hash[:], r.Hash)
+	if m := r.Moved; m != nil {
+		c.Moved = Moved{To: m.To, Since: fromMicros(m.SinceUs), Learned: m.Learned}
+	}
 	return c
 }
 
+// wireMoved is nil for nil: absence says that nothing changes.
+func wireMoved(m *Moved) *wire.Moved {
+	if m == nil {
+		return nil
+	}
+	return &wire.Moved{To: m.To, SinceUs: micros(m.Since), Learned: m.Learned}
+}
+
 func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) Subscription {
+	sink := Sink{Type: r.SinkType, URL: r.SinkUrl, Secret: r.SinkSecret}
+	return newSubscription(id, url, sink, subscribed{seq: seq, createdUS: r.CreatedUs, fromVersion: r.FromVersion})
+}
+
+func newSubscription(id channel.ID, url string, sink Sink, made subscribed) Subscription {
 	return Subscription{
-		ID: subscriptionID(id.Bucket(), seq), Seq: seq, Channel: id, URL: url,
-		Sink:    Sink{Type: r.SinkType, URL: r.SinkUrl, Secret: r.SinkSecret},
-		Created: fromMicros(r.CreatedUs), FromVersion: r.FromVersion,
+		ID: subscriptionID(id.Bucket(), made.seq), Seq: made.seq, Channel: id, URL: url, Sink: sink,
+		Created: fromMicros(made.createdUS), FromVersion: made.fromVersion,
 	}
 }
 
@@ -56,6 +72,16 @@ func endpointOf(r *wire.Endpoint) Endpoint {
 	return Endpoint{
 		URL: r.Url, State: r.State, FailingSince: fromMicros(r.FailingSinceUs),
 		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: fromMicros(r.NextAttemptUs),
+	}
+}
+
+// copyBucket is a copy to be changed. A bulk touches a bucket with every few
+// subscriptions, so it is not left to reflection.
+func copyBucket(b *wire.Bucket) *wire.Bucket {
+	return &wire.Bucket{
+		LastSeq: b.LastSeq, LastIncarnation: b.LastIncarnation, LastStamp: b.LastStamp, TrimmedStamp: b.TrimmedStamp,
+		Channels: b.Channels, Subscriptions: b.Subscriptions, UpdateBytes: b.UpdateBytes,
+		FirstKeyDay: b.FirstKeyDay, LastKeyDay: b.LastKeyDay,
 	}
 }
 
@@ -85,11 +111,11 @@ func seqChannel(r pebble.Reader, b channel.Bucket, seq uint64) (channel.ID, erro
 		if isMissing(err) {
 			return channel.ID{}, err
 		}
-		return channel.ID{}, readError("read state", err)
+		return channel.ID{}, disk.ReadError("read state", err)
 	}
 	defer closer.Close()
 	if len(value) != channel.IDLen {
-		return channel.ID{}, corrupt("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
+		return channel.ID{}, disk.Corrupt("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
 	}
 	return channel.ID(value), nil
 }
@@ -99,7 +125,7 @@ func eachStraggler(r pebble.Reader, id channel.ID, visit func(Straggler)) error 
 	prefix := channelKey(kindStraggler, id)
 	return scan(r, prefix, prefix, func(key, value []byte) (bool, error) {
 		if len(value) != 8 {
-			return false, corrupt("straggler of channel %s has %d bytes", id, len(value))
+			return false, disk.Corrupt("straggler of channel %s has %d bytes", id, len(value))
 		}
 		visit(Straggler{Seq: lastItem(key), Next: binary.BigEndian.Uint64(value)})
 		return true, nil

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -188,11 +189,11 @@ func TestBornHalfWay(t *testing.T) {
 				t.Fatalf("birth: %v, %v", born, err)
 			}
 			if cut == "state" {
-				log, err := openLog(filepath.Join(cfg.Dir, "log"), cfg, tools)
+				log, err := openLog(cfg, tools)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if err := log.close(); err != nil {
+				if err := log.Close(); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -268,5 +269,36 @@ func TestRanges(t *testing.T) {
 	}
 	if next != channel.Buckets {
 		t.Errorf("ranges end at bucket %d", next)
+	}
+}
+
+// TestBehind: a log that grows since its snapshots fail makes the node not ready,
+// and one snapshot that succeeds makes it ready again; a start replays what no
+// snapshot covers.
+func TestBehind(t *testing.T) {
+	cfg := testConfig(t)
+	cfg.SnapshotBytes = 1 << 30 // none by itself
+	s := open(t, cfg)
+	for i := range 20 {
+		subscribe(t, s, wish(fmt.Sprintf("http://example.com/%d", i), "", webhook))
+	}
+	behind := s.Unsnapshotted()
+	if behind == 0 {
+		t.Fatal("nothing is behind")
+	}
+	cfg.Dir = copyDir(t, cfg.Dir)
+	killed := open(t, cfg)
+	if again := killed.Unsnapshotted(); again != behind {
+		t.Errorf("%d bytes to replay after a kill, want %d", again, behind)
+	}
+	killed.cfg.SnapshotBytes = behind / tooFarBehind / 2
+	err := killed.Ready()
+	wantError(t, err, ErrBehind)
+	if want := fmt.Sprintf("no snapshot covers %d bytes of it, want %d at most", behind, behind/tooFarBehind/2*tooFarBehind); !strings.Contains(fmt.Sprint(err), want) {
+		t.Errorf("%v does not say: %s", err, want)
+	}
+	killed.snapshotAll()
+	if err := killed.Ready(); err != nil || killed.Unsnapshotted() != 0 {
+		t.Errorf("after a snapshot: %v, %d bytes", err, killed.Unsnapshotted())
 	}
 }

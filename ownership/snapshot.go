@@ -10,20 +10,27 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 	"google.golang.org/protobuf/proto"
 )
 
 // snapshotStore is a group's raft.SnapshotStore. A snapshot on this disk is a
 // marker: the state itself lies in the state store, flushed before the marker is
 // written. Only the newest is kept.
+//
+// Who opens a snapshot gets a stream of the state as it is then, which may be
+// newer than the snapshot's index. The entries between are sent after it, and the
+// receiver's state machine skips what its state has.
 type snapshotStore struct {
-	log *groupLog
+	group    uint32
+	log      *sharedlog.Group
+	transfer *transferrer
+	mu       sync.Mutex // held while the newest is replaced
 }
 
 var _ raft.SnapshotStore = (*snapshotStore)(nil)
-
-func (s *snapshotStore) key() []byte { return logKey(s.log.group, logSnapshot) }
 
 // Create begins a snapshot; it counts when the sink is closed.
 func (s *snapshotStore) Create(_ raft.SnapshotVersion, index, term uint64, configuration raft.Configuration,
@@ -35,105 +42,91 @@ func (s *snapshotStore) Create(_ raft.SnapshotVersion, index, term uint64, confi
 	}}, nil
 }
 
-func (s *snapshotStore) read() (*wire.SnapshotMeta, error) {
-	content, err := s.log.shared.get(s.key())
+// read returns the newest snapshot and its marker, empty ones if there is none.
+func (s *snapshotStore) read() (*wire.SnapshotMeta, *wire.Marker, error) {
+	meta, marker := &wire.SnapshotMeta{}, &wire.Marker{}
+	content, err := s.log.Snapshot()
 	if err != nil || content == nil {
-		return nil, s.log.note(err)
+		return meta, marker, err
 	}
-	meta := &wire.SnapshotMeta{}
 	if err := proto.Unmarshal(content, meta); err != nil {
-		return nil, s.log.note(corrupt("snapshot of range %d: %w", s.log.group, err))
+		return nil, nil, disk.Corrupt("snapshot of range %d: %w", s.group, err)
 	}
-	return meta, nil
+	marker, err = readMarker(s.group, meta.Content)
+	return meta, marker, err
 }
 
+func readMarker(group uint32, content []byte) (*wire.Marker, error) {
+	marker := &wire.Marker{}
+	if err := proto.Unmarshal(content, marker); err != nil || marker.Group != group {
+		return nil, disk.Corrupt("snapshot of range %d holds %x", group, content)
+	}
+	return marker, nil
+}
+
+// replace makes a snapshot the newest, durably. One older than the newest does
+// not count: the log may not reach back to it.
+func (s *snapshotStore) replace(meta *wire.SnapshotMeta) (newest bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	have, _, err := s.read()
+	if err != nil || meta.Index < have.Index {
+		return false, err
+	}
+	content, err := proto.Marshal(meta)
+	if err != nil {
+		return false, fmt.Errorf("encode snapshot: %w", err)
+	}
+	return true, s.log.SetSnapshot(content)
+}
+
+// List returns the newest snapshot, if there is one.
 func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
-	meta, err := s.read()
-	if err != nil || meta == nil {
+	meta, _, err := s.read()
+	if err != nil || meta.Index == 0 {
 		return nil, err
 	}
-	return []*raft.SnapshotMeta{snapshotMeta(meta)}, nil
+	return []*raft.SnapshotMeta{snapshotMeta(meta, snapshotID(meta), 0)}, nil
 }
 
-// Open returns the newest snapshot, whose ID must be id.
+// Open returns the newest snapshot, whose ID must be id: the state, or what a sink
+// has received, for the state machine to take over.
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
-	meta, err := s.read()
+	meta, _, err := s.read()
 	if err != nil {
 		return nil, nil, err
 	}
-	if meta == nil || snapshotID(meta) != id {
+	switch {
+	case meta.Index > 0 && id == receivedID(meta):
+		return snapshotMeta(meta, id, int64(len(meta.Content))), io.NopCloser(bytes.NewReader(meta.Content)), nil
+	case meta.Index > 0 && id == snapshotID(meta):
+		stream, size, err := s.transfer.spool()
+		return snapshotMeta(meta, id, size), stream, err
+	default:
 		return nil, nil, fmt.Errorf("snapshot %q: %w", id, ErrNotFound)
 	}
-	return snapshotMeta(meta), io.NopCloser(bytes.NewReader(meta.Content)), nil
 }
 
 func snapshotID(meta *wire.SnapshotMeta) string { return strconv.FormatUint(meta.Index, 10) }
 
-func snapshotMeta(meta *wire.SnapshotMeta) *raft.SnapshotMeta {
+// receivedID is what a sink of a stream is called.
+func receivedID(meta *wire.SnapshotMeta) string { return "received-" + snapshotID(meta) }
+
+func snapshotMeta(meta *wire.SnapshotMeta, id string, size int64) *raft.SnapshotMeta {
 	return &raft.SnapshotMeta{
-		Version: raft.SnapshotVersionMax, ID: snapshotID(meta),
+		Version: raft.SnapshotVersionMax, ID: id,
 		Index: meta.Index, Term: meta.Term,
 		Configuration: raft.DecodeConfiguration(meta.Configuration), ConfigurationIndex: meta.ConfigurationIndex,
-		Size: int64(len(meta.Content)),
+		Size: size,
 	}
 }
-
-type snapshotSink struct {
-	store   *snapshotStore
-	meta    *wire.SnapshotMeta
-	dropped bool
-}
-
-func (s *snapshotSink) ID() string { return snapshotID(s.meta) }
-
-func (s *snapshotSink) Write(p []byte) (int, error) {
-	s.meta.Content = append(s.meta.Content, p...)
-	return len(p), nil
-}
-
-func (s *snapshotSink) Cancel() error {
-	s.dropped = true
-	return nil
-}
-
-// Close makes the snapshot the newest, durably.
-func (s *snapshotSink) Close() error {
-	if s.dropped {
-		return nil
-	}
-	content, err := proto.Marshal(s.meta)
-	if err != nil {
-		return fmt.Errorf("encode snapshot: %w", err)
-	}
-	return s.store.log.shared.put(s.store.key(), content)
-}
-
-// stateMark is a raft.FSMSnapshot: that the state holds what was applied until now.
-type stateMark struct {
-	marker *wire.Marker
-	flush  *flusher
-}
-
-// Persist flushes the state, then writes the marker.
-func (m *stateMark) Persist(sink raft.SnapshotSink) error {
-	if err := m.flush.flush(); err != nil {
-		return err
-	}
-	content, err := proto.Marshal(m.marker)
-	if err != nil {
-		return fmt.Errorf("encode marker: %w", err)
-	}
-	_, err = sink.Write(content)
-	return err
-}
-
-func (m *stateMark) Release() {}
 
 // flusher merges the flushes that all groups ask for at the same time: one that
 // begins after a request serves it.
 type flusher struct {
-	db    *pebble.DB
-	begun atomic.Uint64 // flushes so far
+	db     *pebble.DB
+	gaveUp <-chan struct{} // closed when a flush that finds no space is to wait no more
+	begun  atomic.Uint64   // flushes so far
 
 	mu  sync.Mutex // held while flushing
 	err error      // of the last flush; guarded by mu
@@ -148,9 +141,19 @@ func (f *flusher) flush() error {
 		return f.err // begun after the call, ended while it waited
 	}
 	f.begun.Add(1)
-	f.err = nil
-	if err := f.db.Flush(); err != nil {
-		f.err = fmt.Errorf("flush state: %w", err)
-	}
+	f.err = f.await()
 	return f.err
+}
+
+func (f *flusher) await() error {
+	flushed, err := f.db.AsyncFlush()
+	if err != nil {
+		return fmt.Errorf("flush state: %w", err)
+	}
+	select {
+	case <-flushed:
+		return nil
+	case <-f.gaveUp:
+		return fmt.Errorf("flush state: %w", ErrNoSpace)
+	}
 }

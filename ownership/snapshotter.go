@@ -10,8 +10,7 @@ import (
 func (s *Store) snapshots(ctx context.Context) {
 	for {
 		select {
-		case <-s.log.full:
-			s.log.appended.Store(0)
+		case <-s.log.Full():
 			s.snapshotAll()
 		case <-ctx.Done():
 			return
@@ -25,4 +24,7 @@ func (s *Store) snapshotAll() {
 		snapshots.Go(g.snapshot)
 	}
 	snapshots.Wait()
+	if err := s.log.Truncated(); err != nil {
+		s.tools.log.Warn("log keeps its space", "error", err)
+	}
 }

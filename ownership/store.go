@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -21,7 +24,7 @@ type Store struct {
 	cluster string
 
 	meta   *metaGroup
-	log    *sharedLog
+	log    *sharedlog.Log
 	state  *pebble.DB
 	flush  *flusher
 	groups []*group // by range ID
@@ -72,13 +75,25 @@ func (s *Store) shutdown() error {
 	s.gate.Unlock()
 	if s.state != nil {
 		// What is not flushed would be replayed at the next start.
-		err = errors.Join(err, s.state.Flush(), s.state.Close())
+		err = errors.Join(err, s.lastFlush(), s.state.Close())
 	}
 	if s.log != nil {
-		err = errors.Join(err, s.log.close())
+		err = errors.Join(err, s.log.Close())
 	}
 	s.tools.metrics.unregister()
 	return err
+}
+
+// lastFlush spares the next start a replay. A disk without room for it does with
+// the log.
+func (s *Store) lastFlush() error {
+	if s.cfg.Volume.Level() == volume.Critical {
+		return nil
+	}
+	if err := s.flush.flush(); !errors.Is(err, ErrNoSpace) {
+		return err
+	}
+	return nil
 }
 
 func (s *Store) drain() {
@@ -137,23 +152,46 @@ func (s *Store) Ranges() []RangeStatus {
 	return ranges
 }
 
+// Unsnapshotted returns the bytes of log entries that no snapshot covers: a start
+// replays them.
+func (s *Store) Unsnapshotted() (bytes uint64) {
+	for _, g := range s.groups {
+		bytes += g.fsm.hot.behind.Load()
+	}
+	return bytes
+}
+
+// tooFarBehind is how many times Config.SnapshotBytes may be without a snapshot. With
+// snapshots it comes to about two of what the log asks for one at: SnapshotBytes, or
+// half a memtable if that is less. A node that is slow for a while is no less ready.
+const tooFarBehind = 4
+
 // Ready returns nil when all ranges of this node have a leader and are caught up,
-// or an ErrUnavailable that names one that has not.
+// or an ErrUnavailable that names one that has not; or ErrBehind.
 func (s *Store) Ready() error {
 	for _, g := range s.groups {
 		if !g.serving.Load() {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
 		}
 	}
+	if behind, most := s.Unsnapshotted(), tooFarBehind*s.cfg.SnapshotBytes; behind > most {
+		return fmt.Errorf("%w: no snapshot covers %d bytes of it, want %d at most", ErrBehind, behind, most)
+	}
 	return nil
 }
 
 // Closed returns a stamp: every update with this stamp or a smaller one, of any
-// range, is applied and visible, and none will follow. It never falls.
+// range, is applied and visible, and none will follow. It never falls, and nothing
+// that is applied waits for a wall clock that was set back to come to it: ranges
+// without commands take over the newest time of the others.
 func (s *Store) Closed() uint64 {
-	closed := s.groups[0].clock.closedTime()
-	for _, g := range s.groups[1:] {
-		closed = min(closed, g.clock.closedTime())
+	newest := uint64(0)
+	for _, g := range s.groups {
+		newest = max(newest, g.clock.newest())
+	}
+	closed := uint64(math.MaxUint64)
+	for _, g := range s.groups {
+		closed = min(closed, g.clock.closedTime(newest))
 	}
 	return closed
 }
@@ -161,24 +199,24 @@ func (s *Store) Closed() uint64 {
 // propose sends a command through a range's log and returns its result. The
 // error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
 func (s *Store) propose(ctx context.Context, g *group, command *wire.Command) (result, error) {
-	p, err := s.submit(ctx, g, command)
+	content, err := proto.Marshal(command)
+	if err != nil {
+		return result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	p, err := s.submit(ctx, g, content)
 	if err != nil {
 		return result{}, err
 	}
 	return s.await(ctx, p)
 }
 
-// submit queues a command: commands submitted one after the other are applied in
-// that order.
-func (s *Store) submit(ctx context.Context, g *group, command *wire.Command) (*proposal, error) {
-	content, err := proto.Marshal(command)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+// submit queues an encoded command without its time: commands submitted one after
+// the other are applied in that order.
+func (s *Store) submit(ctx context.Context, g *group, command []byte) (*proposal, error) {
+	if len(command) > maxCommand {
+		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(command))
 	}
-	if len(content) > maxCommand {
-		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(content))
-	}
-	p := newProposal(content)
+	p := newProposal(command)
 	if err := g.queue.push(ctx, p); err != nil {
 		return nil, s.late(err)
 	}

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 func TestSubscribe(t *testing.T) {
@@ -117,7 +116,7 @@ func TestIdempotencyBetweenSteps(t *testing.T) {
 	cfg := testConfig(t)
 	s := open(t, cfg)
 	w := wish("http://example.com/", "key", webhook)
-	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1), items: make([]*wire.Subscribe_Item, 1)}
+	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1), items: make([]subscribeItem, 1)}
 	b.prepare()
 	b.claim(ctx, answerWithin)
 	if err := b.results[0].Err; err != nil {

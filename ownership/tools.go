@@ -10,11 +10,8 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/go-hclog"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
-
-// pebbleFormat is the format of pebble's files. Raising it forbids the way back
-// to a program with an older pebble, so it is a decision, not a default.
-const pebbleFormat = pebble.FormatTableFormatV6
 
 // tools is what all parts of a store share.
 type tools struct {
@@ -29,31 +26,8 @@ func newTools(cfg Config, metrics *metrics) tools {
 	if fatal == nil {
 		fatal = func(err error) { panic(err) }
 	}
-	fail := func(err error) {
-		once.Do(func() {
-			cfg.Logger.Error("disk failed, the node must stop", "error", err)
-			fatal(err)
-		})
-	}
+	fail := func(err error) { once.Do(func() { fatal(err) }) }
 	return tools{log: cfg.Logger, metrics: metrics, fail: fail}
-}
-
-// openPebble opens a store and tells damage from other failures.
-func openPebble(dir string, opts *pebble.Options) (*pebble.DB, error) {
-	db, err := pebble.Open(dir, opts)
-	return db, readError("open "+dir, err)
-}
-
-// readError marks pebble's own findings of damage.
-func readError(doing string, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case pebble.IsCorruptionError(err):
-		return fmt.Errorf("%s: %w: %w", doing, ErrCorrupt, err)
-	default:
-		return fmt.Errorf("%s: %w", doing, err)
-	}
 }
 
 func isMissing(err error) bool { return errors.Is(err, pebble.ErrNotFound) }
@@ -75,6 +49,9 @@ func (l pebbleLog) Infof(format string, args ...any) {
 }
 
 func (l pebbleLog) Errorf(format string, args ...any) {
+	if volume.SaidAlready(args) {
+		return
+	}
 	l.log.Warn("pebble", "message", fmt.Sprintf(format, args...))
 }
 

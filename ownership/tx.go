@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -13,14 +14,14 @@ import (
 // tx collects the changes of some commands. Reads see the changes. Channel and
 // bucket records are kept decoded, since bulk changes meet the same ones often.
 type tx struct {
-	f        *fsm
-	batch    *pebble.Batch // indexed
+	f *fsm
+	changes
 	applied  position
 	buckets  map[channel.Bucket]*wire.Bucket
 	channels map[channel.ID]*wire.Channel // nil for one that does not exist
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
+	expired  map[channel.Bucket]bool      // buckets that forgot keys
 	events   []func(Observer)
-	buf      []byte // for encoding
 
 	// Of the command being applied.
 	command int
@@ -31,25 +32,24 @@ type tx struct {
 
 func newTx(f *fsm) *tx {
 	return &tx{
-		f: f, batch: f.db.NewIndexedBatch(),
+		f: f, changes: changes{db: f.db},
 		applied:  f.applied,
 		buckets:  make(map[channel.Bucket]*wire.Bucket),
 		channels: make(map[channel.ID]*wire.Channel),
 		dirty:    make(map[channel.ID]int),
+		expired:  make(map[channel.Bucket]bool),
 	}
 }
 
-func (tx *tx) size() int { return tx.batch.Len() }
-
-// begin starts a command with its time.
-func (tx *tx) begin(timeUS uint64) {
+// start starts a command with its time.
+func (tx *tx) start(timeUS uint64) {
 	tx.command++
 	tx.now = timeUS
 	tx.applied.timeUS = max(tx.applied.timeUS, timeUS)
 }
 
-// end turns what the command did into events: the channels first.
-func (tx *tx) end() {
+// finish turns what the command did into events: the channels first.
+func (tx *tx) finish() {
 	if tx.telling() {
 		for _, id := range tx.touched {
 			c := channelOf(id, tx.channels[id])
@@ -68,7 +68,6 @@ func (tx *tx) tell(event func(Observer)) { tx.pending = append(tx.pending, event
 
 // commit writes everything, and the applied index with it.
 func (tx *tx) commit() error {
-	defer tx.batch.Close()
 	for id := range tx.dirty {
 		if err := tx.put(channelKey(kindChannel, id), tx.channels[id]); err != nil {
 			return err
@@ -83,15 +82,13 @@ func (tx *tx) commit() error {
 	if err := tx.put(appliedKey(tx.f.group), at); err != nil {
 		return err
 	}
-	return tx.batch.Commit(pebble.NoSync)
+	return tx.changes.commit()
 }
-
-func (tx *tx) drop() { tx.batch.Close() }
 
 // id reads a channel's or a key's ID. Its error is ErrInvalid, also for one of
 // another range.
-func (tx *tx) id(b []byte) (channel.ID, error) {
-	id, err := wireID(b)
+func (tx *tx) id(text string) (channel.ID, error) {
+	id, err := textID(text)
 	if err == nil {
 		err = tx.own(id.Bucket())
 	}
@@ -109,10 +106,18 @@ func (tx *tx) own(b channel.Bucket) error {
 func (tx *tx) bucket(b channel.Bucket) *wire.Bucket {
 	state, ok := tx.buckets[b]
 	if !ok {
-		state = proto.CloneOf(tx.f.buckets[b-tx.f.from])
+		state = copyBucket(tx.look(b))
 		tx.buckets[b] = state
 	}
 	return state
+}
+
+// look returns the record of a bucket of this range, only to be read.
+func (tx *tx) look(b channel.Bucket) *wire.Bucket {
+	if state, ok := tx.buckets[b]; ok {
+		return state
+	}
+	return tx.f.buckets[b-tx.f.from]
 }
 
 // channel returns a channel's record, nil if it does not exist. Who changes it
@@ -121,15 +126,31 @@ func (tx *tx) channel(id channel.ID) (*wire.Channel, error) {
 	if record, ok := tx.channels[id]; ok {
 		return record, nil
 	}
-	record := &wire.Channel{}
-	err := tx.get(channelKey(kindChannel, id), record)
-	if isMissing(err) {
-		record, err = nil, nil
+	may, err := tx.f.mayHave(kindChannel, id.Bucket(), id)
+	if err != nil {
+		return nil, err
+	}
+	var record *wire.Channel
+	if may {
+		// Not from the changes: they have only what tx.channels has too.
+		if record, err = getChannel(tx.f.db, id); isMissing(err) {
+			record, err = nil, nil
+		}
 	}
 	if err == nil {
 		tx.channels[id] = record
 	}
 	return record, err
+}
+
+// create makes a channel's record.
+func (tx *tx) create(id channel.ID, url string) (*wire.Channel, error) {
+	bucket := tx.bucket(id.Bucket())
+	bucket.LastIncarnation++
+	bucket.Channels++
+	record := &wire.Channel{Url: url, Incarnation: bucket.LastIncarnation, CreatedUs: tx.now}
+	tx.channels[id] = record
+	return record, tx.f.willHave(kindChannel, id.Bucket(), id)
 }
 
 // touch says that the command changed a channel's record.
@@ -155,29 +176,26 @@ func (tx *tx) forget(id channel.ID) error {
 }
 
 // get reads a record; its error is pebble.ErrNotFound if there is none.
-func (tx *tx) get(key []byte, record proto.Message) error { return getProto(tx.batch, key, record) }
-
-func (tx *tx) put(key []byte, record proto.Message) error {
-	value, err := proto.MarshalOptions{}.MarshalAppend(tx.buf[:0], record)
+func (tx *tx) get(key []byte, record proto.Message) error {
+	r, err := tx.reader()
 	if err != nil {
-		return fmt.Errorf("encode record: %w", err)
+		return err
 	}
-	tx.buf = value
-	return tx.batch.Set(key, value, nil)
+	return getProto(r, key, record)
 }
-
-func (tx *tx) putRaw(key, value []byte) error { return tx.batch.Set(key, value, nil) }
-
-func (tx *tx) delete(key []byte) error { return tx.batch.Delete(key, nil) }
 
 // has says whether a key exists.
 func (tx *tx) has(key []byte) (bool, error) {
-	_, closer, err := tx.batch.Get(key)
+	r, err := tx.reader()
+	if err != nil {
+		return false, err
+	}
+	_, closer, err := r.Get(key)
 	if isMissing(err) {
 		return false, nil
 	}
 	if err != nil {
-		return false, readError("read state", err)
+		return false, disk.ReadError("read state", err)
 	}
 	return true, closer.Close()
 }
@@ -185,7 +203,11 @@ func (tx *tx) has(key []byte) (bool, error) {
 // scan calls visit for the keys from start to the end of the prefix until it
 // returns false. Keys and values hold for the call only; visit may change state.
 func (tx *tx) scan(prefix, start []byte, visit func(key, value []byte) (bool, error)) error {
-	return scan(tx.batch, prefix, start, visit)
+	r, err := tx.reader()
+	if err != nil {
+		return err
+	}
+	return scan(r, prefix, start, visit)
 }
 
 // deletePrefix deletes all keys with the prefix, one by one: a range deletion for
@@ -198,7 +220,7 @@ func (tx *tx) deletePrefix(prefix []byte) error {
 func scan(r pebble.Reader, prefix, start []byte, visit func(key, value []byte) (bool, error)) error {
 	iter, err := r.NewIter(&pebble.IterOptions{LowerBound: start, UpperBound: prefixEnd(prefix)})
 	if err != nil {
-		return readError("read state", err)
+		return disk.ReadError("read state", err)
 	}
 	for ok := iter.First(); ok; ok = iter.Next() {
 		more, err := visit(iter.Key(), iter.Value())
@@ -209,7 +231,7 @@ func scan(r pebble.Reader, prefix, start []byte, visit func(key, value []byte) (
 			break
 		}
 	}
-	return readError("read state", iter.Close())
+	return disk.ReadError("read state", iter.Close())
 }
 
 // getProto reads a record; its error is pebble.ErrNotFound if there is none.
@@ -219,10 +241,10 @@ func getProto(r pebble.Reader, key []byte, record proto.Message) error {
 		return err
 	}
 	if err != nil {
-		return readError("read state", err)
+		return disk.ReadError("read state", err)
 	}
 	if err := proto.Unmarshal(value, record); err != nil {
-		return errors.Join(corrupt("record at key %x: %w", key, err), closer.Close())
+		return errors.Join(disk.Corrupt("record at key %x: %w", key, err), closer.Close())
 	}
 	return closer.Close()
 }

@@ -68,10 +68,21 @@ type Channel struct {
 	LastChange   time.Time // when the newest version after it was seen
 	EmptiedAt    time.Time // when the last subscriber left, zero while there are any
 	Judge        []byte    // state of the judge: only [Store.Channel] fills it
+	Held         bool      // by that state, a candidate waits for another poll
 	Gone         bool      // the origin answered 410
 	GoneStamp    uint64    // of the notice of it, 0 while it is not gone
+	Moved        Moved     // where its URL redirects for good
+	Learned      []byte    // of how often it changes, as the owner writes it; nil: nothing; not to be written to
 	Oldest       uint64    // the oldest version whose update is kept, 0 while there is none
 	TrimmedStamp uint64    // of the newest update that is no longer kept, 0 while all are
+}
+
+// Moved is a permanent redirect (RFC 9110, 15.4.2 and 15.4.9) of a channel's
+// URL, the zero value none. The channel keeps its URL and ID.
+type Moved struct {
+	To      string    // the last permanent target, canonical, at most [channel.MaxURL] bytes
+	Since   time.Time // it has led there without a break; UTC, microseconds; zero: it is doubted, and not to be learned
+	Learned bool      // polls ask To instead of the channel's URL
 }
 
 // Commit changes what the cluster holds to be a channel's content.
@@ -79,15 +90,18 @@ type Commit struct {
 	Channel     channel.ID
 	Incarnation uint64
 	Base        uint64   // the version that it was judged against
-	Version     uint64   // Base+1 for new content; Base to hold, rebase, or note that the origin has gone or is back
+	Version     uint64   // Base+1 for new content; Base to hold, rebase, or note that the origin has gone, is back or has moved
 	Hash        [16]byte // of the core content; zero keeps the current one
 	Kind        uint8    // zero keeps the current one
 	Judge       []byte   // the judge's new state; nil keeps the current one
+	Held        bool     // by Judge, a candidate waits for another poll
 	Seen        []uint64 // identities to remember, oldest first; the newest 4096 of all are kept
 	Update      []byte   // what subscribers get: none for version 1 and where Version is Base
 	Patch       []byte   // delta for those who hold Base, may be nil
 	At          time.Time
-	Gone        bool
+	Gone        bool   // to be said in every commit
+	Moved       *Moved // nil keeps what is known; the zero value forgets it
+	Learned     []byte // of how often the channel changes, opaque, at most 256 bytes; empty keeps what is known
 }
 
 // Update is a committed update; or, with Gone, the notice that the origin said

@@ -46,12 +46,12 @@ func TestCommit(t *testing.T) {
 		t.Errorf("seen %v, %v", seen, err)
 	}
 
-	hold := Commit{Channel: c.ID, Incarnation: 1, Base: 3, Version: 3, Judge: []byte("held"), At: time.UnixMicro(4e6), Gone: true}
+	hold := Commit{Channel: c.ID, Incarnation: 1, Base: 3, Version: 3, Judge: []byte("held"), Held: true, At: time.UnixMicro(4e6), Gone: true}
 	if err := s.Commit(ctx, hold); err != nil {
 		t.Fatal(err)
 	}
 	c, err = s.Channel(w.Channel)
-	want.Judge, want.Gone, want.GoneStamp = []byte("held"), true, c.GoneStamp
+	want.Judge, want.Held, want.Gone, want.GoneStamp = []byte("held"), true, true, c.GoneStamp
 	if err != nil || c.GoneStamp <= u.Stamp || !reflect.DeepEqual(c, want) {
 		t.Errorf("held channel %+v, want %+v, %v", c, want, err)
 	}

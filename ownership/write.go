@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -26,17 +27,20 @@ func (s *Store) Unsubscribe(ctx context.Context, id string) error {
 }
 
 // Commit changes a channel's content. ErrStale says that the channel has gone,
-// or is no longer at Base.
+// or is no longer at Base; ErrNoSpace, that the disk is too full for it.
 func (s *Store) Commit(ctx context.Context, c Commit) error {
 	commit := &wire.Commit{
 		Channel: c.Channel[:], Incarnation: c.Incarnation, Base: c.Base, Version: c.Version,
-		Kind: uint32(c.Kind), Judge: c.Judge, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
-		AtUs: micros(c.At), Gone: c.Gone,
+		Kind: uint32(c.Kind), Judge: c.Judge, Held: c.Held, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
+		AtUs: micros(c.At), Gone: c.Gone, Moved: wireMoved(c.Moved), Learned: c.Learned,
 	}
 	if c.Hash != ([hashLen]byte{}) {
 		commit.Hash = c.Hash[:]
 	}
 	if err := checkCommit(commit); err != nil {
+		return err
+	}
+	if err := s.room(c.Base == 0 && c.Version > 0); err != nil {
 		return err
 	}
 	return s.do(ctx, c.Channel.Bucket(), &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
@@ -87,6 +91,21 @@ func (s *Store) Advance(ctx context.Context, progress []Progress) error {
 	return inParallel(parts, func(g *group, part *wire.Advance) error {
 		return s.doIn(ctx, g, &wire.Command{Change: &wire.Command_Advance{Advance: part}})
 	})
+}
+
+// room returns ErrNoSpace where the disk is too full: what begins something new
+// finds no room first, changes of what is there when all but deletions and progress
+// has to wait.
+func (s *Store) room(begins bool) error {
+	limit := volume.Critical
+	if begins {
+		limit = volume.Low
+	}
+	if s.cfg.Volume.Level() < limit {
+		return nil
+	}
+	s.tools.metrics.noSpace.Inc()
+	return ErrNoSpace
 }
 
 func (s *Store) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {

@@ -1,7 +1,7 @@
 package ownership
 
 import (
-	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"crypto/sha256"
@@ -24,6 +24,11 @@ const (
 	maxItemBytes = 256 << 10
 )
 
+// fewItems is how many items are looked up in the state before they are claimed: who
+// comes again because the first answer was late is not to wait for a claim again. In a
+// bulk, whose keys are mostly new, that would cost more than it saves.
+const fewItems = 64
+
 // perItem is the time that a batch has beyond answerWithin for each item, so that
 // a large one does not fail on a slow machine.
 const perItem = 500 * time.Microsecond
@@ -34,12 +39,13 @@ const perItem = 500 * time.Microsecond
 //
 // An item with a key is made once: the same key with the same request returns
 // the subscription of before, for at least 48 hours and even if it was deleted
-// since; with another request it is ErrKeyReused.
+// since; with another request it is ErrKeyReused. While the disk is nearly full all
+// is ErrNoSpace.
 func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []SubscribeResult {
 	limit := answerWithin + perItem*time.Duration(len(wishes))
 	ctx, cancel := within(ctx, limit)
 	defer cancel()
-	b := &subscribing{s: s, wishes: wishes, results: make([]SubscribeResult, len(wishes)), items: make([]*wire.Subscribe_Item, len(wishes))}
+	b := &subscribing{s: s, wishes: wishes, results: make([]SubscribeResult, len(wishes)), items: make([]subscribeItem, len(wishes))}
 	b.prepare()
 	b.claim(ctx, limit/2) // a range that does not answer leaves the others the rest
 	b.subscribe(ctx)
@@ -50,53 +56,65 @@ func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []Subsc
 type subscribing struct {
 	s       *Store
 	wishes  []NewSubscription
-	items   []*wire.Subscribe_Item
+	items   []subscribeItem
 	results []SubscribeResult
 }
 
 // prepare checks the wishes and makes items of them.
 func (b *subscribing) prepare() {
+	var text []byte
 	for i := range b.wishes {
-		wish := &b.wishes[i]
-		item := &wire.Subscribe_Item{
-			Channel: wish.Channel[:], Url: wish.URL,
-			SinkType: wish.Sink.Type, SinkUrl: wish.Sink.URL, SinkSecret: wish.Sink.Secret,
+		wish, item := &b.wishes[i], &b.items[i]
+		*item = subscribeItem{
+			channel: string(wish.Channel[:]), url: wish.URL,
+			sinkType: wish.Sink.Type, sinkURL: wish.Sink.URL, sinkSecret: wish.Sink.Secret,
 		}
 		if wish.Key != "" {
-			key := sha1.Sum([]byte(wish.Key))
-			item.Key, item.Digest = key[:], requestDigest(wish)
+			text = append(text[:0], wish.Key...)
+			key := sha1.Sum(text)
+			text = appendRequest(text[:0], wish)
+			digest := sha256.Sum256(text)
+			item.key, item.digest = string(key[:]), string(digest[:digestLen])
 		}
-		err := checkSubscribe(item)
+		err := item.check()
 		if err == nil && channel.IDOf(wish.URL) != wish.Channel {
 			err = fmt.Errorf("%w: %s is not the channel of its URL", ErrInvalid, wish.Channel)
 		}
-		b.items[i], b.results[i].Err = item, err
+		if err == nil {
+			err = b.s.room(true)
+		}
+		b.results[i].Err = err
 	}
 }
 
-// requestDigest tells requests apart that carry the same key.
-func requestDigest(wish *NewSubscription) []byte {
-	hash := sha256.New()
+// appendRequest spells out what tells requests apart that carry the same key.
+func appendRequest(text []byte, wish *NewSubscription) []byte {
 	for _, part := range []string{wish.URL, wish.Sink.Type, wish.Sink.URL, wish.Sink.Secret} {
-		var size [4]byte
-		binary.BigEndian.PutUint32(size[:], uint32(len(part)))
-		hash.Write(size[:])
-		hash.Write([]byte(part))
+		text = binary.BigEndian.AppendUint32(text, uint32(len(part)))
+		text = append(text, part...)
 	}
-	return hash.Sum(nil)[:digestLen]
+	return text
 }
 
 // claim ties the keys to their requests, in the keys' ranges.
 func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
+	parts := b.split(func(item *subscribeItem) string {
+		if len(b.items) <= fewItems && item.key != "" && b.s.claimed(item) {
+			return ""
+		}
+		return item.key
+	})
+	if len(parts) == 0 {
+		return
+	}
 	ctx, cancel := within(ctx, limit)
 	defer cancel()
-	parts := b.split(func(i int) []byte { return b.items[i].Key })
-	b.run(ctx, parts, func(part []int) *wire.Command {
-		claim := &wire.Claim{Items: make([]*wire.Claim_Item, len(part))}
+	b.run(ctx, parts, func(part []int) []byte {
+		items := make([]claimItem, len(part))
 		for j, i := range part {
-			claim.Items[j] = &wire.Claim_Item{Key: b.items[i].Key, Digest: b.items[i].Digest}
+			items[j] = claimItem{b.items[i].key, b.items[i].digest}
 		}
-		return &wire.Command{Change: &wire.Command_Claim{Claim: claim}}
+		return encodeClaim(items)
 	}, func(part []int, r result) {
 		for j, i := range part {
 			b.results[i].Err = r.claims[j]
@@ -104,15 +122,43 @@ func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 	})
 }
 
+// claimed says whether the state ties the item's key to its request already, since
+// today or yesterday by the range's clock. So the claim counts for another day at
+// least: whatever a later entry, or another leader, says of the time, it holds while
+// this request is under way. What is older, or cannot be read, is for the log to say.
+func (s *Store) claimed(item *subscribeItem) bool {
+	key, err := textID(item.key)
+	if err != nil {
+		return false
+	}
+	done, err := s.reading()
+	if err != nil {
+		return false
+	}
+	defer done()
+	g := s.of[key.Bucket()]
+	if !g.serving.Load() || !g.fsm.mayBeClaimed(key) {
+		return false
+	}
+	now := max(g.clock.newest(), g.clock.wall())
+	for day := dayOf(now); day > firstKeyDay(now); day-- {
+		record := &wire.Claimed{}
+		if err := getProto(s.state, dayKey(key.Bucket(), kindClaim, day, key[:]), record); !isMissing(err) {
+			return err == nil && string(record.Digest) == item.digest
+		}
+	}
+	return false
+}
+
 // subscribe makes the subscriptions, in the channels' ranges.
 func (b *subscribing) subscribe(ctx context.Context) {
-	parts := b.split(func(i int) []byte { return b.items[i].Channel })
-	b.run(ctx, parts, func(part []int) *wire.Command {
-		subscribe := &wire.Subscribe{Items: make([]*wire.Subscribe_Item, len(part))}
+	parts := b.split(func(item *subscribeItem) string { return item.channel })
+	b.run(ctx, parts, func(part []int) []byte {
+		items := make([]subscribeItem, len(part))
 		for j, i := range part {
-			subscribe.Items[j] = b.items[i]
+			items[j] = b.items[i]
 		}
-		return &wire.Command{Change: &wire.Command_Subscribe{Subscribe: subscribe}}
+		return encodeSubscribe(items)
 	}, func(part []int, r result) {
 		for j, i := range part {
 			b.results[i] = b.outcome(i, r.subscribed[j])
@@ -125,39 +171,52 @@ func (b *subscribing) outcome(i int, made subscribed) SubscribeResult {
 		return SubscribeResult{Err: made.err}
 	}
 	wish := &b.wishes[i]
-	return SubscribeResult{
-		Existing: made.existing,
-		Subscription: Subscription{
-			ID: subscriptionID(wish.Channel.Bucket(), made.seq), Seq: made.seq,
-			Channel: wish.Channel, URL: wish.URL, Sink: wish.Sink,
-			Created: fromMicros(made.createdUS), FromVersion: made.fromVersion,
-		},
-	}
+	return SubscribeResult{Existing: made.existing, Subscription: newSubscription(wish.Channel, wish.URL, wish.Sink, made)}
+}
+
+// placed is an item and the first bytes of the ID that says where it belongs.
+type placed struct {
+	head uint64
+	item int
 }
 
 // split groups the items that are still in by range: where returns the ID by
-// which an item belongs to one, nil if it does not. Items of a range come in the
-// order of their IDs, and so of keys on disk: neighbours find warm memory.
-func (b *subscribing) split(where func(i int) []byte) map[*group][]int {
-	parts := make(map[*group][]int)
+// which an item belongs to one, nothing if it does not. Items of a range come in
+// the order of their IDs, and so of keys on disk: neighbours find warm memory.
+func (b *subscribing) split(where func(*subscribeItem) string) map[*group][]int {
+	order := make([]placed, 0, len(b.items))
 	for i := range b.items {
 		if b.results[i].Err != nil {
 			continue
 		}
-		if id := where(i); len(id) > 0 {
-			g := b.s.of[channel.ID(id).Bucket()]
-			parts[g] = append(parts[g], i)
+		if id, err := textID(where(&b.items[i])); err == nil {
+			order = append(order, placed{binary.BigEndian.Uint64(id[:]), i})
 		}
 	}
-	for _, part := range parts {
-		slices.SortStableFunc(part, func(i, j int) int { return bytes.Compare(where(i), where(j)) })
+	slices.SortFunc(order, func(a, b placed) int {
+		return cmp.Or(cmp.Compare(a.head, b.head), cmp.Compare(a.item, b.item))
+	})
+	items, parts := make([]int, len(order)), make(map[*group][]int)
+	for from, i := 0, 0; i < len(order); i++ {
+		items[i] = order[i].item
+		g := b.s.of[order[i].bucket()]
+		if i+1 == len(order) || b.s.of[order[i+1].bucket()] != g {
+			parts[g] = items[from : i+1]
+			from = i + 1
+		}
 	}
 	return parts
 }
 
+func (p placed) bucket() channel.Bucket {
+	var id channel.ID
+	binary.BigEndian.PutUint64(id[:], p.head)
+	return id.Bucket()
+}
+
 // run sends each range its items, as commands of bounded size, and takes each
 // command's result. What fails fails the command's items.
-func (b *subscribing) run(ctx context.Context, parts map[*group][]int, command func(part []int) *wire.Command, take func(part []int, r result)) {
+func (b *subscribing) run(ctx context.Context, parts map[*group][]int, command func(part []int) []byte, take func(part []int, r result)) {
 	_ = inParallel(parts, func(g *group, items []int) error {
 		var sent []sentPart
 		for len(items) > 0 {
@@ -198,8 +257,8 @@ func (part sentPart) wait(ctx context.Context, s *Store) (result, error) {
 func (b *subscribing) fit(items []int) int {
 	size := 0
 	for n, i := range items {
-		item := b.items[i]
-		size += len(item.Url) + len(item.SinkUrl) + len(item.SinkSecret) + 128
+		item := &b.items[i]
+		size += len(item.url) + len(item.sinkURL) + len(item.sinkSecret) + 128
 		if n > 0 && (n == maxItems || size > maxItemBytes) {
 			return n
 		}

@@ -101,6 +101,7 @@ func unchanged(ch ownership.Channel) ownership.Commit {
 		Hash:        ch.Hash,
 		Kind:        ch.Kind,
 		Judge:       ch.Judge,
+		Held:        ch.Held,
 	}
 }
 
@@ -119,6 +120,7 @@ func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.R
 	if err != nil {
 		return engine.Answer{}, err
 	}
+	commit.Learned = learn(ch, state, report, decision)
 	if commit.Version == ch.Version && string(commit.Judge) == string(ch.Judge) && commit.Hash == ch.Hash {
 		return o.answer(commit, decision), nil
 	}
@@ -143,7 +145,7 @@ func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision de
 		return ownership.Commit{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
 	}
 	commit := unchanged(ch)
-	commit.Judge = state
+	commit.Judge, commit.Held = state, decision.State.Candidate != nil
 	commit.Seen = decision.NewSeen
 	commit.At = o.config.Now()
 	switch decision.Verdict {
@@ -167,7 +169,7 @@ func publish(commit *ownership.Commit, report engine.Report, decision deltas.Dec
 	if commit.Version == 1 {
 		return
 	}
-	update := deltas.Compare(report.Base, report.Core)
+	update := decision.Noise.Compare(report.Base, report.Core)
 	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
 	if report.Base != nil && len(update.Delta) <= maxPatch {

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/ownership"
@@ -149,8 +150,14 @@ func TestReportEmptyIsHeldUntilConfirmed(t *testing.T) { // row 32
 	if got := seen(t, owner, 1, full, empty, 1); got != (engine.Answer{Version: 1, Hash: full.Hash, Held: true}) {
 		t.Fatalf("empty: %+v", got)
 	}
+	if order := ordered(t, owner, feedID); !order.Held {
+		t.Errorf("order %+v while a candidate waits", order)
+	}
 	if got := seen(t, owner, 2, full, nil, 1); got != (engine.Answer{Version: 1, Hash: full.Hash}) {
 		t.Fatalf("current again: %+v", got)
+	}
+	if order := ordered(t, owner, feedID); order.Held {
+		t.Errorf("order %+v: nothing waits", order)
 	}
 	if got := seen(t, owner, 3, full, empty, 1); !got.Held {
 		t.Fatalf("empty after the current one: %+v", got)
@@ -206,4 +213,14 @@ func TestReportErrorsAnswerNothing(t *testing.T) {
 	if answer, err := owner.Report(t.Context(), report); err != nil || answer.Version != 1 {
 		t.Errorf("after a stale commit: %+v, %v", answer, err)
 	}
+}
+
+// ordered is what a poller that starts now is told of a channel.
+func ordered(t *testing.T, owner *Owner, id channel.ID) engine.Order {
+	t.Helper()
+	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	return poller.ordered[id]
 }

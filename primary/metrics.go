@@ -1,8 +1,18 @@
 package primary
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
 
 type metrics struct {
+	solves        *prometheus.CounterVec
+	solveFailures prometheus.Counter
+	solving       prometheus.Counter
+	paced         prometheus.Counter
+	planned       prometheus.Gauge
+
 	reports     prometheus.Counter
 	failures    prometheus.Counter
 	verdicts    *prometheus.CounterVec
@@ -15,6 +25,15 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "corona_primary_" + name, Help: help})
 	}
 	m := &metrics{
+		solves: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "corona_primary_solves_total", Help: "Solves for rates, of all channels or of those that changed.",
+		}, []string{"of"}),
+		solveFailures: counter("solve_failures_total", "Solves that found no rates."),
+		solving:       counter("solving_seconds_total", "Time spent on rates: reading factors, solving, ordering."),
+		paced:         counter("paced_total", "Rates of channels that were changed."),
+		planned: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "corona_primary_planned_polls", Help: "Polls per interval at the rates that are ordered.",
+		}),
 		reports:  counter("reports_total", "Reports of pollers that were answered."),
 		failures: counter("report_failures_total", "Reports of pollers that could not be answered."),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -24,9 +43,21 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		endFailures: counter("channel_end_failures_total", "Channels that could not be ended yet."),
 	}
 	if registry != nil {
-		registry.MustRegister(m.reports, m.failures, m.verdicts, m.ended, m.endFailures)
+		registry.MustRegister(m.reports, m.failures, m.verdicts, m.ended, m.endFailures,
+			m.solves, m.solveFailures, m.solving, m.paced, m.planned)
 	}
 	return m
+}
+
+func (m *metrics) solved(full bool, took time.Duration, all sums) {
+	of := "changed"
+	if full {
+		of = "all"
+	}
+	m.solves.WithLabelValues(of).Inc()
+	m.solving.Add(took.Seconds())
+	m.paced.Add(float64(all.paced))
+	m.planned.Set(all.rate)
 }
 
 func (m *metrics) count(err error) {

@@ -1,47 +1,54 @@
 package primary
 
 import (
-	"math"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
-// Load is what a plan asks of the origins.
-type Load struct {
-	Budget   float64       // polls per interval that the subscribers would cause alone: Σ q
-	Planned  float64       // polls per interval: Σ r
-	Detected time.Duration // planned mean wait of a change, weighted by subscribers
-	Bound    time.Duration // no rates within the budget and the floor do better
-}
-
-// plan knows the factors of every owned channel and their sums.
+// plan knows the factors of every owned channel, the rates that were ordered, and
+// what the optimiser has to look at.
 type plan struct {
-	interval time.Duration
-	floor    time.Duration
-	factors  map[channel.ID]factors
-	emptied  map[channel.ID]time.Time // channels without subscribers, since when
-	polled   int
-	sumQ     float64
-	sumSqrtQ float64
+	interval, floor time.Duration
+	cost            honeycomb.Cost
+	factors         table
+	emptied         map[channel.ID]emptied         // channels without subscribers
+	moved           map[channel.ID]ownership.Moved // those that have
+	hosts           hosts
+	rows            rows
+	columns         *columns // read only
+
+	polled      int
+	subscribers uint64  // Σ q
+	once        uint64  // Σ cost of a poll of each whose cost is known
+	sized       int     // of those polled
+	usual       float64 // cost of a poll where it is not known: the mean of the others when all were last read
+	ceiling     float64 // of Σ cost·rate, whatever the subscribers would cause; 0: none
+	firsts      uint64  // channels that have come without content or have got their first, ever
+
+	dirty []channel.ID // whose factors are not all in the columns; incomplete when stale
+	stale bool         // the columns are to be made anew
 }
 
-// factors is what the plan remembers of one channel.
-type factors struct {
+// emptied is since when a channel has had no subscriber.
+type emptied struct {
+	since       time.Time
 	incarnation uint64
-	subscribers uint64
-	gone        bool
 }
 
-func (f factors) polled() bool { return f.subscribers > 0 && !f.gone }
-
-func newPlan(interval, floor time.Duration) plan {
+func newPlan(c Config, columns *columns) plan {
 	return plan{
-		interval: interval,
-		floor:    floor,
-		factors:  make(map[channel.ID]factors),
-		emptied:  make(map[channel.ID]time.Time),
+		interval: c.Interval,
+		floor:    c.Floor,
+		cost:     c.Cost,
+		emptied:  make(map[channel.ID]emptied),
+		moved:    make(map[channel.ID]ownership.Moved),
+		hosts:    newHosts(c, float64(c.Interval/c.Floor)),
+		columns:  columns,
+		ceiling:  c.Budget,
+		usual:    usualCost(c.Cost),
 	}
 }
 
@@ -51,30 +58,67 @@ type polling uint8
 const (
 	pollAsBefore polling = iota
 	pollStart            // polled from now on, or under another incarnation
+	pollAnew             // polled on, by an order that says something else
 	pollStop
 )
 
-// update takes a channel's state into the sums.
+// update takes a channel's state in.
 func (p *plan) update(ch ownership.Channel, ended bool) polling {
-	old, known := p.factors[ch.ID]
+	place, old := p.factors.at(ch.ID), factors{row: noRow, host: noHost}
+	if place != nil {
+		old = *place
+	}
 	if ended {
-		if known && old.incarnation != ch.Incarnation {
+		if place == nil || old.incarnation != uint32(ch.Incarnation) {
 			return pollAsBefore
 		}
 		p.forget(ch.ID, old)
-		return stopIf(known && old.polled())
+		p.leave(old)
+		p.factors.remove(ch.ID)
+		return stopIf(old.polled())
 	}
-	next := factors{incarnation: ch.Incarnation, subscribers: ch.Subscribers, gone: ch.Gone}
+	next := old.next(ch)
+	change := compare(old, next)
+	if change == pollAsBefore && next.polled() && p.moved[ch.ID] != ch.Moved {
+		change = pollAnew
+	}
 	p.forget(ch.ID, old)
+	p.follow(ch, old, &next, change)
 	p.remember(ch, next)
+	if place != nil {
+		*place = next
+	} else {
+		p.factors.set(ch.ID, next)
+	}
+	return change
+}
+
+// compare says what a channel's new factors mean for its pollers.
+func compare(old, next factors) polling {
 	switch {
-	case next.polled() && (!old.polled() || old.incarnation != next.incarnation):
-		return pollStart
 	case !next.polled():
 		return stopIf(old.polled())
+	case !old.polled() || old.incarnation != next.incarnation:
+		return pollStart
+	case isFar(old.told, popular(next.subscribers)):
+		return pollAnew
 	}
 	return pollAsBefore
 }
+
+// leastPopular is from how many subscribers on origins are told their number.
+const leastPopular = 10
+
+// popular returns how many subscribers an origin is told of, 0 for few.
+func popular(subscribers uint32) uint32 {
+	if subscribers < leastPopular {
+		return 0
+	}
+	return subscribers
+}
+
+// isFar reports a number of subscribers that differs by more than an eighth.
+func isFar(told, now uint32) bool { return max(told, now)-min(told, now) > told/8 }
 
 func stopIf(stop bool) polling {
 	if stop {
@@ -83,16 +127,135 @@ func stopIf(stop bool) polling {
 	return pollAsBefore
 }
 
+// follow gives a channel host, row and rate, or takes them from it.
+func (p *plan) follow(ch ownership.Channel, old factors, next *factors, change polling) {
+	if change == pollStop {
+		p.leave(old)
+		next.host, next.row, next.rate = noHost, noRow, 0
+		return
+	}
+	if change == pollStart || change == pollAnew {
+		next.told = popular(next.subscribers)
+		next.host = p.hosts.join(hostOf(ch))
+		p.hosts.leave(old.host)
+	}
+	if !next.polled() {
+		return
+	}
+	if next.row == noRow {
+		next.row = p.rows.take()
+	}
+	if next.first != old.first || change == pollStart && next.first {
+		p.firsts++
+	}
+	if change == pollStart {
+		next.rate = p.provisional(*next).within(next.most)
+	}
+	if change == pollStart || next.host != old.host || p.hasMoved(*next) {
+		p.touch(ch.ID, next)
+	}
+}
+
+// hostOf is the host that a channel's polls go to.
+func hostOf(ch ownership.Channel) string {
+	if ch.Moved.Learned {
+		return channel.Host(ch.Moved.To)
+	}
+	return channel.Host(ch.URL)
+}
+
+// leave takes host and row from a channel.
+func (p *plan) leave(f factors) {
+	p.hosts.leave(f.host)
+	if f.row != noRow {
+		p.rows.leave(f.row)
+	}
+}
+
+// fewChannels is up to how many channels are polled that every subscriber more is
+// looked at.
+const fewChannels = 10_000
+
+// hasMoved says whether a channel's subscribers are others than the columns have,
+// by enough to be looked at before all are.
+func (p *plan) hasMoved(f factors) bool {
+	known := p.columns.subscribersOf(f.row)
+	if p.polled < fewChannels {
+		return known != f.subscribers
+	}
+	return isFar(known, f.subscribers)
+}
+
+// touch notes that a channel's factors are to be read before all are. Of too many the
+// list is given up: then all are read.
+func (p *plan) touch(id channel.ID, f *factors) {
+	if p.hosts.uncounted(f.host) || len(p.dirty) > p.polled/dirtyShare+fewDirty {
+		p.stale, p.dirty = true, nil
+	}
+	if !f.dirty && !p.stale {
+		p.dirty = append(p.dirty, id)
+	}
+	f.dirty = true
+}
+
+// The optimiser is told of no more changed channels one by one: a solve of all takes
+// as long.
+const (
+	dirtyShare = 16
+	fewDirty   = 64
+)
+
+// renumber takes all rows back: channels get others when they are read next.
+func (p *plan) renumber() {
+	p.rows = rows{}
+	for _, run := range p.factors.runs {
+		for i := range run {
+			run[i].row = noRow
+		}
+	}
+}
+
+// bound takes in how much time is to lie between two polls of a channel, and reports
+// whether its pollers need another order. A rate that is more than that goes down at
+// once.
+func (p *plan) bound(id channel.ID, incarnation uint64, atLeast time.Duration) bool {
+	most := paceWithin(atLeast, p.interval, p.floor)
+	f := p.factors.at(id)
+	if f == nil || f.incarnation != uint32(incarnation) || f.most == most {
+		return false
+	}
+	f.most, f.rate = most, f.rate.within(most)
+	if !f.polled() {
+		return false
+	}
+	p.touch(id, f)
+	return true
+}
+
+// of returns what is known of a channel's incarnation.
+func (p *plan) of(ch ownership.Channel) factors {
+	f, _ := p.factors.get(ch.ID)
+	if f.incarnation != uint32(ch.Incarnation) || ch.Subscribers == 0 || ch.Gone {
+		return factors{}
+	}
+	return f
+}
+
+// forget takes a channel's old factors out of all but the factors themselves, host
+// and row.
 func (p *plan) forget(id channel.ID, old factors) {
-	delete(p.factors, id)
 	delete(p.emptied, id)
+	delete(p.moved, id)
 	p.add(old, -1)
 }
 
+// remember takes a channel's new factors into all but these.
 func (p *plan) remember(ch ownership.Channel, next factors) {
-	p.factors[ch.ID] = next
 	if next.subscribers == 0 {
-		p.emptied[ch.ID] = ch.EmptiedAt
+		p.emptied[ch.ID] = emptied{ch.EmptiedAt, ch.Incarnation}
+	}
+	if ch.Moved != (ownership.Moved{}) {
+		p.moved[ch.ID] = ch.Moved
 	}
 	p.add(next, 1)
 }
@@ -102,8 +265,11 @@ func (p *plan) add(f factors, sign int) {
 		return
 	}
 	p.polled += sign
-	p.sumQ += float64(sign) * float64(f.subscribers)
-	p.sumSqrtQ += float64(sign) * math.Sqrt(float64(f.subscribers))
+	p.subscribers += uint64(sign * int(f.subscribers))
+	if p.cost == honeycomb.Bytes && f.size > 0 {
+		p.sized += sign
+		p.once += uint64(sign) * f.size.bytes()
+	}
 }
 
 // emptyChannel is a channel that may end.
@@ -115,29 +281,13 @@ type emptyChannel struct {
 // empty returns at most limit channels without subscribers since before.
 func (p *plan) empty(before time.Time, limit int) []emptyChannel {
 	var due []emptyChannel
-	for id, since := range p.emptied {
-		if since.Before(before) {
-			due = append(due, emptyChannel{id, p.factors[id].incarnation})
+	for id, e := range p.emptied {
+		if e.since.Before(before) {
+			due = append(due, emptyChannel{id, e.incarnation})
 			if len(due) == limit {
 				break
 			}
 		}
 	}
 	return due
-}
-
-// load returns the plan's sums. Every polled channel has rate 1, so that each
-// subscriber waits half an interval. No rates do better than the larger of two
-// bounds: every channel polled once a floor, and the continuous optimum
-// r ∝ √q under the budget alone, τ·(Σ√q)²/(2·Σq·budget).
-func (p *plan) load() Load {
-	load := Load{Budget: p.sumQ, Planned: float64(p.polled)}
-	if p.polled == 0 {
-		return load
-	}
-	load.Detected = p.interval / 2
-	continuous := float64(p.interval) * p.sumSqrtQ * p.sumSqrtQ / (2 * p.sumQ * load.Budget)
-	fastest := max(p.interval/p.floor, 1)
-	load.Bound = max(time.Duration(continuous), p.interval/(2*fastest))
-	return load
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -25,12 +26,12 @@ func TestPlanFollowsChannels(t *testing.T) {
 	gone := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 9, Gone: true}
 	next := ownership.Channel{ID: numbered(1), Incarnation: 2, Subscribers: 2}
 	steps := []struct {
-		name    string
-		ch      ownership.Channel
-		ended   bool
-		want    polling
-		planned float64
-		budget  float64
+		name        string
+		ch          ownership.Channel
+		ended       bool
+		want        polling
+		polled      int
+		subscribers uint64
 	}{
 		{"created", one, false, pollStart, 1, 1},
 		{"more subscribers", many, false, pollAsBefore, 1, 9},
@@ -43,51 +44,30 @@ func TestPlanFollowsChannels(t *testing.T) {
 		{"late end of the one before", none, true, pollAsBefore, 1, 2},
 		{"ended while polled", next, true, pollStop, 0, 0},
 	}
-	p := newPlan(time.Hour, time.Minute)
+	p := planFor(Config{Interval: time.Hour, Floor: time.Minute, HostGap: func(string) time.Duration { return time.Second }})
 	for _, step := range steps {
 		if got := p.update(step.ch, step.ended); got != step.want {
 			t.Errorf("%s: %d, want %d", step.name, got, step.want)
 		}
-		if load := p.load(); load.Planned != step.planned || load.Budget != step.budget {
-			t.Errorf("%s: load %+v, want planned %v, budget %v", step.name, load, step.planned, step.budget)
+		if p.polled != step.polled || p.subscribers != step.subscribers {
+			t.Errorf("%s: %d polled, %d subscribers; want %d, %d", step.name, p.polled, p.subscribers, step.polled, step.subscribers)
 		}
 	}
-	if len(p.factors)+len(p.emptied) != 0 {
-		t.Errorf("left over: %v, %v", p.factors, p.emptied)
+	if p.factors.n+len(p.emptied)+len(p.hosts.numbers) != 0 || len(p.rows.left)+len(p.rows.clear) != int(p.rows.n) {
+		t.Errorf("left over: %d channels, %v, %v, %+v", p.factors.n, p.emptied, p.hosts.numbers, p.rows)
 	}
 }
 
-func TestPlanBounds(t *testing.T) {
-	tests := []struct {
-		name        string
-		subscribers []uint64
-		floor       time.Duration
-		want        time.Duration
-	}{
-		// One subscriber each: the budget is one poll each, which is spent.
-		{"uniform", []uint64{1, 1, 1, 1}, time.Minute, 30 * time.Minute},
-		// One channel of 100: the budget allows 100 polls an hour, the floor 60.
-		{"floor", []uint64{100}, time.Minute, 30 * time.Second},
-		{"floor is the interval", []uint64{100}, time.Hour, 30 * time.Minute},
-		// τ·(√1+√9)²/(2·10·10) = τ·0.08.
-		{"skewed", []uint64{1, 9}, time.Second, 288 * time.Second},
-	}
-	for _, test := range tests {
-		p := newPlan(time.Hour, test.floor)
-		for i, q := range test.subscribers {
-			p.update(ownership.Channel{ID: numbered(i), Incarnation: 1, Subscribers: q}, false)
-		}
-		load := p.load()
-		if load.Bound.Round(time.Millisecond) != test.want || load.Detected != 30*time.Minute {
-			t.Errorf("%s: bound %s, detection %s; want %s, 30m", test.name, load.Bound, load.Detected, test.want)
-		}
-	}
+// planFor is a plan without an owner.
+func planFor(c Config) *plan {
+	p := newPlan(c, newColumns(c.optimiserConfig(), 0))
+	return &p
 }
 
 func TestStartOrdersEveryPolledChannel(t *testing.T) {
 	store, owner := world(t)
 	for i := range 2*scanPage + 1 {
-		store.put(ownership.Channel{ID: numbered(i), URL: "https://example.com/", Incarnation: 1, Subscribers: 1, Version: 3})
+		store.put(ownership.Channel{ID: numbered(i), URL: "https://example.com/", Incarnation: 1, Subscribers: 1, Version: 3, Held: i == 3})
 	}
 	store.put(ownership.Channel{ID: numbered(1), Incarnation: 1})
 	store.put(ownership.Channel{ID: numbered(2), Incarnation: 1, Subscribers: 1, Gone: true})
@@ -101,8 +81,8 @@ func TestStartOrdersEveryPolledChannel(t *testing.T) {
 	if order := poller.ordered[numbered(3)]; !order.Held || order.Version != 3 || order.Rate.Float() != 1 || order.Width != 1 {
 		t.Errorf("order %+v", order)
 	}
-	if order := poller.ordered[feedID]; order.Held {
-		t.Errorf("order %+v: nothing can be held without content", order)
+	if order := poller.ordered[numbered(4)]; order.Held {
+		t.Errorf("order %+v: nothing is held", order)
 	}
 
 	store.changed = owner.ChannelChanged
@@ -159,5 +139,105 @@ func TestSweepEndsAllThatAreDue(t *testing.T) {
 	owner.sweep(t.Context())
 	if len(store.ended) != due-1 {
 		t.Errorf("%d channels ended; want no more before their interval is over", len(store.ended))
+	}
+}
+
+// What an origin wants holds at once and in every plan, between the floor and the
+// interval as well as above; what it no longer wants, from the next plan on.
+func TestBoundSlowsAChannel(t *testing.T) {
+	store, owner := world(t)
+	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1000})
+	store.put(ownership.Channel{ID: numbered(1), URL: feedURL, Incarnation: 1, Subscribers: 3})
+	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		atLeast  time.Duration
+		at, then overlay.Rate
+	}{
+		{0, overlay.Rate{Polls: 6, Intervals: 1}, overlay.Rate{Polls: 6, Intervals: 1}},
+		{12 * time.Second, overlay.Rate{Polls: 5, Intervals: 1}, overlay.Rate{Polls: 5, Intervals: 1}},
+		{25 * time.Second, overlay.Rate{Polls: 2, Intervals: 1}, overlay.Rate{Polls: 2, Intervals: 1}},
+		{15 * time.Second, overlay.Rate{Polls: 2, Intervals: 1}, overlay.Rate{Polls: 4, Intervals: 1}},
+		{time.Minute, overlay.Rate{Polls: 1, Intervals: 1}, overlay.Rate{Polls: 1, Intervals: 1}},
+		{time.Minute + 1, overlay.Rate{Polls: 1, Intervals: 2}, overlay.Rate{Polls: 1, Intervals: 2}},
+		{24 * time.Hour, overlay.Rate{Polls: 1, Intervals: 48}, overlay.Rate{Polls: 1, Intervals: 48}},
+		{3 * time.Minute, overlay.Rate{Polls: 1, Intervals: 48}, overlay.Rate{Polls: 1, Intervals: 3}},
+		{10 * time.Second, overlay.Rate{Polls: 1, Intervals: 3}, overlay.Rate{Polls: 6, Intervals: 1}},
+	}
+	for _, test := range tests {
+		owner.Bound(feedID, 7, test.atLeast)
+		order := poller.ordered[feedID]
+		if order.Rate != test.at || order.Most != overlay.RateOf(test.atLeast, time.Minute, 10*time.Second) {
+			t.Errorf("at least %v: %+v at once, want %+v", test.atLeast, order, test.at)
+		}
+		solve(t, owner)
+		if order = poller.ordered[feedID]; order.Rate != test.then {
+			t.Errorf("at least %v: %+v, want %+v", test.atLeast, order, test.then)
+		}
+		if rate := owner.Rate(ownership.Channel{ID: feedID, Incarnation: 7, Subscribers: 1}); rate != order.Rate {
+			t.Errorf("rate %+v, ordered %+v", rate, order.Rate)
+		}
+	}
+}
+
+// solve has an owner look at what has changed.
+func solve(t *testing.T, owner *Owner) {
+	t.Helper()
+	if err := owner.solve(false); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A bound of another incarnation, or of a channel that nobody knows, is nobody's;
+// another incarnation starts without one.
+func TestBoundIsOfOneIncarnation(t *testing.T) {
+	store, owner := world(t)
+	store.changed = owner.ChannelChanged
+	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	clear(poller.ordered)
+	owner.Bound(feedID, 6, time.Hour)
+	owner.Bound(numbered(5), 7, time.Hour)
+	if len(poller.ordered) != 0 {
+		t.Errorf("ordered %+v", poller.ordered)
+	}
+	owner.Bound(feedID, 7, 4*time.Minute)
+	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 40})
+	if rate := poller.ordered[feedID].Rate; rate.Intervals != 4 {
+		t.Errorf("rate %+v after another subscriber", rate)
+	}
+	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 8, Subscribers: 1})
+	if rate := poller.ordered[feedID].Rate; rate.Intervals != 1 {
+		t.Errorf("rate %+v of another incarnation", rate)
+	}
+}
+
+// Origins are told of subscribers from ten on, and anew when their number has
+// moved by more than an eighth.
+func TestOrdersTellSubscribers(t *testing.T) {
+	store, owner := world(t)
+	store.changed = owner.ChannelChanged
+	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		subscribers uint64
+		ordered     bool
+		told        uint64
+	}{
+		{1, false, 0}, {9, false, 0}, {10, true, 10}, {11, false, 0}, {12, true, 12}, {13, false, 0}, {100, true, 100},
+		{112, false, 0}, {113, true, 113}, {99, false, 0}, {98, true, 98}, {9, true, 0}, {2, false, 0}, {12, true, 12},
+	} {
+		clear(poller.ordered)
+		store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: step.subscribers})
+		order, ordered := poller.ordered[feedID]
+		if ordered != step.ordered || order.Subscribers != step.told {
+			t.Errorf("%d subscribers: ordered %v, told %d; want %v, %d", step.subscribers, ordered, order.Subscribers, step.ordered, step.told)
+		}
 	}
 }

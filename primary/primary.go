@@ -9,8 +9,10 @@
 package primary
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
@@ -33,19 +36,49 @@ type Store interface {
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
 }
 
-// Poller carries out orders. Neither method may block.
+// Poller carries out orders. No method may block.
 type Poller interface {
 	Order(orders ...engine.Order)
+	Repace(paces ...engine.Pace)
 	Drop(ids ...channel.ID)
 }
 
-// Config is what an [Owner] needs to know. All fields are required.
+// Config is what an [Owner] needs to know. Interval, Floor, Now and Logger are
+// required; the zero value of the others means what they say.
 type Config struct {
 	Interval time.Duration // τ: a plain feed reader's polling interval
 	Floor    time.Duration // shortest time between two polls by one egress
 	Now      func() time.Time
 	Logger   *slog.Logger
+
+	Policy honeycomb.Policy // 0: lite
+	Ladder honeycomb.Ladder // zero: any
+	Cost   honeycomb.Cost   // 0: polls
+	Target time.Duration    // fast's mean wait of a change; required by it
+	Budget float64          // most Σ cost·rate, in polls or bytes per interval; 0: what the subscribers would cause alone
+
+	Maintenance time.Duration                   // between two solves of all channels; 0: 10 minutes
+	HostGap     func(host string) time.Duration // between two requests to a host, a name with port, 0: none; nil: none for any
+	Measure     func() Measured                 // how the poller keeps up; nil: what is planned can be polled
+
+	// MovedHold is how long permanent redirects must have led to one URL before that
+	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
+	// domain that lapsed leads elsewhere for days; who believes it at once polls that
+	// for ever. 0: three weeks.
+	MovedHold time.Duration
 }
+
+const (
+	defaultMovedHold   = 21 * 24 * time.Hour
+	defaultMaintenance = 10 * time.Minute
+)
+
+func (c Config) movedHold() time.Duration { return cmp.Or(c.MovedHold, defaultMovedHold) }
+
+func (c Config) maintenance() time.Duration { return cmp.Or(c.Maintenance, defaultMaintenance) }
+
+// Validate says what is wrong with what the optimiser is to do.
+func (c Config) Validate() error { return c.optimiserConfig().Validate() }
 
 // Owner is the primary owner of channels. It is safe for concurrent use.
 type Owner struct {
@@ -55,10 +88,22 @@ type Owner struct {
 
 	judging [judgingStripes]sync.Mutex // by channel: one judgement at a time
 
+	solving sync.Mutex // taken before mu
+	rates   rates      // guarded by solving
+
 	mu struct {
-		sync.Mutex // taken after none, and before the poller's own lock
+		sync.Mutex // held for a few milliseconds at most; taken before the poller's own lock
 		poller     Poller
 		plan       plan
+		capacity   capacity
+		firsts     uint64 // of plan, at the last look
+
+		full      time.Time     // when the latest solve of all began
+		fullTook  time.Duration // columns, rates and orders
+		updates   uint64        // solves since
+		notBefore time.Time     // of the next solve
+		sums      sums          // at the latest
+		latest    Plan          // of it
 	}
 }
 
@@ -68,7 +113,8 @@ const judgingStripes = 256
 // [Owner.Start].
 func New(config Config, store Store, registry prometheus.Registerer) *Owner {
 	owner := &Owner{config: config, store: store, metrics: newMetrics(registry)}
-	owner.mu.plan = newPlan(config.Interval, config.Floor)
+	owner.rates = rates{config: config.optimiserConfig(), columns: newColumns(config.optimiserConfig(), 0)}
+	owner.mu.plan = newPlan(config, owner.rates.columns)
 	return owner
 }
 
@@ -76,19 +122,47 @@ func New(config Config, store Store, registry prometheus.Registerer) *Owner {
 const scanPage = 1000
 
 // Start gives poller its orders for every channel of the store, and from then on
-// as channels change.
+// as channels change. All channels are known before the first is ordered, so that
+// each has its own rate from the beginning.
 func (o *Owner) Start(poller Poller) error {
+	if err := o.eachPage(o.learnPage); err != nil {
+		return err
+	}
+	if err := o.solve(true); err != nil {
+		return fmt.Errorf("solve for rates: %w", err)
+	}
 	o.mu.Lock()
 	o.mu.poller = poller
 	o.mu.Unlock()
+	return o.eachPage(o.orderPage)
+}
+
+// eachPage goes through the channels of the store.
+func (o *Owner) eachPage(do func(after *channel.ID) (last *channel.ID, err error)) error {
 	var after *channel.ID
 	for {
-		last, err := o.orderPage(after)
+		last, err := do(after)
 		if err != nil || last == nil {
 			return err
 		}
 		after = last
 	}
+}
+
+// learnPage takes a page into the plan under the lock, so that a change that is
+// applied after the read is also taken in after it. It returns the last ID, or nil at
+// the end.
+func (o *Owner) learnPage(after *channel.ID) (last *channel.ID, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	page, err := o.store.Channels(after, scanPage)
+	if err != nil || len(page) == 0 {
+		return nil, err
+	}
+	for _, ch := range page {
+		o.mu.plan.update(ch, false)
+	}
+	return &page[len(page)-1].ID, nil
 }
 
 // orderPage reads and orders one page under the lock, so that a change that is
@@ -101,12 +175,14 @@ func (o *Owner) orderPage(after *channel.ID) (last *channel.ID, err error) {
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
+	orders := make([]engine.Order, 0, len(page))
 	for _, ch := range page {
 		o.mu.plan.update(ch, false)
-		if rate := o.Rate(ch); rate.Polls > 0 {
-			o.mu.poller.Order(o.order(ch))
+		if o.mu.plan.of(ch).rate != 0 {
+			orders = append(orders, o.order(ch))
 		}
 	}
+	o.mu.poller.Order(orders...)
 	return &page[len(page)-1].ID, nil
 }
 
@@ -126,17 +202,19 @@ func (o *Owner) change(ch ownership.Channel, ended bool) {
 		return
 	}
 	switch polled {
-	case pollStart:
+	case pollStart, pollAnew:
 		o.mu.poller.Order(o.order(ch))
 	case pollStop:
 		o.mu.poller.Drop(ch.ID)
 	}
 }
 
-// order is what the poller of rank 0 is told: a cluster of one has no other.
+// order is what the poller of rank 0 is told: a cluster of one has no other. o.mu
+// is held.
 func (o *Owner) order(ch ownership.Channel) engine.Order {
-	rate := o.Rate(ch)
-	return engine.Order{
+	known := o.mu.plan.of(ch)
+	rate := known.rate.rate()
+	return direct(engine.Order{
 		Channel:     ch.ID,
 		Incarnation: ch.Incarnation,
 		URL:         ch.URL,
@@ -144,31 +222,23 @@ func (o *Owner) order(ch ownership.Channel) engine.Order {
 		Width:       overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
 		Version:     ch.Version,
 		Hash:        ch.Hash,
-		// A candidate may wait: the answer to the first report says whether one does.
-		Held: ch.Version > 0,
-	}
+		Held:        ch.Held,
+		Subscribers: uint64(popular(known.subscribers)),
+		Most:        known.most.rate(),
+	}, ch.Moved, o.config.movedHold())
 }
 
-// Rate returns how often a channel is polled by the whole system: once an
-// interval while anybody subscribes, never otherwise.
-func (o *Owner) Rate(ch ownership.Channel) overlay.Rate {
-	if ch.Subscribers == 0 || ch.Gone {
-		return overlay.Rate{Intervals: 1}
-	}
-	return overlay.Rate{Polls: 1, Intervals: 1}
-}
-
-// Load returns what the plan asks of the origins and what detection it buys.
-func (o *Owner) Load() Load {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mu.plan.load()
-}
-
-// Run ends channels that have had no subscriber for an interval, until ctx is
-// done.
+// Run keeps rates what they should be, and ends channels that have had no subscriber
+// for an interval, until ctx is done.
 func (o *Owner) Run(ctx context.Context) {
-	ticker := time.NewTicker(sweepInterval(o.config.Interval))
+	var sweeping sync.WaitGroup // which waits for commits, as rates must not
+	sweeping.Go(func() { o.sweepEach(ctx, sweepInterval(o.config.Interval)) })
+	o.optimise(ctx)
+	sweeping.Wait()
+}
+
+func (o *Owner) sweepEach(ctx context.Context, interval time.Duration) {
+	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
 		select {

@@ -87,7 +87,18 @@ func (m *memory) Commit(_ context.Context, c ownership.Commit) error {
 		m.mu.Unlock()
 		return ownership.ErrStale
 	}
-	ch.Version, ch.Hash, ch.Kind, ch.Judge, ch.Gone = c.Version, c.Hash, c.Kind, c.Judge, c.Gone
+	ch.Version, ch.Hash, ch.Kind, ch.Judge, ch.Held, ch.Gone = c.Version, c.Hash, c.Kind, c.Judge, c.Held, c.Gone
+	if c.Moved != nil {
+		ch.Moved = *c.Moved
+	}
+	if c.Learned != nil {
+		ch.Learned = c.Learned
+	}
+	if c.Version == 1 && c.Base == 0 {
+		ch.FirstContent = c.At
+	} else if c.Version > c.Base {
+		ch.LastChange = c.At
+	}
 	m.channels[c.Channel] = ch
 	m.seen[c.Channel] = append(m.seen[c.Channel], c.Seen...)
 	m.commits = append(m.commits, c)
@@ -123,6 +134,7 @@ type orders struct {
 	mu      sync.Mutex
 	ordered map[channel.ID]engine.Order
 	dropped []channel.ID
+	paced   int // paces
 }
 
 func (o *orders) Order(given ...engine.Order) {
@@ -130,6 +142,17 @@ func (o *orders) Order(given ...engine.Order) {
 	defer o.mu.Unlock()
 	for _, order := range given {
 		o.ordered[order.Channel] = order
+	}
+}
+
+func (o *orders) Repace(given ...engine.Pace) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.paced += len(given)
+	for _, pace := range given {
+		order := o.ordered[pace.Channel]
+		order.Rate, order.Width, order.Rank = pace.Rate, pace.Width, pace.Rank
+		o.ordered[pace.Channel] = order
 	}
 }
 

@@ -409,3 +409,49 @@ func TestTooManyBatches(t *testing.T) {
 		t.Errorf("afterwards: status %d", w.Code)
 	}
 }
+
+// What arrives while the node is busy is asked for together: as many lines at a
+// time as it does within a second or so, and never more than a chunk holds. So a
+// slow node is not asked for what it cannot do in time.
+func TestBatchGathers(t *testing.T) {
+	const lines = 60_000
+	tests := []struct {
+		name     string
+		perLine  time.Duration
+		from, to int // lines of the largest chunk of the second half
+	}{
+		{"fast", time.Microsecond, 3841, 4096},
+		{"slow", 2 * time.Millisecond, 256, 512},
+		{"very slow", 12 * time.Millisecond, 200, 256},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var asked, most atomic.Int64
+				node := &fakeNode{subscribeHook: func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
+					time.Sleep(test.perLine * time.Duration(len(requests)))
+					n := int64(len(requests))
+					late := asked.Add(n) > lines/2
+					for was := most.Load(); late && n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+						continue
+					}
+					return echo(ctx, requests)
+				}}
+				s, _ := newServer(t, node, server.Config{})
+				w := serve(s, httptest.NewRequest("POST", "http://localhost/v1/subscriptions:batch", &numbered{count: lines}))
+				answers := results(t, w.Body)
+				for i, answer := range answers {
+					if want := fmt.Sprintf("https://example.com/%d", i); answer.Error != nil || answer.URL != want {
+						t.Fatalf("answer %d: %+v, want %s", i, answer, want)
+					}
+				}
+				if len(answers) != lines {
+					t.Errorf("%d answers", len(answers))
+				}
+				if n := int(most.Load()); n < test.from || n > test.to {
+					t.Errorf("%d lines at a time, want %d to %d", n, test.from, test.to)
+				}
+			})
+		})
+	}
+}

@@ -56,9 +56,13 @@ func writeChannels(w http.ResponseWriter, page api.Channels) error {
 	return writeJSON(w, http.StatusOK, shown)
 }
 
+// presentChannel returns a channel in which no list is null.
 func presentChannel(one api.Channel) api.Channel {
 	if one.Pollers == nil {
 		one.Pollers = []string{}
+	}
+	if one.Bounds == nil {
+		one.Bounds = []api.Bound{}
 	}
 	return one
 }
@@ -76,6 +80,21 @@ func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, presentChannel(*found))
+}
+
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
+	id, err := channelID(r)
+	if err != nil {
+		return err
+	}
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	explanation, err := s.node.Explain(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, explanation)
 }
 
 func channelID(r *http.Request) (channel.ID, error) {

@@ -89,6 +89,19 @@ func TestChannel(t *testing.T) {
 	}
 }
 
+func TestExplain(t *testing.T) {
+	node := nodeWithChannels(1)
+	s, _ := newServer(t, node, server.Config{})
+	path := "/v1/channels/" + node.channels[0].ID.String() + "/explain"
+	if got := read[api.Explanation](t, serve(s, request("GET", path, "")), http.StatusOK); got.URL != "https://example.com/0" {
+		t.Errorf("%+v", got)
+	}
+	wantProblem(t, serve(s, request("GET", path+"?x=1", "")), http.StatusBadRequest, "x", "")
+	wantProblem(t, serve(s, request("GET", "/v1/channels/abc/explain", "")), http.StatusBadRequest, "id", "")
+	unknown := channel.IDOf("https://example.com/1").String()
+	wantProblem(t, serve(s, request("GET", "/v1/channels/"+unknown+"/explain", "")), http.StatusNotFound, "", "")
+}
+
 // A URL in any spelling finds its channel; one that nobody subscribes to finds
 // none, which is no error.
 func TestFindChannel(t *testing.T) {

@@ -5,31 +5,72 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"sync/atomic"
+	"time"
 )
 
-// The limits of a chunk: what a node is asked for in one call.
+// The limits of a chunk: what a node is asked for in one call. A range takes about
+// as long for a few lines as for many, so a chunk for 16 ranges is large.
 const (
-	maxChunkLines = 1024
-	maxChunkBytes = 256 << 10
+	maxChunkLines = 4096
+	maxChunkBytes = 512 << 10
+)
+
+// The limits of what a chunk grows by at once, but for its last line.
+const (
+	maxPieceLines = 256
+	maxPieceBytes = 64 << 10
 )
 
 // chunk is a run of lines of a batch and their answer.
 type chunk struct {
 	lines  [][]byte // without their ends; nil for a line longer than maxBody
 	bytes  int      // of all lines
-	answer bytes.Buffer
+	answer []byte
 	done   chan struct{} // closed when answer is there
 }
 
-func (c *chunk) add(line []byte) {
-	c.lines = append(c.lines, line)
-	c.bytes += len(line)
+// full reports that another piece may not fit into a number of lines.
+func (c *chunk) full(most int) bool {
+	return len(c.lines) > most-maxPieceLines || c.bytes > maxChunkBytes-maxPieceBytes
 }
 
-func (c *chunk) full() bool { return len(c.lines) >= maxChunkLines || c.bytes >= maxChunkBytes }
+// join puts the lines of a piece behind those of the chunk.
+func (c *chunk) join(piece *chunk) {
+	c.lines = append(c.lines, piece.lines...)
+	c.bytes += piece.bytes
+}
 
-// chunkReader cuts a body into chunks. A chunk is what has arrived: it is not
-// held back to become larger, so a client that waits for its answers gets them.
+// slowChunk is how long a chunk may take: far less than a node has to answer, since
+// the others of a batch stand in its way.
+const slowChunk = time.Second
+
+// chunkSize is how many lines chunks of a batch may have: as many as the node does
+// in time. It is safe for concurrent use.
+type chunkSize struct{ lines atomic.Int64 }
+
+func newChunkSize() *chunkSize {
+	size := &chunkSize{}
+	size.lines.Store(maxChunkLines / 4)
+	return size
+}
+
+func (s *chunkSize) get() int { return int(s.lines.Load()) }
+
+// learn takes how long a chunk of so many lines took.
+func (s *chunkSize) learn(lines int, took time.Duration) {
+	most := s.lines.Load()
+	switch {
+	case took > slowChunk:
+		s.lines.Store(max(most/2, maxPieceLines))
+	case took < slowChunk/4 && int64(lines) > most/2:
+		s.lines.Store(min(most*2, maxChunkLines))
+	}
+}
+
+// chunkReader cuts a body into pieces: chunks that are small. A piece is what has
+// arrived: it is not held back to become larger, so a client that waits for its
+// answers gets them.
 type chunkReader struct{ buf *bufio.Reader }
 
 func newChunkReader(body io.Reader) *chunkReader {
@@ -40,13 +81,22 @@ func newChunkReader(body io.Reader) *chunkReader {
 // it. The error is the body's: io.EOF at its end.
 func (r *chunkReader) next() (*chunk, error) {
 	c := &chunk{done: make(chan struct{})}
+	var text []byte // of the lines, which stay where they are when it grows
 	for {
 		line, err := r.line()
 		if err != nil {
 			return c, err
 		}
-		c.add(line)
-		if c.full() || !r.holdsLine() {
+		if line != nil {
+			if text == nil {
+				text = make([]byte, 0, len(line)+min(r.buf.Buffered(), maxPieceBytes))
+			}
+			begin := len(text)
+			text = append(text, line...)
+			line = text[begin:len(text):len(text)]
+		}
+		c.lines, c.bytes = append(c.lines, line), c.bytes+len(line)
+		if len(c.lines) >= maxPieceLines || c.bytes >= maxPieceBytes || !r.holdsLine() {
 			return c, nil
 		}
 	}
@@ -58,9 +108,9 @@ func (r *chunkReader) holdsLine() bool {
 	return bytes.IndexByte(held, '\n') >= 0
 }
 
-// line returns a copy of the next line without its end, or nil if it is too
-// long: it is then read to its end, but not kept. The last line may lack its LF;
-// what stands before any other error is no line.
+// line returns the next line without its end, until the next call, or nil if it
+// is too long: it is then read to its end. The last line may lack its LF; what
+// stands before any other error is no line.
 func (r *chunkReader) line() ([]byte, error) {
 	line, err := r.buf.ReadSlice('\n')
 	if errors.Is(err, bufio.ErrBufferFull) {
@@ -73,7 +123,7 @@ func (r *chunkReader) line() ([]byte, error) {
 	if len(line) > maxBody {
 		return nil, nil
 	}
-	return append(make([]byte, 0, len(line)), line...), nil
+	return line, nil
 }
 
 func (r *chunkReader) skipLine() error {

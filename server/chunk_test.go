@@ -2,13 +2,17 @@ package server
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/iotest"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/api"
 )
 
 // lines returns what a reader's chunks hold, and its last error.
@@ -16,8 +20,8 @@ func lines(t interface{ Fatalf(string, ...any) }, body io.Reader) (all []string,
 	chunks := newChunkReader(body)
 	for {
 		c, err := chunks.next()
-		if len(c.lines) > maxChunkLines || c.bytes > maxChunkBytes+maxBody {
-			t.Fatalf("chunk of %d lines, %d bytes", len(c.lines), c.bytes)
+		if len(c.lines) > maxPieceLines || c.bytes > maxPieceBytes+maxBody {
+			t.Fatalf("piece of %d lines, %d bytes", len(c.lines), c.bytes)
 		}
 		if err == nil && len(c.lines) == 0 {
 			t.Fatalf("empty chunk")
@@ -97,13 +101,24 @@ func TestChunkIsWhatArrived(t *testing.T) {
 	<-sent
 }
 
-func FuzzDecode(f *testing.F) {
-	for _, seed := range []string{`{"url":"https://example.com/","sink":{"type":"sse"},"key":"k"}`, `{`, `[]`, `{"sink":[]}`, `{"a":1}`, "\xff", `{}{}`} {
-		f.Add([]byte(seed))
+// FuzzParseLine: a line is accepted or refused, with the same words, as the
+// strict decoder and the rules alone would have it, whatever the line before it
+// left behind.
+func FuzzParseLine(f *testing.F) {
+	const good = `{"url":"https://example.com/","sink":{"type":"sse"},"key":"k"}`
+	const hook = `{"url":"https://example.com/","sink":{"type":"webhook","url":"https://H.example"}}`
+	for _, seed := range []string{good, hook, `{`, `[]`, `{}`, ``, ` `, `{"sink":[]}`, `{"a":1}`, "\xff", `{}{}`, `{"url":"a","url":"b"}`, `{"URL":"http://a"}`} {
+		f.Add([]byte(good), []byte(seed))
+		f.Add([]byte(hook), []byte(seed))
 	}
-	s := &Server{rules: Rules{}}
-	f.Fuzz(func(t *testing.T, line []byte) {
-		request, err := s.parseLine(append([]byte{}, line...))
+	rules := Rules{}
+	f.Fuzz(func(t *testing.T, before, line []byte) {
+		parser := lineParser{rules: rules}
+		_, _ = parser.parse(before)
+		request, err := parser.parse(line)
+		if strict, strictErr := parseStrictly(rules, line); jsonOf(err) != jsonOf(strictErr) || err == nil && request != strict {
+			t.Fatalf("%q after %q: %+v, %v; by the rules %+v, %v", line, before, request, err, strict, strictErr)
+		}
 		if err != nil {
 			if problem := problemOf(err); problem.Status < 400 || problem.Status > 499 || problem.Detail == "" {
 				t.Fatalf("%q: %+v", line, problem)
@@ -111,8 +126,27 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		// What was accepted once is accepted as it is kept, and stays as it is.
-		if again, err := s.rules.Check(request); err != nil || again != request {
+		if again, err := rules.Check(request); err != nil || again != request {
 			t.Fatalf("%+v became %+v, %v", request, again, err)
 		}
 	})
+}
+
+// parseStrictly is what a line means.
+func parseStrictly(rules Rules, line []byte) (request api.SubscribeRequest, err error) {
+	if len(bytes.TrimSpace(line)) == 0 {
+		return request, api.NewProblem(http.StatusBadRequest, "empty line")
+	}
+	if err := decode(line, &request); err != nil {
+		return request, err
+	}
+	return rules.Check(request)
+}
+
+func jsonOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	content, _ := json.Marshal(problemOf(err))
+	return string(content)
 }

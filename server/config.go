@@ -12,6 +12,8 @@ import (
 type Config struct {
 	// AllowPrivate accepts private and loopback addresses as channels and sinks.
 	AllowPrivate bool
+	// Tokens are what requests need; none: whoever reaches the API can use it.
+	Tokens Tokens
 
 	// CallTimeout bounds the node's part of a call; default 4.5 s, so that the
 	// contract's 503 is with the client within 5 s.
@@ -34,9 +36,9 @@ type Config struct {
 	// Heartbeat is the time between the comments of a stream; default 15 s.
 	Heartbeat time.Duration
 
-	MaxConns   int // open connections, one more ends the oldest that waits; default 3072
-	MaxStreams int // open streams, one more is answered 503; default 2048
-	MaxBatches int // running batches, one more is answered 503; default 16
+	MaxConns   int // open connections, one more ends the oldest that waits for its client; default 3072
+	MaxStreams int // open streams, one more ends the first whose client is slow, or is answered 503; default 2048
+	MaxBatches int // running batches, likewise; default 16
 
 	Logger *slog.Logger // default: discard
 }

@@ -5,12 +5,14 @@ import (
 	"net"
 	"net/http"
 	"sync"
+	"time"
 )
 
 // conns bounds the open connections of a server: net/http takes some 18 KiB for
 // each, whatever its client does. For one connection too many the oldest is
-// closed of those that have no request under way: a client that is slow to ask
-// makes room for one that asks, however many slow ones there are.
+// closed of those that wait for their client: to send a request, the rest of its
+// body, or to read an answer. A client that is slow makes room for one that is
+// not, however many slow ones there are.
 type conns struct {
 	most    int
 	metrics *metrics
@@ -18,9 +20,15 @@ type conns struct {
 	mu struct {
 		sync.Mutex
 		open    int
-		waiting *list.List // of net.Conn without a request under way, the oldest first
+		waiting *list.List // of waiting, the oldest first
 		places  map[net.Conn]*list.Element
 	}
+}
+
+// waiting is a connection that waits for its client.
+type waiting struct {
+	conn  net.Conn
+	since time.Time
 }
 
 func newConns(most int, metrics *metrics) *conns {
@@ -33,16 +41,52 @@ func newConns(most int, metrics *metrics) *conns {
 // state is the server's [http.Server.ConnState]. A connection is new or idle
 // until the header of a request has been read whole.
 func (c *conns) state(conn net.Conn, state http.ConnState) {
+	switch state {
+	case http.StateNew, http.StateIdle:
+		c.waits(conn)
+	default:
+		c.works(conn)
+	}
+}
+
+// waits notes that a connection waits for its client from now on, and reports
+// whether it did not before.
+func (c *conns) waits(conn net.Conn) (begins bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	place, waits := c.mu.places[conn]
-	switch {
-	case (state == http.StateNew || state == http.StateIdle) && !waits:
-		c.mu.places[conn] = c.mu.waiting.PushBack(conn)
-	case state == http.StateActive && waits, state == http.StateClosed && waits, state == http.StateHijacked && waits:
+	if _, waits := c.mu.places[conn]; waits {
+		return false
+	}
+	c.mu.places[conn] = c.mu.waiting.PushBack(waiting{conn, time.Now()})
+	return true
+}
+
+// works notes that it is not for its client to do something, or that it is closed.
+func (c *conns) works(conn net.Conn) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if place, waits := c.mu.places[conn]; waits {
 		c.mu.waiting.Remove(place)
 		delete(c.mu.places, conn)
 	}
+}
+
+// evict closes a connection that has waited for its client for some time, and
+// reports whether it has.
+func (c *conns) evict(conn net.Conn, least time.Duration) bool {
+	c.mu.Lock()
+	place, waits := c.mu.places[conn]
+	long := waits && time.Since(place.Value.(waiting).since) >= least
+	if long {
+		c.mu.waiting.Remove(place)
+		delete(c.mu.places, conn)
+	}
+	c.mu.Unlock()
+	if long {
+		c.metrics.connsEvicted.Inc()
+		conn.Close()
+	}
+	return long
 }
 
 // admit makes room for a connection and reports whether there is any.
@@ -70,7 +114,7 @@ func (c *conns) enter() (oldest net.Conn, ok bool) {
 	if front == nil {
 		return nil, false
 	}
-	oldest = c.mu.waiting.Remove(front).(net.Conn)
+	oldest = c.mu.waiting.Remove(front).(waiting).conn
 	delete(c.mu.places, oldest)
 	return oldest, false
 }
@@ -96,7 +140,7 @@ func (l *limitListener) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		if l.conns.admit() {
-			return &limitedConn{Conn: conn, leave: sync.OnceFunc(l.conns.leave)}, nil
+			return &limitedConn{Conn: conn, conns: l.conns, leave: sync.OnceFunc(l.conns.leave)}, nil
 		}
 		l.conns.metrics.connsRefused.Inc()
 		conn.Close()
@@ -105,7 +149,16 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 type limitedConn struct {
 	net.Conn
+	conns *conns
 	leave func()
+}
+
+// Write waits for a client that does not read.
+func (c *limitedConn) Write(p []byte) (int, error) {
+	if c.conns.waits(c) { // else it waits for more than this write
+		defer c.conns.works(c)
+	}
+	return c.Conn.Write(p)
 }
 
 // Close may be called more than once.

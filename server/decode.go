@@ -20,6 +20,10 @@ func readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if err := checkContent(r.Header); err != nil {
 		return nil, err
 	}
+	if r.ContentLength > maxBody {
+		return nil, errTooLarge("body")
+	}
+	defer waitForClient(r)()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {

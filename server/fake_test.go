@@ -175,6 +175,14 @@ func (n *fakeNode) Channel(_ context.Context, id channel.ID) (*api.Channel, erro
 	return nil, notFound("channel")
 }
 
+func (n *fakeNode) Explain(ctx context.Context, id channel.ID) (*api.Explanation, error) {
+	one, err := n.Channel(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return &api.Explanation{Channel: id, URL: one.URL, DecidedBy: api.DecidedByStart, Noise: []api.Noise{}}, nil
+}
+
 func (n *fakeNode) Channels(_ context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

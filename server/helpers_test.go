@@ -83,6 +83,15 @@ func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, field, 
 	}
 }
 
+// wantNotNow checks that an answer is a 503 that clients know to repeat.
+func wantNotNow(t *testing.T, w *httptest.ResponseRecorder) {
+	t.Helper()
+	if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"retryable":true`) {
+		t.Errorf("not marked as retryable: %v %s", w.Header(), w.Body)
+	}
+	wantProblem(t, w, http.StatusServiceUnavailable, "", "")
+}
+
 // counted returns the value of a counter or gauge, or the count of a histogram,
 // summed over the label sets that contain the given label values.
 func counted(t *testing.T, registry *prometheus.Registry, name string, labels ...string) float64 {

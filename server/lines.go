@@ -3,12 +3,15 @@ package server
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"net/http"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
+
+// answerBytes is about how long an answer is beyond the line that it answers. It
+// says how much memory is made ready.
+const answerBytes = 256
 
 // answerChunk asks the node for all good lines of a chunk at once, and writes
 // an answer for every line.
@@ -16,25 +19,50 @@ func (s *Server) answerChunk(ctx context.Context, c *chunk) {
 	defer close(c.done)
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.CallTimeout)
 	defer cancel()
-	results := make([]api.BatchResult, len(c.lines))
-	if err := s.subscribeLines(ctx, c.lines, results); err != nil {
+	outcomes := make([]api.SubscribeOutcome, len(c.lines))
+	if err := s.subscribeLines(ctx, c.lines, outcomes); err != nil {
 		s.log.Error("batch failed", "error", err)
-		for i := range results {
-			results[i] = api.BatchResult{Error: problemOf(err)}
+		for i := range outcomes {
+			outcomes[i] = api.SubscribeOutcome{Err: err}
 		}
 	}
-	encoder := json.NewEncoder(&c.answer)
-	for i := range results {
-		s.countLine(results[i].Error)
-		if err := encoder.Encode(results[i]); err != nil {
-			panic(err) // our own types can always be encoded
-		}
-	}
+	c.answer = s.appendAnswers(make([]byte, 0, c.bytes+answerBytes*len(outcomes)), outcomes)
 }
 
-// subscribeLines fills in the results. What panics on the way becomes an error:
+// appendAnswers appends a line for each outcome, and counts them.
+func (s *Server) appendAnswers(answer []byte, outcomes []api.SubscribeOutcome) []byte {
+	var made api.Subscription
+	counts := make(map[string]int, 3)
+	for _, outcome := range outcomes {
+		var result api.BatchResult
+		if outcome.Err != nil {
+			result.Error = problemOf(outcome.Err)
+		} else {
+			made = present(*outcome.Subscription)
+			result.Subscription, result.Existing = &made, outcome.Existing
+		}
+		counts[lineResult(result.Error)]++
+		answer = result.AppendLine(answer)
+	}
+	for result, n := range counts {
+		s.metrics.batchLines.WithLabelValues(result).Add(float64(n))
+	}
+	return answer
+}
+
+func lineResult(problem *api.Problem) string {
+	switch {
+	case problem == nil:
+		return "subscribed"
+	case problem.Status >= http.StatusInternalServerError:
+		return "failed"
+	}
+	return "refused"
+}
+
+// subscribeLines fills in the outcomes. What panics on the way becomes an error:
 // the goroutine is not net/http's, which would recover.
-func (s *Server) subscribeLines(ctx context.Context, lines [][]byte, results []api.BatchResult) (err error) {
+func (s *Server) subscribeLines(ctx context.Context, lines [][]byte, outcomes []api.SubscribeOutcome) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			s.metrics.panics.Inc()
@@ -43,10 +71,11 @@ func (s *Server) subscribeLines(ctx context.Context, lines [][]byte, results []a
 	}()
 	good := make([]api.SubscribeRequest, 0, len(lines))
 	places := make([]int, 0, len(lines))
+	parser := lineParser{rules: s.rules}
 	for i, line := range lines {
-		request, err := s.parseLine(line)
+		request, err := parser.parse(line)
 		if err != nil {
-			results[i].Error = problemOf(err)
+			outcomes[i].Err = err
 			continue
 		}
 		good, places = append(good, request), append(places, i)
@@ -55,40 +84,49 @@ func (s *Server) subscribeLines(ctx context.Context, lines [][]byte, results []a
 		return nil
 	}
 	for i, outcome := range s.node.Subscribe(ctx, good) {
-		results[places[i]] = batchResult(outcome)
+		outcomes[places[i]] = outcome
 	}
 	return nil
 }
 
-// parseLine reads one line; nil is one that was too long to keep.
-func (s *Server) parseLine(line []byte) (request api.SubscribeRequest, err error) {
+// lineParser reads one line after another. Most batches have one sink, which is
+// kept and checked once.
+type lineParser struct {
+	rules   Rules
+	line    api.SubscribeRequest // the last one, as it came
+	sink    api.Sink             // the last one that was good, as it came
+	checked api.Sink             // the same, as a node keeps it
+}
+
+// parse reads one line; nil is one that was too long to keep.
+func (p *lineParser) parse(line []byte) (request api.SubscribeRequest, err error) {
 	if line == nil {
 		return request, errTooLarge("line")
 	}
-	if len(bytes.TrimSpace(line)) == 0 {
-		return request, api.NewProblem(http.StatusBadRequest, "empty line")
-	}
-	if err := decode(line, &request); err != nil {
-		return request, err
-	}
-	return s.rules.Check(request)
-}
-
-func batchResult(outcome api.SubscribeOutcome) api.BatchResult {
-	if outcome.Err != nil {
-		return api.BatchResult{Error: problemOf(outcome.Err)}
-	}
-	made := present(*outcome.Subscription)
-	return api.BatchResult{Subscription: &made}
-}
-
-func (s *Server) countLine(problem *api.Problem) {
-	result := "subscribed"
-	if problem != nil {
-		result = "refused"
-		if problem.Status >= http.StatusInternalServerError {
-			result = "failed"
+	if !p.line.ScanLine(line) {
+		if err := p.decode(line); err != nil {
+			return request, err
 		}
 	}
-	s.metrics.batchLines.WithLabelValues(result).Inc()
+	return p.rules.check(p.line, p.checkSink)
+}
+
+// decode reads a line of any shape.
+func (p *lineParser) decode(line []byte) error {
+	p.line = api.SubscribeRequest{}
+	if len(bytes.TrimSpace(line)) == 0 {
+		return api.NewProblem(http.StatusBadRequest, "empty line")
+	}
+	return decode(line, &p.line)
+}
+
+func (p *lineParser) checkSink(sink api.Sink) (api.Sink, error) {
+	if sink == p.sink && sink.Type != "" {
+		return p.checked, nil
+	}
+	checked, err := p.rules.checkSink(sink)
+	if err == nil {
+		p.sink, p.checked = sink, checked
+	}
+	return checked, err
 }

@@ -10,15 +10,16 @@ import (
 )
 
 // ErrOpenListen says that an address can be reached from other machines, which
-// needs access tokens.
+// needs API tokens.
 var ErrOpenListen = errors.New("not a loopback address")
 
 // CheckListen decides whether a node may listen on an address, "host:port".
-// Whoever can reach the API can use it, so only loopback addresses are allowed;
-// insecure allows every address. The error is [ErrOpenListen] or says what is
-// wrong with the address. No name is resolved: but for localhost, names are not
-// known to be loopback.
-func CheckListen(address string, insecure bool) error {
+// Without tokens, whoever can reach the API can use it, so only loopback addresses
+// are allowed; open, for a node with tokens or one that is to be insecure, allows
+// every address. The error is [ErrOpenListen] or says what is wrong with the
+// address. No name is resolved: but for localhost, names are not known to be
+// loopback.
+func CheckListen(address string, open bool) error {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("listen address %q: want HOST:PORT: %w", address, err)
@@ -26,10 +27,10 @@ func CheckListen(address string, insecure bool) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("listen address %q: port %q: want 0 to 65535", address, port)
 	}
-	if insecure || isLoopbackHost(host) {
+	if open || isLoopbackHost(host) {
 		return nil
 	}
-	return fmt.Errorf("listen address %q: %w: whoever reaches the API could use it, and this version has no access tokens; listen on 127.0.0.1, or pass --insecure-api", address, ErrOpenListen)
+	return fmt.Errorf("listen address %q: %w: whoever reaches the API could use it; set tokens with CORONA_API_TOKEN_FILE or --api-token, listen on 127.0.0.1, or pass --insecure-api", address, ErrOpenListen)
 }
 
 func isLoopbackHost(host string) bool {

@@ -15,6 +15,7 @@ type metrics struct {
 	seconds      *prometheus.HistogramVec
 	inFlight     prometheus.Gauge
 	panics       prometheus.Counter
+	unauthorized *prometheus.CounterVec // by reason
 	conns        prometheus.Gauge
 	connsEvicted prometheus.Counter
 	connsRefused prometheus.Counter
@@ -53,9 +54,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		seconds:      seconds,
 		inFlight:     gauge("requests_in_flight", "Requests being answered, open streams among them."),
 		panics:       counter("panics_total", "Requests whose handler panicked."),
+		unauthorized: counters("unauthorized_total", "Requests refused for their token: missing, wrong, or unread since too many wrong ones came from there.", "reason"),
 		conns:        gauge("connections", "Open connections."),
-		connsEvicted: counter("connections_evicted_total", "Connections without a request under way that were closed to make room."),
-		connsRefused: counter("connections_refused_total", "Connections closed at once because all others had a request under way."),
+		connsEvicted: counter("connections_evicted_total", "Connections that waited for their client and were closed to make room."),
+		connsRefused: counter("connections_refused_total", "Connections closed at once because no other waited for its client."),
 		streams:      gauge("streams", "Open streams of updates."),
 		streamEvents: counter("stream_events_total", "Events written to streams."),
 		streamEnds:   counters("stream_ends_total", "Ended streams: the client left, was too slow, the node ended it, or the server stopped.", "reason"),

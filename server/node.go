@@ -27,6 +27,8 @@ type Node interface {
 
 	// Channel returns a 404 for a channel that does not exist.
 	Channel(ctx context.Context, id channel.ID) (*api.Channel, error)
+	// Explain returns a 404 for a channel that does not exist.
+	Explain(ctx context.Context, id channel.ID) (*api.Explanation, error)
 	// Channels returns at most limit channels, in the order of their IDs,
 	// beginning behind after; nil is the beginning.
 	Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error)

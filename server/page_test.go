@@ -91,3 +91,37 @@ func TestPageIsSelfContained(t *testing.T) {
 		}
 	}
 }
+
+// Row 39: whatever the page asks, it asks with the token that it was given, which
+// it keeps nowhere but in its tab. EventSource and links could not send one.
+func TestRow39PageSendsToken(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{}, server.Config{Tokens: tokens(t, tokenA)})
+	elsewhere := regexp.MustCompile(`localStorage|document\.cookie|new EventSource|XMLHttpRequest|WebSocket|sendBeacon`)
+	fetches := regexp.MustCompile(`fetch\(`)
+	authorized := regexp.MustCompile(`authorized\(\(\w+\) => fetch\(`)
+	asks := 0
+	for target, content := range pageFiles(t, s) {
+		if found := elsewhere.FindString(content); found != "" {
+			t.Errorf("%s has %s", target, found)
+		}
+		asks += len(fetches.FindAllString(content, -1))
+		if all, with := fetches.FindAllString(content, -1), authorized.FindAllString(content, -1); len(all) != len(with) {
+			t.Errorf("%s asks %d times, with the token %d times", target, len(all), len(with))
+		}
+	}
+	if asks == 0 {
+		t.Error("the page asks for nothing")
+	}
+}
+
+// A node with tokens may be reached over plain HTTP from other machines, where
+// browsers lack what they keep for secure contexts.
+func TestPageNeedsNoSecureContext(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{}, server.Config{})
+	secureOnly := regexp.MustCompile(`crypto\.(randomUUID|subtle)|navigator\.(clipboard|serviceWorker|locks|storage)|new Notification|caches\.`)
+	for target, content := range pageFiles(t, s) {
+		if found := secureOnly.FindString(content); found != "" {
+			t.Errorf("%s uses %s", target, found)
+		}
+	}
+}

@@ -23,12 +23,14 @@ func (p *patientReader) Read(buf []byte) (int, error) {
 	_ = p.control.SetReadDeadline(after(p.timeout))
 	// Only now: an interrupt from here on comes after the deadline and stands.
 	if err := p.ctx.Err(); err != nil {
+		p.interrupt() // one that came before has just been undone, and the server reads on when the handler ends
 		return 0, err
 	}
 	return p.body.Read(buf)
 }
 
-// interrupt ends a Read that waits, once the context has ended.
+// interrupt ends a Read that waits, and each that follows, once the context has
+// ended.
 func (p *patientReader) interrupt() { _ = p.control.SetReadDeadline(time.Unix(1, 0)) }
 
 // patientWriter writes an answer that lasts. Every write has a time of its own,

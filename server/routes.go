@@ -33,6 +33,7 @@ func (s *Server) routes() *http.ServeMux {
 
 	call("GET /v1/channels", s.listChannels)
 	call("GET /v1/channels/{id}", s.channel)
+	call("GET /v1/channels/{id}/explain", s.explain)
 	long("GET /v1/channels/{id}/updates", s.channelUpdates)
 	long(routeStream, s.stream)
 	call("GET /v1/status", s.status)
@@ -41,7 +42,6 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.metricsPage())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)

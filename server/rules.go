@@ -29,11 +29,16 @@ type Rules struct {
 // Check returns the request as a node keeps it, with canonical URLs. The error
 // is a 400 that names the field.
 func (r Rules) Check(request api.SubscribeRequest) (api.SubscribeRequest, error) {
+	return r.check(request, r.checkSink)
+}
+
+// check is Check with another's way to check sinks.
+func (r Rules) check(request api.SubscribeRequest, checkSink func(api.Sink) (api.Sink, error)) (api.SubscribeRequest, error) {
 	var err error
 	if request.URL, err = r.checkURL("url", request.URL); err != nil {
 		return request, err
 	}
-	if request.Sink, err = r.checkSink(request.Sink); err != nil {
+	if request.Sink, err = checkSink(request.Sink); err != nil {
 		return request, err
 	}
 	return request, checkKey("key", request.Key)
@@ -126,8 +131,10 @@ func checkKey(field, key string) error {
 	if len(key) > maxKey {
 		return api.BadField(field, fmt.Sprintf("longer than %d bytes", maxKey))
 	}
-	if strings.ContainsFunc(key, func(c rune) bool { return c < ' ' || c > '~' }) {
-		return api.BadField(field, "want printable ASCII")
+	for i := range len(key) {
+		if key[i] < ' ' || key[i] > '~' {
+			return api.BadField(field, "want printable ASCII")
+		}
 	}
 	return nil
 }

@@ -33,9 +33,16 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // dispatch leaves to the mux what it knows a pattern for, and answers the rest
-// in our form of error.
+// in our form of error. Who needs a token and has none learns neither.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	refusal, pattern := s.mux.Handler(r)
+	if !openRoutes[pattern] {
+		if err := s.authorize(r); err != nil {
+			r.Pattern = pattern // for what is counted
+			s.fail(w, r, err)
+			return
+		}
+	}
 	if pattern != "" {
 		s.mux.ServeHTTP(w, r)
 		return

@@ -32,9 +32,10 @@ type Server struct {
 	metrics  *metrics
 	mux      *http.ServeMux
 	browsers *http.CrossOriginProtection
+	guessers *guessers
 
-	streams chan struct{} // a token per open stream
-	batches chan struct{} // a token per running batch
+	streams *seats
+	batches *seats
 
 	stopping context.Context // ends when Run begins to stop
 	stop     context.CancelFunc
@@ -59,8 +60,9 @@ func New(cfg Config, node Node, registry *prometheus.Registry) (*Server, error) 
 		registry: registry,
 		metrics:  newMetrics(registry),
 		browsers: http.NewCrossOriginProtection(),
-		streams:  make(chan struct{}, cfg.MaxStreams),
-		batches:  make(chan struct{}, cfg.MaxBatches),
+		guessers: newGuessers(),
+		streams:  newSeats(cfg.MaxStreams),
+		batches:  newSeats(cfg.MaxBatches),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.mux = s.routes()
@@ -114,23 +116,16 @@ func (s *Server) httpServer(requestCtx context.Context, conns *conns) *http.Serv
 		MaxHeaderBytes:    maxHeader,
 		BaseContext:       func(net.Listener) context.Context { return requestCtx },
 		ConnState:         conns.state,
-		ErrorLog:          s.errorLog(),
+		ConnContext:       conns.connContext,
+		// "OPTIONS *" is answered like everything else.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     s.errorLog(),
 	}
 }
 
 // errorLog takes what net/http has to say: mostly clients that broke off.
 func (s *Server) errorLog() *log.Logger {
 	return slog.NewLogLogger(s.log.Handler(), slog.LevelDebug)
-}
-
-// take takes a token without waiting; put it back by receiving from tokens.
-func take(tokens chan struct{}) bool {
-	select {
-	case tokens <- struct{}{}:
-		return true
-	default:
-		return false
-	}
 }
 
 // after is a deadline on a connection, whose clock is the operating system's.

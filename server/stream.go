@@ -22,10 +22,11 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request) error {
 		setStreamHeaders(w.Header())
 		return nil
 	}
-	if !take(s.streams) {
+	leave, ok := s.streams.take(r)
+	if !ok {
 		return api.NewProblem(http.StatusServiceUnavailable, "too many streams are open")
 	}
-	defer func() { <-s.streams }()
+	defer leave()
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.stopping, cancel)()

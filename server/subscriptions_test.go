@@ -8,8 +8,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/server"
@@ -150,37 +148,6 @@ func TestSinkTest(t *testing.T) {
 		return api.NewProblem(http.StatusBadGateway, "the endpoint answered 500")
 	}
 	wantProblem(t, serve(s, request("POST", "/v1/subscriptions/"+made.ID+":test", "")), http.StatusBadGateway, "", "500")
-}
-
-// Row 42: a node that finds no majority is answered 503 within 5 s, whether it
-// says so or only waits.
-func TestRow42NoMajority(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		node := &fakeNode{}
-		s, _ := newServer(t, node, server.Config{})
-		waits := func(ctx context.Context, requests []api.SubscribeRequest) []api.SubscribeOutcome {
-			<-ctx.Done()
-			outcomes := make([]api.SubscribeOutcome, len(requests))
-			for i := range outcomes {
-				outcomes[i].Err = fmt.Errorf("propose: %w", ctx.Err())
-			}
-			return outcomes
-		}
-		says := func(context.Context, []api.SubscribeRequest) []api.SubscribeOutcome {
-			return []api.SubscribeOutcome{{Err: api.NewProblem(http.StatusServiceUnavailable, "no majority")}}
-		}
-		for _, node.subscribeHook = range []func(context.Context, []api.SubscribeRequest) []api.SubscribeOutcome{waits, says} {
-			begun := time.Now()
-			w := serve(s, request("POST", "/v1/subscriptions", sseBody))
-			if took := time.Since(begun); took >= 5*time.Second {
-				t.Errorf("took %s", took)
-			}
-			if w.Header().Get("Retry-After") == "" || !strings.Contains(w.Body.String(), `"retryable":true`) {
-				t.Errorf("not marked as retryable: %v %s", w.Header(), w.Body)
-			}
-			wantProblem(t, w, http.StatusServiceUnavailable, "", "")
-		}
-	})
 }
 
 // What a node says is answered; what it does not mean for users is not.

@@ -30,6 +30,14 @@ const (
 	RuleEntry       Rule = "every entry arrives in one version, once, as it stood at the origin"
 	RuleChange      Rule = "the origin's last change arrives"
 	RuleForgotten   Rule = "a version that was seen is never forgotten"
+
+	RuleStop     Rule = "a disk that fails ends the process in time, with its code and message"
+	RuleUnsynced Rule = "nothing asked for after a failed sync is acknowledged"
+	RuleLives    Rule = "a slow or a full disk ends no process"
+	RuleClean    Rule = "what was refused for want of space is not there"
+	RuleFull     Rule = "a full disk refuses new subscriptions, and nothing else"
+	RuleSpace    Rule = "with space again, subscriptions are accepted"
+	RuleNoStack  Rule = "no process prints a stack"
 )
 
 // rules are all of them.
@@ -38,6 +46,8 @@ var rules = []Rule{
 	RuleOrder, RuleUndelivered, RuleID, RuleBody, RuleAfter,
 	RuleKind, RuleSigned, RuleStream, RuleEntry, RuleChange,
 	RuleForgotten,
+	RuleStop, RuleUnsynced, RuleLives,
+	RuleClean, RuleFull, RuleSpace, RuleNoStack,
 }
 
 // Violation is a rule that does not hold.
@@ -66,6 +76,7 @@ func Check(h *History, s *Snapshot) []Violation {
 	c.checkVersions()
 	c.checkStreamEnds() // by then every version is known that anybody saw
 	c.checkReads()
+	c.checkFaults()
 	return c.found
 }
 
@@ -150,7 +161,7 @@ func sameAnswer(a, b *api.Subscription) bool {
 func (c *checker) checkUnknown(listed map[string]api.Subscription, known map[string]bool) {
 	open := make(map[string]int) // requests of unknown outcome, by what they asked for
 	for _, record := range c.Subscribes {
-		if record.acked() == nil && len(record.Attempts) > 0 {
+		if record.acked() == nil && !record.refusedForSpace() && len(record.Attempts) > 0 {
 			open[c.Channels[record.Channel].URL+" "+record.Sink.URL]++
 		}
 	}

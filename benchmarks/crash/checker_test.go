@@ -130,15 +130,27 @@ func TestCheckAcceptsWhatHolds(t *testing.T) {
 	}
 }
 
+// checkTest spoils a history and says which rule does not hold then.
+type checkTest struct {
+	name    string
+	rule    Rule
+	pending bool
+	spoil   func(s *story)
+}
+
+func (test checkTest) run(t *testing.T, s *story) {
+	t.Helper()
+	test.spoil(s)
+	violations := Check(s.History, s.Snapshot)
+	if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == test.rule && v.Pending == test.pending }) {
+		t.Errorf("%s: found %v, want %q (pending %t)", test.name, violations, test.rule, test.pending)
+	}
+}
+
 // A checker that cannot fail is worth nothing: each rule, spoiled in each way
 // that it knows.
 func TestCheckFindsWhatDoesNot(t *testing.T) {
-	tests := []struct {
-		name    string
-		rule    Rule
-		pending bool
-		spoil   func(s *story)
-	}{
+	tests := []checkTest{
 		{"acknowledged, not listed", RuleLost, false, func(s *story) { s.Listing = s.Listing[1:] }},
 		{"acknowledged, GET says 404", RuleLost, false, func(s *story) { s.Gets[0].Status = 404 }},
 		{"deleted, listed", RuleBack, false, func(s *story) { s.Listing = append(s.Listing, *s.removed.Attempts[1].Subscription) }},
@@ -249,12 +261,10 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 	}
 	found := make(map[Rule]bool)
 	for _, test := range tests {
-		s := newStory()
-		test.spoil(s)
-		violations := Check(s.History, s.Snapshot)
-		if !slices.ContainsFunc(violations, func(v Violation) bool { return v.Rule == test.rule && v.Pending == test.pending }) {
-			t.Errorf("%s: found %v, want %q (pending %t)", test.name, violations, test.rule, test.pending)
-		}
+		test.run(t, newStory())
+		found[test.rule] = true
+	}
+	for _, test := range faultTests {
 		found[test.rule] = true
 	}
 	for _, rule := range rules {

@@ -43,16 +43,24 @@ func (c *client) do(ctx context.Context, method, path, key string, body []byte) 
 	attempt := Attempt{Sent: c.recorder.now()}
 	status, answer, err := c.exchange(ctx, method, path, key, body)
 	attempt.Done = c.recorder.now()
-	switch {
-	case err != nil || status >= 500:
+	attempt.Status, attempt.Outcome = status, outcomeOf(status)
+	if err != nil {
 		attempt.Outcome = Unknown
-	case status >= 400:
-		attempt.Outcome = Refused
-	default:
-		attempt.Outcome = Acked
 	}
-	attempt.Status = status
 	return attempt, answer
+}
+
+// outcomeOf returns what a status says; 0 is none.
+func outcomeOf(status int) Outcome {
+	switch {
+	case status == http.StatusInsufficientStorage:
+		return NoSpace
+	case status >= 500 || status == 0:
+		return Unknown
+	case status >= 400:
+		return Refused
+	}
+	return Acked
 }
 
 func (c *client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
@@ -138,9 +146,9 @@ func readLine(attempt *Attempt, line []byte) {
 		return
 	}
 	if result.Error != nil {
-		attempt.Status, attempt.Outcome = result.Error.Status, Refused
-		if result.Error.Status >= 500 {
-			attempt.Outcome = Unknown
+		attempt.Status, attempt.Outcome = result.Error.Status, outcomeOf(result.Error.Status)
+		if attempt.Outcome == Acked {
+			attempt.Outcome = Refused // an error that is none
 		}
 		return
 	}
@@ -191,7 +199,7 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 	switch attempt.Outcome {
 	case Unknown:
 		return fmt.Errorf("GET %s: %w (status %d)", path, errNoAnswer, attempt.Status)
-	case Refused:
+	case Refused, NoSpace:
 		return fmt.Errorf("GET %s: status %d: %s", path, attempt.Status, bytes.TrimSpace(answer))
 	}
 	return json.Unmarshal(answer, into)

@@ -10,6 +10,7 @@ import (
 // counts are a history's size, for the report.
 type counts struct {
 	acked, deleted, cut int
+	refused             int // requests, for want of space
 	versions            int
 	deliveries          int
 	repeats             int     // deliveries of what had been answered with 2xx before
@@ -28,8 +29,11 @@ func count(h *History) counts {
 			c.deleted++
 		}
 		for _, attempt := range slices.Concat(record.Attempts, record.Deletes) {
-			if attempt.Outcome == Unknown {
+			switch attempt.Outcome {
+			case Unknown:
 				c.cut++
+			case NoSpace:
+				c.refused++
 			}
 		}
 	}

@@ -24,7 +24,9 @@ type History struct {
 	Streams    []*StreamRecord
 	Gets       []Get
 	Reads      []VersionRead
-	Ends       []Instant // of processes, by SIGKILL but for the last ones
+	Ends       []Instant // of processes, most of them by SIGKILL
+	Faults     []*Fault
+	Stacks     []string // the first line of each that a process printed
 }
 
 // ChannelRecord is a channel as its origin knows it: a feed to which entries
@@ -60,7 +62,11 @@ const (
 	Unknown Outcome = iota // cut, timed out or 5xx: done or not done
 	Acked                  // 2xx
 	Refused                // 4xx
+	NoSpace                // 507: not done, and worth another try later
 )
+
+// open reports whether another try makes sense.
+func (o Outcome) open() bool { return o == Unknown || o == NoSpace }
 
 // Attempt is one request and its answer.
 type Attempt struct {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,6 +18,7 @@ import (
 // options are what the command line says.
 type options struct {
 	kills    int
+	kinds    []string // of rounds
 	seed     uint64
 	duration time.Duration
 	keep     bool
@@ -35,8 +37,8 @@ type run struct {
 	node     *node
 	started  Instant // when the process began that runs now
 	served   bool    // it has been ready
-	killed   int
-	early    int // kills before the process served
+	killed   int     // rounds
+	early    int     // those that ended, or had their fault, before the process served
 	slowest  time.Duration
 	running  sync.WaitGroup
 }
@@ -61,13 +63,25 @@ func execute(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	r := &run{options: o, out: out, random: rand.New(rand.NewPCG(o.seed, 0)), recorder: newRecorder()}
-	fmt.Fprintf(out, "seed %d: %d kills, data and log of the node in %s\n", o.seed, o.kills, folder)
-	err = r.inFolder(ctx, folder)
+	fmt.Fprintf(out, "seed %d: %d rounds of %s; data and log of the node in %s\n", o.seed, o.kills, strings.Join(o.kinds, ", "), folder)
+	err = r.onDisk(ctx, folder)
 	if err != nil || o.keep {
 		fmt.Fprintln(out, "kept", folder)
 		return err
 	}
 	return os.RemoveAll(folder)
+}
+
+// onDisk gives the data a small disk if it is to be filled up.
+func (r *run) onDisk(ctx context.Context, folder string) (err error) {
+	if !slices.Contains(r.kinds, KindFull) {
+		return errors.Join(makeDisk(ctx, folder, 0), r.inFolder(ctx, folder))
+	}
+	if err := makeDisk(ctx, folder, smallDisk); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, takeDisk(folder, err != nil || r.keep)) }()
+	return r.inFolder(ctx, folder)
 }
 
 // inFolder sets up node, origin, sink and clients, and takes them down.
@@ -170,19 +184,14 @@ func (r *run) ready(ctx context.Context) error {
 	return nil
 }
 
-// killAll kills and restarts the node, and checks its state now and then. It
-// ends early, without an error, when the time is over.
+// killAll ends and restarts the node in one way after the other, and checks its
+// state now and then. It stops early, without an error, when the time is over.
 func (r *run) killAll(ctx context.Context) error {
+	rounds := deck{random: r.random, kinds: r.kinds}
 	for r.killed < r.kills && r.recorder.now() < r.duration {
-		if err := r.awaitMoment(ctx); err != nil {
+		if err := r.round(ctx, rounds.deal()); err != nil {
 			return err
 		}
-		if err := errors.Join(r.node.Kill(), ctx.Err()); err != nil {
-			return err
-		}
-		killed := r.recorder.now()
-		r.origin.rest(killed)
-		r.recorder.with(func(h *History) { h.Ends = append(h.Ends, killed) })
 		r.killed++
 		if err := r.start(ctx); err != nil {
 			return err
@@ -191,32 +200,9 @@ func (r *run) killAll(ctx context.Context) error {
 			if err := r.check(ctx); err != nil {
 				return err
 			}
-			fmt.Fprintf(r.out, "%d kills, %s: every rule holds\n", r.killed, r.recorder.now().Round(time.Second))
+			fmt.Fprintf(r.out, "%d rounds, %s: every rule holds\n", r.killed, r.recorder.now().Round(time.Second))
 		}
 	}
-	return nil
-}
-
-// awaitMoment waits for an instant to kill at: of a quarter of the lives while
-// the process starts, of another at any time, of the rest right after something
-// was acknowledged, asked for or delivered.
-func (r *run) awaitMoment(ctx context.Context) error {
-	kind := r.random.IntN(4)
-	if kind == 0 {
-		r.early++
-		pause(ctx, upTo(r.random, 400*time.Millisecond))
-		return nil
-	}
-	if err := r.ready(ctx); err != nil {
-		return err
-	}
-	if kind == 1 {
-		pause(ctx, upTo(r.random, 3*time.Second))
-		return nil
-	}
-	pause(ctx, upTo(r.random, time.Second))
-	r.recorder.await(ctx, moment(r.random.IntN(int(moments))), time.Second)
-	pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
 	return nil
 }
 
@@ -269,16 +255,20 @@ func final(violations []Violation) bool {
 	return slices.ContainsFunc(violations, func(v Violation) bool { return !v.Pending })
 }
 
-// tell prints violations: if there are any that waiting cannot help, those alone.
+// tell prints some violations of each rule: if there are any that waiting cannot
+// help, those alone.
 func (r *run) tell(violations []Violation) error {
-	const most = 20
+	const most = 5
 	if final(violations) {
 		violations = slices.DeleteFunc(violations, func(v Violation) bool { return v.Pending })
 	}
-	for _, violation := range violations[:min(len(violations), most)] {
-		fmt.Fprintln(r.out, violation)
+	told := make(map[Rule]int)
+	for _, violation := range violations {
+		if told[violation.Rule]++; told[violation.Rule] <= most {
+			fmt.Fprintln(r.out, violation)
+		}
 	}
-	return fmt.Errorf("%w: %d times, after %d kills, seed %d", errViolated, len(violations), r.killed, r.seed)
+	return fmt.Errorf("%w: %d times, after %d rounds, seed %d", errViolated, len(violations), r.killed, r.seed)
 }
 
 // end checks the state, stops the process in order, and checks again what the
@@ -303,20 +293,5 @@ func (r *run) stop() error {
 	if err := r.node.Stop(); err != nil {
 		return fmt.Errorf("%w: %w", errViolated, err)
 	}
-	r.recorder.with(func(h *History) { h.Ends = append(h.Ends, r.recorder.now()) })
-	return nil
-}
-
-// report prints what the run went through.
-func (r *run) report() {
-	var c counts
-	r.recorder.with(func(h *History) { c = count(h) })
-	fmt.Fprintf(r.out, "%d kills, %d of them during the start; slowest start %s; %s in all\n",
-		r.killed, r.early, r.slowest.Round(time.Millisecond), r.recorder.now().Round(time.Second))
-	fmt.Fprintf(r.out, "subscriptions: %d acknowledged, %d deleted, %d requests cut and repeated or given up\n",
-		c.acked, c.deleted, c.cut)
-	fmt.Fprintf(r.out, "versions: %d seen; streams: %d events over %d connections\n", c.versions, c.events, c.connections)
-	fmt.Fprintf(r.out, "webhooks: %d arrived, %d of them again though answered, %d by the same process; the longest time from answer to kill %s\n",
-		c.deliveries, c.repeats, c.needless, c.forgotten.Round(time.Millisecond))
-	fmt.Fprintf(r.out, "%d rules hold (seed %d)\n", len(rules), r.seed)
+	return r.ended()
 }

@@ -37,7 +37,7 @@ const (
 	streamsOfAll    = 2
 	streamsOfOne    = 3
 	actionPause     = 60 * time.Millisecond // mean, between an actor's actions
-	abandonOne      = 8                     // of so many subscribes that were cut, one is never repeated
+	abandonOne      = 8                     // of so many requests that were cut or had no space, one is never repeated
 	batchMost       = 6
 	firstAnchored   = 12
 	anchoredMost    = 24
@@ -94,7 +94,7 @@ func (w *workload) anchor(ctx context.Context) {
 	record := w.newRecord(number, api.SinkWebhook)
 	w.mu.Unlock()
 	w.client.recorder.with(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
-	for w.client.subscribe(ctx, record) == Unknown {
+	for w.client.subscribe(ctx, record).open() {
 		if ctx.Err() != nil {
 			return
 		}
@@ -239,10 +239,11 @@ func (a *actor) wish() *SubscribeRecord {
 }
 
 // subscribe asks until there is an answer; now and then it gives up after a cut,
-// and nobody ever learns whether there is a subscription.
+// and nobody ever learns whether there is a subscription, or when there is no
+// space.
 func (a *actor) subscribe(ctx context.Context) {
 	record := a.wish()
-	for a.client.subscribe(ctx, record) == Unknown && ctx.Err() == nil {
+	for a.client.subscribe(ctx, record).open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}
@@ -269,7 +270,7 @@ func (a *actor) unsubscribe(ctx context.Context, record *SubscribeRecord) {
 	if stop != nil {
 		stop()
 	}
-	for a.client.unsubscribe(ctx, record) == Unknown && ctx.Err() == nil {
+	for a.client.unsubscribe(ctx, record).open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}

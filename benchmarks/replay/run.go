@@ -75,30 +75,24 @@ func (s *scenario) start(ctx context.Context, folder string) error {
 		return err
 	}
 	s.originURL = "http://" + origin
-	if s.node, err = child.New(filepath.Join(folder, "node.log"), binary, "serve", "--data", filepath.Join(folder, "data"),
+	if s.node, err = child.Begin(filepath.Join(folder, "node.log"), binary, "serve", "--data", filepath.Join(folder, "data"),
 		"--listen", node, "--allow-private", "--interval", s.interval.String(), "--floor", (s.interval / 5).String()); err != nil {
-		return err
-	}
-	if err := s.node.Start(); err != nil {
 		return err
 	}
 	if s.client, err = api.NewClient("http://"+node, nil); err != nil {
 		return err
 	}
-	if err := await(ctx, "http://"+node+"/readyz", s.node); err != nil {
+	if err := child.AwaitURL(ctx, "http://"+node+"/readyz", s.node); err != nil {
 		return err
 	}
 	args := []string{"loadgen", "origin", "--listen", origin, "--step", s.step.String()}
 	for i, h := range s.histories {
 		args = append(args, "--trace", s.traces[i], "--path", h.path)
 	}
-	if s.origin, err = child.New(filepath.Join(folder, "origin.log"), binary, args...); err != nil {
+	if s.origin, err = child.Begin(filepath.Join(folder, "origin.log"), binary, args...); err != nil {
 		return err
 	}
-	if err := s.origin.Start(); err != nil {
-		return err
-	}
-	return await(ctx, s.originURL+"/_channels", s.origin)
+	return child.AwaitURL(ctx, s.originURL+"/_channels", s.origin)
 }
 
 // replay subscribes and receives until the last capture has stood for its time.
@@ -150,29 +144,6 @@ func (s *scenario) truth(ctx context.Context) (map[string]map[int]time.Time, err
 		began[line.URL][line.Revision-1] = line.ChangedAt
 	}
 	return began, nil
-}
-
-// await asks until a URL answers 200, or its process has ended.
-func await(ctx context.Context, url string, process *child.Process) error {
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for range 6000 {
-		if response, err := get(ctx, url); err == nil {
-			response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		if err := process.Alive(); err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
-	return fmt.Errorf("%s does not answer", url)
 }
 
 func get(ctx context.Context, url string) (*http.Response, error) {

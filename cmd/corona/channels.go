@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"iter"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,12 +17,15 @@ import (
 
 const channelsLong = `List channels: all in a table, or the named ones in full. CHANNEL is an ID (40
 hex digits) or a URL. VERSION is 0 until the first content is committed; RATE is
-in polls per interval by the whole cluster; STATUS is the HTTP status of the
-last poll; times are UTC.`
+in polls per interval by the whole cluster, for the reasons that "corona explain"
+gives; STATUS is the HTTP status of the last poll; times are UTC. In full, a
+channel also says what its polls wait for, what its origin asked for, how its host
+is treated, and where redirects lead.`
 
 const channelsExample = `  corona channels
   corona channels https://blog.rust-lang.org/feed.xml
-  corona channels --json | jq '.channels[] | select(.failures > 3) | .url'`
+  corona channels --json | jq '.channels[] | select(.failures > 3) | .url'
+  corona channels --json | jq -r '.channels[].host | select(.resting_until) | .name' | sort -u`
 
 func newChannelsCommand() *cobra.Command {
 	var flags nodeFlags
@@ -92,7 +95,7 @@ func newChannelList(w io.Writer, asJSON, inFull bool) rowList[api.Channel] {
 	return rowList[api.Channel]{
 		close: rows.close,
 		add: func(c api.Channel) error {
-			return rows.add(c.Version, c.Subscribers, number(c.Rate), timeText(c.LastPoll), status(&c), timeText(c.NextPoll), c.URL+trouble(c.LastError, nil))
+			return rows.add(c.Version, c.Subscribers, rateCell(c.Rate), timeText(c.LastPoll), status(&c), timeText(c.NextPoll), c.URL+trouble(cmp.Or(c.LastError, waitText(c.Waiting)), nil))
 		},
 	}
 }
@@ -132,29 +135,4 @@ func number(x float64) string {
 		decimals = 1
 	}
 	return strconv.FormatFloat(x, 'f', decimals, 64)
-}
-
-func printChannel(w io.Writer, c *api.Channel) {
-	fact(w, "channel", "%s", c.ID)
-	fact(w, "url", "%s", c.URL)
-	fact(w, "subscribers", "%d", c.Subscribers)
-	fact(w, "version", "%d", c.Version)
-	if c.Kind != "" {
-		fact(w, "kind", "%s", c.Kind)
-	}
-	fact(w, "last poll", "%s, %s", timeText(c.LastPoll), finding(c))
-	fact(w, "last change", "%s", timeText(c.LastChange))
-	fact(w, "next poll", "%s", timeText(c.NextPoll))
-	fact(w, "rate", "%s polls per interval by %s: %s", number(c.Rate), count(c.Width, "poller"), strings.Join(c.Pollers, ", "))
-	fact(w, "owner", "%s", c.Owner)
-	if c.Failures > 0 {
-		fact(w, "failures", "%d in a row", c.Failures)
-	}
-	if c.UpdateIntervalS > 0 {
-		fact(w, "changes every", "%v", time.Duration(c.UpdateIntervalS*float64(time.Second)).Round(time.Second))
-	}
-	if c.FeedURL != "" {
-		fact(w, "names a feed", "%s", c.FeedURL)
-	}
-	fmt.Fprintln(w)
 }

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -24,10 +25,14 @@ func TestPrints(t *testing.T) {
 		{"subscriptions", []string{"subscriptions"}},
 		{"subscriptions-of", []string{"subscriptions", "--channel", feedURL}},
 		{"channels", []string{"channels"}},
-		{"channels-full", []string{"channels", feedURL, channel.IDOf(pageURL).String()}},
+		{"channels-full", []string{"channels", feedURL, channel.IDOf(pageURL).String(), busyURL, goneURL}},
 		{"updates", []string{"updates", feedURL}},
 		{"updates-none", []string{"updates", feedURL, "--after", "42"}},
 		{"status", []string{"status"}},
+		{"explain", []string{"explain", feedURL}},
+		{"explain-budget", []string{"explain", pageURL}},
+		{"explain-host", []string{"explain", busyURL}},
+		{"explain-gone", []string{"explain", channel.IDOf(goneURL).String()}},
 	}
 	server := serveFake(t, fakeNode())
 	for _, test := range tests {
@@ -64,7 +69,7 @@ func TestExport(t *testing.T) {
 			}
 			urls = append(urls, entry.url)
 		}
-		if want := feedURL + " " + pageURL; strings.Join(urls, " ") != want {
+		if want := feedURL + " " + pageURL + " " + busyURL; strings.Join(urls, " ") != want {
 			t.Errorf("%s: import would read %v, want %s", golden, urls, want)
 		}
 	}
@@ -86,6 +91,31 @@ func TestExportHalf(t *testing.T) {
 	}
 }
 
+// TestSubscribeDoesNotWait: a first poll that its host holds up for longer than
+// anybody waits is not waited for; why, is said.
+func TestSubscribeDoesNotWait(t *testing.T) {
+	asked := 0
+	mux := fakeNode()
+	node := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.URL.Path, "/v1/channels/") {
+			mux.ServeHTTP(w, r)
+			return
+		}
+		asked++
+		until := time.Now().Add(time.Hour)
+		respond(w, http.StatusOK, api.Channel{URL: busyURL, Waiting: &api.Waiting{For: api.WaitHost, Until: &until, Detail: "429"}})
+	})
+	server := serveFake(t, node)
+	got := runCorona(t.Context(), "", "subscribe", busyURL, "--server", server)
+	if got.code != exitDone || asked != 1 || !strings.Contains(got.out, "first poll     not yet") || !strings.Contains(got.out, "waits          its host is left alone, until ") {
+		t.Errorf("exit code %d, asked %d times, printed %s", got.code, asked, got.out)
+	}
+	got = runCorona(t.Context(), "", "subscribe", busyURL, "--server", server, "--json")
+	if got.code != exitDone || strings.Contains(got.out, "first_poll") {
+		t.Errorf("--json: exit code %d, printed %s; there was no first poll", got.code, got.out)
+	}
+}
+
 // TestSubscribeWaits: the first poll comes after the subscription, its commit
 // after the poll.
 func TestSubscribeWaits(t *testing.T) {
@@ -99,7 +129,9 @@ func TestSubscribeWaits(t *testing.T) {
 		c := api.Channel{URL: pageURL, Kind: "html", SizeBytes: 10, NextPoll: at(44)}
 		switch asked++; asked {
 		case 1: // not polled
-		case 2:
+		case 2: // redirected, under way
+			c.LastPoll = at(4)
+		case 3:
 			c.LastPoll, c.LastStatus = at(4), 200
 		default:
 			c.LastPoll, c.LastStatus, c.Version, c.FeedURL = at(4), 200, 1, "https://blog.example/feed?a=1&b=2"
@@ -107,7 +139,7 @@ func TestSubscribeWaits(t *testing.T) {
 		respond(w, http.StatusOK, c)
 	})
 	got := runCorona(t.Context(), "", "subscribe", pageURL, "--server", serveFake(t, node))
-	if got.code != exitDone || asked != 3 {
+	if got.code != exitDone || asked != 4 {
 		t.Errorf("exit code %d, asked %d times, standard error %s", got.code, asked, got.errs)
 	}
 	checkGolden(t, "subscribe-page.txt", got.out)
@@ -182,6 +214,13 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"subscribe", feedURL, "--wait", "5"}, exitUsage, `"5"`},
 		{[]string{"subscriptions", "--channel", "nonsense"}, exitUsage, "--channel"},
 		{[]string{"channels", "b559c7"}, exitUsage, "b559c7"},
+		{[]string{"explain"}, exitUsage, "CHANNEL is missing"},
+		{[]string{"explain", "b559c7"}, exitUsage, "b559c7"},
+		{[]string{"serve", "--policy", "best"}, exitUsage, `policy "best"`},
+		{[]string{"serve", "--ladder", "prefix:1"}, exitUsage, `ladder "prefix:1"`},
+		{[]string{"serve", "--cost", "euros"}, exitUsage, `cost "euros"`},
+		{[]string{"serve", "--budget", "0"}, exitUsage, "want auto, or a number above 0"},
+		{[]string{"serve", "--maintenance", "0"}, exitUsage, "--maintenance 0s: want 1s at least"},
 		{[]string{"updates", feedURL, "--after", "-1"}, exitUsage, `"-1"`},
 		{[]string{"watch", "http://u:p@a/"}, exitUsage, "user name or password"},
 		{[]string{"import", "testdata/none.txt"}, exitUsage, "testdata/none.txt"},
@@ -198,6 +237,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"unsubscribe", "nonsense", "--server", server}, exitUnreachable, "nonsense: Not Found: no such subscription"},
 		{[]string{"updates", "https://unknown.example/", "--server", busy}, exitUnreachable, "the node refused"},
 		{[]string{"channels", "https://unknown.example/", "--server", server}, exitUnreachable, "no such channel"},
+		{[]string{"explain", "https://unknown.example/", "--server", server}, exitUnreachable, "no such channel"},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {

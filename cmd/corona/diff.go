@@ -23,7 +23,7 @@ Exit code 0: no germane difference; 1: there is one.`
 
 const diffExample = `  corona diff yesterday.xml today.xml
   curl -s https://example.com/terms | corona diff terms.html - && echo "nothing new"
-  corona diff old.html new.html --out delta && corona patch old.html delta`
+  corona diff old.html new.html --out delta; corona patch old.html delta`
 
 type diffFlags struct {
 	documentFlags

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"syscall"
 
@@ -64,6 +65,8 @@ func explain(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")
+	case errors.As(err, &problem) && problem.Status == http.StatusUnauthorized:
+		return fmt.Errorf("the node refused: %w (give its token with CORONA_TOKEN_FILE, CORONA_TOKEN or --token)", err)
 	case errors.As(err, &problem):
 		return fmt.Errorf("the node refused: %w", err)
 	case errors.As(err, &call) && errors.Is(err, syscall.ECONNREFUSED):

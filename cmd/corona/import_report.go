@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"sync/atomic"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
@@ -15,13 +16,17 @@ import (
 // reads it while it grows.
 type importTally struct {
 	subscribed atomic.Int64
+	existing   atomic.Int64 // of the subscribed: there before
 	refused    atomic.Int64
 	retryable  atomic.Int64 // of the refused
 }
 
-func (t *importTally) add(problem *api.Problem) {
+func (t *importTally) add(existing bool, problem *api.Problem) {
 	if problem == nil {
 		t.subscribed.Add(1)
+		if existing {
+			t.existing.Add(1)
+		}
 		return
 	}
 	t.refused.Add(1)
@@ -30,8 +35,15 @@ func (t *importTally) add(problem *api.Problem) {
 	}
 }
 
+// total returns how many entries are settled.
+func (t *importTally) total() int64 { return t.subscribed.Load() + t.refused.Load() }
+
 func (t *importTally) String() string {
-	text := fmt.Sprintf("%d subscribed, %d refused", t.subscribed.Load(), t.refused.Load())
+	text := fmt.Sprintf("%d subscribed", t.subscribed.Load())
+	if n := t.existing.Load(); n > 0 {
+		text += fmt.Sprintf(" (%d of them before)", n)
+	}
+	text += fmt.Sprintf(", %d refused", t.refused.Load())
 	if n := t.retryable.Load(); n > 0 {
 		text += fmt.Sprintf(" (%d of them for now: import again later)", n)
 	}
@@ -84,30 +96,49 @@ func (r *importJSON) refused(entry listEntry, problem *api.Problem) {
 func (r *importJSON) close(tally *importTally) error {
 	return r.errors.close(struct {
 		Subscribed int64 `json:"subscribed"`
+		Existing   int64 `json:"existing"` // of the subscribed
 		Refused    int64 `json:"refused"`
-	}{tally.subscribed.Load(), tally.refused.Load()})
+	}{tally.subscribed.Load(), tally.existing.Load(), tally.refused.Load()})
 }
 
-// importProgress is a bar on a terminal. Elsewhere it shows nothing.
+// How often an import says how far it is where there is no bar, and after how
+// long it begins to.
+const (
+	progressEvery = time.Second
+	progressAfter = 5 * time.Second
+)
+
+// importProgress is a bar on a terminal, elsewhere a line now and then.
 type importProgress struct {
-	w         io.Writer // where notes go: above the bar
-	container *mpb.Progress
+	w     io.Writer // where notes go: above the bar
+	name  string
+	tally *importTally
+	begun time.Time
+
+	container *mpb.Progress // nil: no terminal
 	bar       *mpb.Bar
+
+	told  time.Time // when the last line was
+	count int64     // of entries, then
 }
 
 // newImportProgress shows how much of size bytes is done; 0 is unknown.
 func newImportProgress(w io.Writer, name string, size int64, tally *importTally) *importProgress {
+	now := time.Now()
+	p := &importProgress{w: w, name: name, tally: tally, begun: now, told: now.Add(progressAfter - progressEvery)}
 	if !isTerminal(w) {
-		return &importProgress{w: w}
+		return p
 	}
-	container := mpb.New(mpb.WithOutput(w))
-	sums := decor.Any(func(decor.Statistics) string { return tally.String() }, decor.WCSyncSpaceR)
+	p.container = mpb.New(mpb.WithOutput(w))
+	p.w = p.container
+	sums := decor.Any(func(decor.Statistics) string {
+		return fmt.Sprintf("%s, %.0f/s", tally, float64(tally.total())/time.Since(p.begun).Seconds())
+	}, decor.WCSyncSpaceR)
 	options := []mpb.BarOption{mpb.PrependDecorators(decor.Name(name + " ")), mpb.AppendDecorators(decor.OnComplete(decor.Percentage(), ""), sums)}
-	p := &importProgress{w: container, container: container}
 	if size > 0 {
-		p.bar = container.AddBar(size+1, options...) // the last entry is not yet the end
+		p.bar = p.container.AddBar(size+1, options...) // the last entry is not yet the end
 	} else {
-		p.bar = container.AddSpinner(0, options...)
+		p.bar = p.container.AddSpinner(0, options...)
 	}
 	return p
 }
@@ -119,7 +150,19 @@ func (p *importProgress) Write(note []byte) (int, error) { return p.w.Write(note
 func (p *importProgress) at(bytes int64) {
 	if p.bar != nil {
 		p.bar.SetCurrent(bytes)
+		return
 	}
+	now := time.Now()
+	took := now.Sub(p.told)
+	if took < progressEvery {
+		return
+	}
+	count := p.tally.total()
+	if p.count == 0 { // the first line: since the beginning
+		took = now.Sub(p.begun)
+	}
+	fmt.Fprintf(p.w, "%s: %s, %.0f/s\n", clean(p.name), p.tally, float64(count-p.count)/took.Seconds())
+	p.told, p.count = now, count
 }
 
 // close takes the bar away: the sums follow.

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -24,8 +25,13 @@ type batchNode struct {
 		byKey    map[string]api.SubscribeRequest
 		requests int // bodies
 		lines    int
+		broken   int // connections
 	}
 	breakAt int // the line, counted over all bodies, behind which the connection breaks; 0: none
+	breaks  int // how often; 0: always
+
+	failAt, failFor int // the line behind which so many are refused, with failure
+	failure         *api.Problem
 }
 
 func (n *batchNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -55,10 +61,14 @@ func (n *batchNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (n *batchNode) subscribe(request api.SubscribeRequest) *api.BatchResult {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.lines++; n.breakAt != 0 && n.mu.lines > n.breakAt {
+	if n.breakAt != 0 && n.mu.lines >= n.breakAt && (n.breaks == 0 || n.mu.broken < n.breaks) {
+		n.mu.broken++
 		return nil
 	}
+	n.mu.lines++
 	switch {
+	case n.mu.lines > n.failAt && n.mu.lines <= n.failAt+n.failFor:
+		return &api.BatchResult{Error: n.failure}
 	case strings.Contains(request.URL, "refused.example"):
 		return &api.BatchResult{Error: api.BadField("url", "not here")}
 	case strings.Contains(request.URL, "busy.example"):
@@ -67,8 +77,9 @@ func (n *batchNode) subscribe(request api.SubscribeRequest) *api.BatchResult {
 	if n.mu.byKey == nil {
 		n.mu.byKey = map[string]api.SubscribeRequest{}
 	}
+	_, existing := n.mu.byKey[request.Key]
 	n.mu.byKey[request.Key] = request
-	return &api.BatchResult{Subscription: &api.Subscription{ID: "sub_" + request.Key, URL: request.URL}}
+	return &api.BatchResult{Subscription: &api.Subscription{ID: "sub_" + request.Key, URL: request.URL}, Existing: existing}
 }
 
 func writeList(t *testing.T, name, text string) string {
@@ -106,14 +117,14 @@ func TestImport(t *testing.T) {
 			"feeds: 2 subscribed, 4 refused (1 of them for now: import again later)\n",
 			"feeds:3: https://u:p@b.example/: user name or password in the URL\n" +
 				"feeds:4: http://refused.example/x: not here\n" +
-				"feeds:7: http://busy.example/: no majority\n" +
-				"feeds:8: nonsense: no scheme: write http:// or https:// before the host\n"},
+				"feeds:8: nonsense: no scheme: write http:// or https:// before the host\n" +
+				"feeds:7: http://busy.example/: no majority\n"}, // it was to be asked again
 		{"some refused, for programs", mixedList, []string{"--json"}, exitNo,
 			`{"errors":[
 {"line":3,"url":"https://u:p@b.example/","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"user name or password in the URL","field":"url","retryable":false}},
 {"line":4,"url":"http://refused.example/x","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"not here","field":"url","retryable":false}},
-{"line":7,"url":"http://busy.example/","error":{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"no majority","retryable":true}},
-{"line":8,"url":"nonsense","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"no scheme: write http:// or https:// before the host","field":"url","retryable":false}}],"subscribed":2,"refused":4}
+{"line":8,"url":"nonsense","error":{"type":"about:blank","title":"Bad Request","status":400,"detail":"no scheme: write http:// or https:// before the host","field":"url","retryable":false}},
+{"line":7,"url":"http://busy.example/","error":{"type":"about:blank","title":"Service Unavailable","status":503,"detail":"no majority","retryable":true}}],"subscribed":2,"existing":0,"refused":4}
 `, ""},
 		{"none well", "nonsense\n", nil, exitNo,
 			"feeds: 0 subscribed, 1 refused\n", "feeds:1: nonsense: no scheme: write http:// or https:// before the host\n"},
@@ -125,7 +136,7 @@ func TestImport(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			server := serveFake(t, &batchNode{})
-			got := runCorona(t.Context(), "", append([]string{"import", writeList(t, "feeds", test.list), "--server", server}, test.args...)...)
+			got := runCorona(t.Context(), "", append([]string{"import", writeList(t, "feeds", test.list), "--server", server, "--retry-for", "0"}, test.args...)...)
 			if want := (outcome{test.code, test.out, test.errs}); got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
@@ -133,64 +144,142 @@ func TestImport(t *testing.T) {
 	}
 }
 
-// TestImportAgain: importing twice asks for the same subscriptions; another sink
-// asks for others.
+// TestImportAgain: importing twice asks for the same subscriptions, and says which
+// were there; another sink asks for others.
 func TestImportAgain(t *testing.T) {
 	node := &batchNode{}
 	server := serveFake(t, node)
 	list := "http://a.example/\nhttp://b.example/\nHTTP://A.example\n"
-	for i, args := range [][]string{{}, {}, {"--sink", "webhook:http://h.example/"}} {
-		got := runCorona(t.Context(), list, append([]string{"import", "-", "--server", server}, args...)...)
-		if got.code != exitDone || got.out != "standard input: 3 subscribed, 0 refused\n" {
-			t.Fatalf("import %d: %+v", i, got)
+	for i, test := range []struct {
+		args   []string
+		before int // one URL stands there twice
+		stored int
+	}{{nil, 1, 2}, {nil, 3, 2}, {[]string{"--sink", "webhook:http://h.example/"}, 1, 4}} {
+		got := runCorona(t.Context(), list, append([]string{"import", "-", "--server", server}, test.args...)...)
+		if want := fmt.Sprintf("standard input: 3 subscribed (%d of them before), 0 refused\n", test.before); got.code != exitDone || got.out != want {
+			t.Fatalf("import %d: %+v, want %s", i, got, want)
 		}
-		if want := []int{2, 2, 4}[i]; len(node.mu.byKey) != want {
-			t.Errorf("after import %d: %d subscriptions, want %d", i, len(node.mu.byKey), want)
+		if len(node.mu.byKey) != test.stored {
+			t.Errorf("after import %d: %d subscriptions, want %d", i, len(node.mu.byKey), test.stored)
 		}
 	}
 }
 
-// TestImportMuch goes through several blocks, with refused lines at their ends.
+// TestImportMuch: many entries go in one request, and what is refused is reported
+// in the order of the list, whoever refuses it.
 func TestImportMuch(t *testing.T) {
+	const entries, part = 10_000, 1000
 	var list strings.Builder
-	refused := 0
-	for i := range 2*importBlock + 3 {
-		if i%importBlock == 0 || i%importBlock == importBlock-1 {
+	for i := range entries {
+		switch i % part {
+		case 0:
 			list.WriteString("nonsense\n")
-			refused++
-			continue
+		case 1:
+			list.WriteString("http://refused.example/\n")
+		default:
+			fmt.Fprintf(&list, "http://a.example/%d\n", i)
 		}
-		fmt.Fprintf(&list, "http://a.example/%d\n", i)
 	}
 	node := &batchNode{}
 	got := runCorona(t.Context(), list.String(), "import", "-", "--server", serveFake(t, node))
-	want := fmt.Sprintf("standard input: %d subscribed, %d refused\n", 2*importBlock+3-refused, refused)
-	if got.code != exitNo || got.out != want || node.mu.requests != 3 || strings.Count(got.errs, "\n") != refused {
+	const refused = 2 * entries / part
+	want := fmt.Sprintf("standard input: %d subscribed, %d refused\n", entries-refused, refused)
+	if got.code != exitNo || got.out != want || node.mu.requests != 1 {
 		t.Errorf("exit code %d, %d requests, printed %s, want %s", got.code, node.mu.requests, got.out, want)
 	}
-	if first, _, _ := strings.Cut(got.errs, "\n"); !strings.HasPrefix(first, "standard input:1: nonsense") {
-		t.Errorf("first refused line: %s", first)
+	for i, line := range strings.Split(strings.TrimSpace(got.errs), "\n") {
+		if want := fmt.Sprintf("standard input:%d: ", i/2*part+i%2+1); !strings.HasPrefix(line, want) {
+			t.Fatalf("%s, want %s", line, want)
+		}
 	}
 }
 
-func TestImportBreaks(t *testing.T) {
-	list := strings.Repeat("http://a.example/\n", importBlock+10)
+// TestImportManyBad: entries that are bad by themselves wait for those before them,
+// but not without end.
+func TestImportManyBad(t *testing.T) {
+	list := "http://a.example/\n" + strings.Repeat("nonsense\n", importAhead+10) + "http://b.example/\n"
+	got := runCorona(t.Context(), list, "import", "-", "--server", serveFake(t, &batchNode{}))
+	want := fmt.Sprintf("standard input: 2 subscribed, %d refused\n", importAhead+10)
+	if got.code != exitNo || got.out != want {
+		t.Errorf("exit code %d, printed %s, want %s", got.code, got.out, want)
+	}
+}
+
+// TestImportEnds: what time does not mend, or has not mended for long enough, ends
+// an import with what the user is to do.
+func TestImportEnds(t *testing.T) {
+	const entries, answered = 5000, 4000
+	list := strings.Repeat("http://a.example/\n", entries)
+	subscribed := fmt.Sprintf("standard input: %d subscribed (%d of them before), 0 refused\n", answered, answered-1)
+	full := api.NewProblem(http.StatusInsufficientStorage, "disk nearly full")
 	tests := []struct {
-		name    string
-		node    http.Handler
-		out     string
-		message string
+		name, retryFor string
+		node           http.Handler
+		out, message   string // out: empty where answers may be lost with the connection
 	}{
-		{"connection", &batchNode{breakAt: importBlock + 3}, fmt.Sprintf("standard input: %d subscribed, 0 refused\n", importBlock+3), "import again for the rest"},
-		{"refused as a whole", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			respond(w, http.StatusInsufficientStorage, api.NewProblem(http.StatusInsufficientStorage, "disk nearly full"))
+		{"connection", "0", &batchNode{breakAt: answered}, "", "import again for the rest"},
+		{"disk full, from the beginning", "1h", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			respond(w, full.Status, full)
 		}), "standard input: 0 subscribed, 0 refused\n", "the node refused: Insufficient Storage: disk nearly full"},
+		{"disk full, half-way", "1h", &batchNode{failAt: answered, failFor: 1000 * entries, failure: full}, subscribed, "disk nearly full; what is subscribed stays, import again for the rest"},
+		{"refuses for now, for ever", "0", &batchNode{failAt: answered, failFor: 1000 * entries, failure: api.NewProblem(http.StatusServiceUnavailable, "no majority")},
+			subscribed, "no majority; what is subscribed stays, import again for the rest"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			got := runCorona(t.Context(), list, "import", "-", "--server", serveFake(t, test.node))
-			if got.code != exitUnreachable || got.out != test.out || !strings.Contains(got.errs, test.message) {
+			endless := list + strings.Repeat(list, 20) // so that the end of the list is not reached before it is known
+			got := runCorona(t.Context(), endless, "import", "-", "--server", serveFake(t, test.node), "--retry-for", test.retryFor)
+			if got.code != exitUnreachable || test.out != "" && got.out != test.out || !strings.Contains(got.errs, test.message) {
 				t.Errorf("%+v, want exit code %d, %s and %q", got, exitUnreachable, test.out, test.message)
+			}
+		})
+	}
+}
+
+// TestImportRetries: an import goes through cut connections and refusals for now,
+// waits longer each time that nothing came of it, and leaves nothing out.
+func TestImportRetries(t *testing.T) {
+	busy := api.NewProblem(http.StatusServiceUnavailable, "no majority")
+	tests := []struct {
+		name  string
+		node  *batchNode
+		waits string
+	}{
+		{"one cut", &batchNode{breakAt: 5000, breaks: 1}, "[1s]"},
+		{"cuts in a row", &batchNode{breakAt: 5000, breaks: 4}, "[1s 2s 4s 8s]"},
+		{"refused for now", &batchNode{failAt: 5000, failFor: 3, failure: busy}, "[1s]"},
+		{"refused for now, all of it", &batchNode{failAt: 9999, failFor: 3, failure: busy}, "[1s 2s 4s]"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			const entries = 10_000
+			var list strings.Builder
+			for i := range entries {
+				fmt.Fprintf(&list, "http://a.example/%d\n", i)
+			}
+			client, err := api.NewClient(serveFake(t, test.node), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			var out, notes strings.Builder
+			var waits []time.Duration
+			tally := &importTally{}
+			progress := newImportProgress(&notes, "feeds", 0, tally)
+			imp := &importer{client: client, sink: api.Sink{Type: api.SinkSSE}, tally: tally, progress: progress,
+				report: newImportReport(&out, progress, "feeds", false),
+				retries: newRetries(time.Minute, func(_ context.Context, d time.Duration) error {
+					waits = append(waits, d)
+					return nil
+				})}
+			if err := imp.run(t.Context(), "feeds", readList(strings.NewReader(list.String()))); err != nil {
+				t.Fatal(err)
+			}
+			if tally.subscribed.Load() != entries || tally.refused.Load() != 0 || len(test.node.mu.byKey) != entries {
+				t.Errorf("%s; the node has %d", tally, len(test.node.mu.byKey))
+			}
+			if fmt.Sprint(waits) != test.waits || strings.Count(notes.String(), "asking again in") < len(waits) {
+				t.Errorf("waited %v, want %s; said %s", waits, test.waits, notes.String())
 			}
 		})
 	}
@@ -220,7 +309,7 @@ func TestImportRealList(t *testing.T) {
 	}
 	node := &batchNode{}
 	got := runCorona(t.Context(), "", "import", path, "--server", serveFake(t, node))
-	if want := path + ": 36515 subscribed, 0 refused\n"; got.code != exitDone || got.out != want {
+	if want := path + ": 36515 subscribed (2 of them before), 0 refused\n"; got.code != exitDone || got.out != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
 	if want := 36513; len(node.mu.byKey) != want { // two stand there in two spellings

@@ -36,6 +36,9 @@ type originFlags struct {
 	traces   []string
 	paths    []string
 	step     time.Duration
+	maxAge   time.Duration
+	maxRate  float64
+	rest     time.Duration
 	json     bool
 }
 
@@ -54,10 +57,17 @@ alone, so another run with the same seed shows the same. Channels are spread
 over --hosts addresses, which follow the listen address on the same port. These
 are loopback addresses: the node that polls them needs --allow-private.
 
-ETag, Last-Modified, 304 and gzip are served as origins should. Two more paths:
+ETag, Last-Modified, 304 and gzip are served as origins should. Three more paths:
   /_channels   the URLs of all channels, one a line: what corona import takes
   /_truth      what has changed so far, NDJSON {"url","revision","changed_at"};
                revision 1 stood at the start and is not listed
+  /_polls      how often each channel was asked for so far, NDJSON {"url","polls"}
+
+Hosts can be made to ask for manners, which a node should have: --max-age says in
+Cache-Control how long documents stay fresh; beyond --max-rate requests a second
+(a second's worth may come at once) a host answers 429 Too Many Requests with
+Retry-After, and so it does to all that comes sooner. How many did is said at the
+end, and as "refused" and "early" with --json: 0 early ones is good manners.
 
 A trace is a file of zstd-compressed JSON lines {"t":UNIX_SECONDS,"body":"…"}.
 It is shown at its --path from the moment the origin starts, the first capture
@@ -65,6 +75,7 @@ first; each stands as long as it was recorded to, divided by --speedup, or for
 --step whatever was recorded. The last stands for ever.`
 
 const originExample = `  corona loadgen origin --channels 100000 --hosts 1000 --speedup 60
+  corona loadgen origin --channels 500 --hosts 10 --max-rate 0.5 --retry-after 2m --max-age 15m
   corona loadgen origin --trace bbc.jsonl.zst --path /bbc --trace tos.jsonl.zst --path /tos --step 15s
   curl -s 127.0.0.1:9100/_channels > channels.txt && corona import channels.txt`
 
@@ -99,6 +110,9 @@ func (f *originFlags) bind(command *cobra.Command) {
 	set.StringArrayVar(&f.traces, "trace", nil, "recorded history to replay, a .jsonl.zst `file`; may be repeated, each with a --path")
 	set.StringArrayVar(&f.paths, "path", nil, "where a trace is shown, such as /x: the first --path is the first trace's")
 	set.DurationVar(&f.step, "step", 0, "how long each capture of a trace stands; 0: as recorded, divided by --speedup")
+	set.DurationVar(&f.maxAge, "max-age", 0, "how long documents stay fresh, as Cache-Control tells; 0: nothing is told")
+	set.Float64Var(&f.maxRate, "max-rate", 0, "requests a second that a host takes, more are answered 429; 0: any number")
+	set.DurationVar(&f.rest, "retry-after", time.Minute, "how long a host that answered 429 wants to be left alone")
 	addJSON(command, &f.json)
 }
 
@@ -110,13 +124,19 @@ func (f *originFlags) config(channelsAsked bool) (loadgen.Config, error) {
 	if f.step > 0 && len(f.traces) == 0 {
 		return loadgen.Config{}, fmt.Errorf("--step %s without a --trace to step through", f.step)
 	}
+	if err := f.checkZero(); err != nil {
+		return loadgen.Config{}, err
+	}
 	config := loadgen.Config{
-		Listen:   f.listen,
-		Channels: f.channels,
-		Hosts:    f.hosts,
-		Seed:     f.seed,
-		Speedup:  f.speedup,
-		Step:     f.step,
+		Listen:     f.listen,
+		Channels:   f.channels,
+		Hosts:      f.hosts,
+		Seed:       f.seed,
+		Speedup:    f.speedup,
+		Step:       f.step,
+		MaxAge:     f.maxAge,
+		MaxRate:    f.maxRate,
+		RetryAfter: f.rest,
 	}
 	if len(f.traces) > 0 && !channelsAsked {
 		config.Channels = 0
@@ -127,6 +147,21 @@ func (f *originFlags) config(channelsAsked bool) (loadgen.Config, error) {
 	return config, nil
 }
 
+// checkZero refuses what an origin would take for its default: nobody asks for 0.
+func (f *originFlags) checkZero() error {
+	switch {
+	case f.listen == "":
+		return errors.New("--listen: want an address")
+	case f.hosts == 0:
+		return errors.New("--hosts 0: want 1 at least")
+	case f.speedup == 0:
+		return errors.New("--speedup 0: want more than 0")
+	case f.rest == 0:
+		return errors.New("--retry-after 0: want 1s at least")
+	}
+	return nil
+}
+
 // runOrigin serves until the context ends, then says what was served.
 func runOrigin(ctx context.Context, config loadgen.Config, printer originPrinter) error {
 	origin, err := loadgen.NewOrigin(config)
@@ -135,7 +170,7 @@ func runOrigin(ctx context.Context, config loadgen.Config, printer originPrinter
 	}
 	listeners, err := origin.Listen(ctx)
 	if err != nil {
-		return err
+		return refused(err)
 	}
 	err = printer.start(originStart{"http://" + listeners[0].Addr().String(), origin.Channels(), len(listeners), config.Seed})
 	if err := errors.Join(err, origin.Serve(ctx, listeners...)); err != nil {
@@ -158,6 +193,8 @@ type originEnd struct {
 	Full        uint64 `json:"full"`
 	NotModified uint64 `json:"not_modified"`
 	BodyBytes   uint64 `json:"body_bytes"`
+	Refused     uint64 `json:"refused"`
+	Early       uint64 `json:"early"` // of the refused
 }
 
 // originPrinter prints for people or for programs.
@@ -179,7 +216,11 @@ func (p originPrinter) end(s loadgen.Stats) error {
 	if p.json {
 		return printJSONLine(p.w, originEnd(s))
 	}
-	_, err := fmt.Fprintf(p.w, "origin: served %d requests: %d documents (%d bytes), %d not modified\n",
+	text := fmt.Sprintf("origin: served %d requests: %d documents (%d bytes), %d not modified",
 		s.Requests, s.Full, s.BodyBytes, s.NotModified)
+	if s.Refused > 0 {
+		text += fmt.Sprintf(", %d refused, %d of which came before they were asked back", s.Refused, s.Early)
+	}
+	_, err := fmt.Fprintln(p.w, text)
 	return err
 }

@@ -5,9 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/loadgen"
 )
@@ -22,6 +25,14 @@ func TestOriginUsage(t *testing.T) {
 		{[]string{"--listen", "0.0.0.0:9100"}, "127.0.0.0/8"},
 		{[]string{"--channels", "0"}, "nothing to serve"},
 		{[]string{"--hosts", "10001"}, "10001 hosts"},
+		{[]string{"--hosts", "0"}, "--hosts 0"},
+		{[]string{"--hosts", "-1"}, "-1 hosts"},
+		{[]string{"--speedup", "0"}, "--speedup 0"},
+		{[]string{"--speedup", "-1"}, "speedup -1"},
+		{[]string{"--listen", ""}, "--listen"},
+		{[]string{"--retry-after", "0"}, "--retry-after 0"},
+		{[]string{"--max-rate", "-1"}, "max rate -1"},
+		{[]string{"--max-age", "10ms"}, "max age 10ms"},
 		{[]string{"--trace", "none.zst", "--path", "/x"}, "none.zst"},
 		{[]string{"extra"}, "extra"},
 	}
@@ -33,8 +44,28 @@ func TestOriginUsage(t *testing.T) {
 	}
 }
 
+// TestTakenAddress: whoever serves and cannot have the address ends as a node does
+// that refuses.
+func TestTakenAddress(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	address := taken.Addr().String()
+	for _, args := range [][]string{
+		{"loadgen", "origin", "--listen", address},
+		{"serve", "--listen", address, "--data", filepath.Join(t.TempDir(), "data")},
+	} {
+		got := runCorona(t.Context(), "", args...)
+		if got.code != exitUnreachable || got.out != "" || !strings.Contains(got.errs, "address already in use") || strings.Count(got.errs, "\n") != 1 {
+			t.Errorf("%v: exit code %d, %q, %q; want %d and one line that says why", args, got.code, got.out, got.errs, exitUnreachable)
+		}
+	}
+}
+
 func TestOriginPairsTracesWithPaths(t *testing.T) {
-	flags := originFlags{traces: []string{"a", "b"}, paths: []string{"/x", "/y"}, channels: defaultChannels}
+	flags := originFlags{traces: []string{"a", "b"}, paths: []string{"/x", "/y"}, channels: defaultChannels, listen: loadgen.DefaultListen, hosts: 1, speedup: 1, rest: time.Minute}
 	config, err := flags.config(false)
 	if err != nil || config.Channels != 0 || len(config.Traces) != 2 || config.Traces[1] != (loadgen.TraceConfig{File: "b", Path: "/y"}) {
 		t.Errorf("config = %+v, %v; want two traces and no synthetic channel", config, err)

@@ -65,10 +65,10 @@ func newRootCommand() *cobra.Command {
 	addGroup(root, "run", "Run:",
 		newServeCommand())
 	addGroup(root, "use", "Use a node:",
-		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(),
+		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(), newExplainCommand(),
 		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
 	addGroup(root, "tools", "Tools:",
-		newSolveCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
+		newSolveCommand(), newSimCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
 		newLoadgenCommand(), newVersionCommand())
 	root.AddCommand(newSettingsTopic())
 	root.SetHelpCommandGroupID("tools")

@@ -14,6 +14,7 @@ const defaultServer = "http://127.0.0.1:8410"
 // nodeFlags are the flags of every command that talks to a node.
 type nodeFlags struct {
 	server string
+	token  string
 	json   bool
 }
 
@@ -24,6 +25,8 @@ func (f *nodeFlags) add(cmd *cobra.Command) {
 
 func (f *nodeFlags) addServer(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.server, "server", defaultServer, "`URL` of a node; any of a cluster will do")
+	cmd.Flags().StringVar(&f.token, "token", "", "API `TOKEN` of the node, if it wants one; better as CORONA_TOKEN_FILE=path")
+	markSecret(cmd, "token")
 }
 
 func addJSON(cmd *cobra.Command, to *bool) {
@@ -31,8 +34,14 @@ func addJSON(cmd *cobra.Command, to *bool) {
 }
 
 // client returns a client of the node that the flags name. An error is wrong
-// usage: --server is no URL.
-func (f *nodeFlags) client() (*api.Client, error) { return api.NewClient(f.server, nil) }
+// usage: --server is no URL, or --token no token.
+func (f *nodeFlags) client() (*api.Client, error) {
+	client, err := api.NewClient(f.server, nil)
+	if err != nil || f.token == "" {
+		return client, err
+	}
+	return client.WithToken(f.token)
+}
 
 // parseChannel reads CHANNEL: an ID, or the URL that it stands for.
 func parseChannel(text string) (channel.ID, error) {

@@ -91,6 +91,7 @@ const (
 	feedURL = "https://blog.example/feed.xml"
 	pageURL = "https://blog.example/"
 	goneURL = "https://gone.example/"
+	busyURL = "http://busy.example:8080/feed"
 )
 
 func moment(second int) time.Time { return time.Date(2026, 11, 20, 9, 35, second, 0, time.UTC) }
@@ -107,14 +108,29 @@ func fakeSubscriptions() []api.Subscription {
 	}
 }
 
-// fakeChannels are a feed, a page that names it, and one that is gone.
+// fakeChannels are a feed with much to say, a page that does not answer, one that
+// is gone, and one whose host has had enough.
 func fakeChannels() []api.Channel {
 	return []api.Channel{
-		{ID: channel.IDOf(feedURL), URL: feedURL, Subscribers: 12, Version: 42, Kind: "feed", SizeBytes: 45123, UpdateIntervalS: 5400, Rate: 6, Width: 1,
-			Owner: "n1", Pollers: []string{"n1"}, LastPoll: at(3), LastChange: at(3), LastStatus: 200, NextPoll: at(33)},
-		{ID: channel.IDOf(pageURL), URL: pageURL, Subscribers: 1, Rate: 1. / 48, Width: 1, Owner: "n1", Pollers: []string{"n1"},
-			LastPoll: at(4), LastError: "connect: connection refused", Failures: 3, NextPoll: at(44)},
-		{ID: channel.IDOf(goneURL), URL: goneURL, Version: 1, Kind: "html", Owner: "n1", LastPoll: at(5), LastStatus: 410, Gone: true},
+		{ID: channel.IDOf(feedURL), URL: feedURL, Subscribers: 12, Version: 42, Kind: "feed", SizeBytes: 45123, UpdateIntervalS: 5400, Rate: 6, PollIntervalS: 300, Width: 1,
+			Owner: "n1", Pollers: []string{"n1"}, LastPoll: at(3), LastChange: at(3), LastStatus: 200, NextPoll: at(33),
+			Bounds: []api.Bound{
+				{Source: api.BoundMaxAge, IntervalS: 86400, Clamped: true, Said: "8760h"},
+				{Source: api.BoundTTL, IntervalS: 5400, Said: "1h30m"},
+				{Source: api.BoundSkipHours, IntervalS: 10800, Said: "0 1 2\x1b[2J"},
+			},
+			Waiting:  &api.Waiting{For: api.WaitFreshness, Until: at(33)},
+			Host:     &api.ChannelHost{Name: "feeds.example:443", GapS: 1, Parallel: 2},
+			FinalURL: "https://feeds.example/blog", MovedTo: "https://feeds.example/", MovedSince: at(1), SameAs: channel.IDOf("https://feeds.example/blog")},
+		{ID: channel.IDOf(pageURL), URL: pageURL, Subscribers: 1, Rate: 1. / 48, PollIntervalS: 86400, Width: 1, Owner: "n1", Pollers: []string{"n1"}, Bounds: []api.Bound{},
+			LastPoll: at(4), LastError: "connect: connection refused", Failures: 3, NextPoll: at(44), UpdateIntervalS: 604800,
+			Waiting: &api.Waiting{For: api.WaitFailures, Until: at(44)}, Host: &api.ChannelHost{Name: "blog.example:443", Parallel: 2},
+			FinalURL: "https://www.blog.example/", MovedTo: "https://www.blog.example/", MovedSince: at(1), MovedLearned: true},
+		{ID: channel.IDOf(goneURL), URL: goneURL, Version: 1, Kind: "html", Owner: "n1", Pollers: []string{}, Bounds: []api.Bound{},
+			UpdateIntervalS: 604800, Gone: true},
+		{ID: channel.IDOf(busyURL), URL: busyURL, Subscribers: 1, Rate: 1, Width: 1, Owner: "n1", Pollers: []string{"n1"}, Bounds: []api.Bound{}, NextPoll: at(50),
+			Waiting: &api.Waiting{For: api.WaitHost, Until: at(49), Detail: "429 Too Many Requests"},
+			Host:    &api.ChannelHost{Name: "busy.example:8080", GapS: 2.5, Parallel: 1, RestingUntil: at(49), Scope: api.ScopeHost, Refusals: 2}},
 	}
 }
 
@@ -135,6 +151,38 @@ func fakeUpdates() []api.Update {
 	}
 }
 
+func pointer[T any](v T) *T { return &v }
+
+// fakeExplanations are of fakeChannels: one that the budget decides about, one with
+// less than a poll per interval, by bytes, one whose host is full, one that is gone.
+func fakeExplanations() []api.Explanation {
+	neighbours := api.Neighbours{
+		LastIn:   &api.Neighbour{Channel: channel.IDOf(busyURL), URL: busyURL, Rate: 2, WorthS: 9.1},
+		FirstOut: &api.Neighbour{Channel: channel.IDOf(feedURL), URL: feedURL, Rate: 6, WorthS: 9.02},
+	}
+	host := api.PlannedHost{Name: "busy.example:8080", Planned: 1710, Cap: pointer(1710.), MuS: 17.5}
+	return []api.Explanation{
+		{Channel: channel.IDOf(feedURL), URL: feedURL, Policy: "lite", Ladder: "any", Cost: "polls", IntervalS: 1800, FloorS: 60,
+			Rate: 6, PollIntervalS: 300, Width: 1, DecidedBy: api.DecidedByWorth,
+			Factors: api.Factors{Subscribers: 12, SizeBytes: 45123, UpdateIntervalS: 5400.4, Weight: 12, Cost: 1},
+			Least:   api.RateBound{Rate: 1, By: api.RateByOnce}, Most: api.RateBound{Rate: 30, By: api.RateByFloor},
+			Worth: api.Worth{LastS: pointer(12.3), NextS: pointer(9.02), NeededS: 9.1, LambdaS: 9.1}, Neighbours: neighbours,
+			Noise: []api.Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at nearly every look", CalmS: 43200}},
+			Host:  &api.PlannedHost{Name: "feeds.example:443", Planned: 300}, NextPoll: at(33), Waiting: &api.Waiting{For: api.WaitFreshness, Until: at(33)}, Solved: at(5)},
+		{Channel: channel.IDOf(pageURL), URL: pageURL, Policy: "fair", Ladder: "any", Cost: "bytes", IntervalS: 1800, FloorS: 300,
+			Rate: 1. / 48, PollIntervalS: 86400, Width: 1, DecidedBy: api.RateByBudget,
+			Factors: api.Factors{Subscribers: 1, SizeBytes: 20000, UpdateIntervalS: 604800, Weight: 0.00297, Cost: 20000},
+			Least:   api.RateBound{Rate: 1. / 48, By: api.RateByBudget}, Most: api.RateBound{Rate: 6, By: api.RateByFloor},
+			Worth: api.Worth{NextS: pointer(0.001), NeededS: 2.5, LambdaS: 2.5}, NextPoll: at(44), Solved: at(5)},
+		{Channel: channel.IDOf(busyURL), URL: busyURL, Policy: "lite", Ladder: "any", Cost: "polls", IntervalS: 1800, FloorS: 300,
+			Rate: 1, PollIntervalS: 1800, Width: 1, DecidedBy: api.RateByHost,
+			Factors: api.Factors{Subscribers: 1, UpdateIntervalS: 600, Weight: 1, Cost: 1},
+			Least:   api.RateBound{Rate: 1, By: api.RateByOnce}, Most: api.RateBound{Rate: 1, By: api.RateByHost},
+			Worth: api.Worth{NeededS: 26.6, LambdaS: 9.1}, Neighbours: neighbours, Host: &host, NextPoll: at(50), Solved: at(5)},
+		{Channel: channel.IDOf(goneURL), URL: goneURL, DecidedBy: api.DecidedByNobody},
+	}
+}
+
 func fakeStatus() api.Status {
 	return api.Status{Node: "n1", Version: "v1.2.3", Channels: 3, Subscriptions: 2,
 		Cluster: api.Cluster{Nodes: []string{"n1"}, Ranges: []api.Range{
@@ -143,6 +191,10 @@ func fakeStatus() api.Status {
 		}},
 		Load:      api.Load{PollsPerS: 12.34, BudgetPollsPerInterval: 24000, PlannedPollsPerInterval: 22000.5},
 		Detection: api.Detection{PlannedS: 53.21, BoundS: 50},
+		Optimiser: api.Optimiser{Policy: "fast", Ladder: "any", Cost: "polls", TargetS: 50, IntervalS: 1800, MaintenanceS: 600,
+			Budget: 24000, BudgetAuto: true, Capacity: pointer(22010.4), Planned: 22000.5, Measured: 22212.6, LambdaS: 9.02, HostsBound: 3,
+			Unmet: api.Unmet{Target: true, Channels: 2}, Solved: at(5), SolveMs: 24.63, Updates: 17},
+		Polling: api.Polling{FailingChannels: 1, RestingHosts: 2},
 	}
 }
 
@@ -186,6 +238,15 @@ func fakeNode() *http.ServeMux {
 		for _, c := range fakeChannels() {
 			if c.ID.String() == r.PathValue("id") {
 				respond(w, http.StatusOK, c)
+				return
+			}
+		}
+		respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+	})
+	mux.HandleFunc("GET /v1/channels/{id}/explain", func(w http.ResponseWriter, r *http.Request) {
+		for _, e := range fakeExplanations() {
+			if e.Channel.String() == r.PathValue("id") {
+				respond(w, http.StatusOK, e)
 				return
 			}
 		}

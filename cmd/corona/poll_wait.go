@@ -22,42 +22,53 @@ type pollWait struct {
 	progress *ticker
 }
 
-// run returns the channel once it was polled and what that poll found stands;
-// nil when the time or the context ends before.
-func (p *pollWait) run(ctx context.Context, id channel.ID) (*api.Channel, error) {
+// run returns the channel once it was polled and what that poll found stands. When
+// the time or the context ends before, or will, since the poll has to wait longer,
+// it returns what it saw last; nil is nothing.
+func (p *pollWait) run(ctx context.Context, id channel.ID) (seen *api.Channel, err error) {
 	if p.most <= 0 {
 		return nil, nil
 	}
 	defer p.progress.clear()
 	deadline, cancel := context.WithTimeout(ctx, p.most)
 	defer cancel()
-	var polled time.Time // when a poll was first seen
+	var polled time.Time // when the end of a poll was first seen
 	for {
 		c, err := p.client.Channel(deadline, id)
 		if deadline.Err() != nil {
-			return nil, nil
+			return seen, nil
 		}
 		if err != nil {
 			return nil, err
 		}
-		if c.LastPoll != nil && polled.IsZero() {
+		seen = &c
+		if ended(&c) && polled.IsZero() {
 			polled = time.Now()
 		}
 		if settled(&c) || !polled.IsZero() && time.Since(polled) > commitTime {
-			return &c, nil
+			return seen, nil
+		}
+		if end, _ := deadline.Deadline(); c.LastPoll == nil && c.Waiting != nil && c.Waiting.Until != nil && c.Waiting.Until.After(end) {
+			return seen, nil
 		}
 		p.progress.tick()
 		select {
 		case <-time.After(askEvery):
 		case <-deadline.Done():
-			return nil, nil
+			return seen, nil
 		}
 	}
 }
 
 // settled reports whether a channel's state tells what the first poll found.
 func settled(c *api.Channel) bool {
-	return c.LastPoll != nil && (c.Version > 0 || c.Gone || c.LastError != "" || c.LastStatus != 200)
+	return ended(c) && (c.Version > 0 || c.LastStatus != 200 || c.LastError != "")
+}
+
+// ended reports whether a poll has ended: it may have begun and be on its way
+// through redirects. Of a channel that is gone no other poll will be known.
+func ended(c *api.Channel) bool {
+	return c.Gone || c.LastPoll != nil && (c.Version > 0 || c.LastStatus != 0 || c.LastError != "")
 }
 
 // ticker shows on a terminal for how long something has been waited for.

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -24,6 +25,7 @@ import (
 type serveOptions struct {
 	node        corona.Config
 	listen      string
+	apiTokens   tokenTexts
 	insecureAPI bool
 	logLevel    slog.Level
 }
@@ -33,17 +35,45 @@ func newServeCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: poll, notice changes, deliver them",
-		Long: `Runs a node on embedded storage: it polls the URLs that people subscribe to, once
-an interval, notices what really changed, and delivers the difference to streams
-and webhooks. The HTTP API and the web page are on --listen.
+		Long: `Runs a node on embedded storage: it polls the URLs that people subscribe to,
+notices what really changed, and delivers the difference to streams and webhooks.
+The HTTP API and the web page are on --listen.
+
+How often each URL is polled is solved for, again and again as subscriptions come
+and go: at the load on origins that its subscribers would cause if each polled by
+itself once an --interval, changes are seen as soon as they can be. What many
+subscribe to is polled more often, up to once a --floor; nothing is polled less
+than once an interval, unless its origin asks for that, its host takes no more, or
+a --budget leaves no more.
+  --policy lite   least mean wait of a change over subscribers, within --budget
+           fast   least load that keeps this wait within --target
+           fair, fair-sqrt, fair-log   as lite, weighted as well by how often a
+                  channel changes, by the root of that, by its logarithm
+  --cost   polls, or bytes: then small documents are polled more often
+  --ladder any rate, or only some: prefix:16 are the paper's levels, of which one
+           node has only once an interval; geometric:2 are 1, 2, 4, … polls
+"corona explain CHANNEL" says why a channel has its rate, "corona status" how the
+whole stands.
 
 Everything that the node acknowledges is on disk in --data first; it may be
-killed at any instant. One process at a time can use a data directory.
+killed at any instant. One process at a time can use a data directory. Of file
+descriptors it uses up to 20,000; with fewer (ulimit -n) it keeps fewer
+connections open.
+
+Origins are told what polls them, and with --contact whom to talk to about it:
+who runs a node on the public net should give one.
 
 Without flags it is ready for one person on one machine. Whoever can reach the
-API can use it, so a --listen that other machines reach is refused.`,
+API can use it, so a --listen that other machines reach is refused unless requests
+need a token: CORONA_API_TOKEN_FILE names a file with one, or with several, on
+lines or between commas, while old ones are replaced. Clients send it when
+CORONA_TOKEN_FILE names a file that holds it; the page asks for it. Connections
+are not encrypted: put a proxy with TLS in front of networks you do not trust.`,
 		Example: `  corona serve
   corona serve --data /var/lib/corona --interval 10m --contact https://example.org/bot
+  corona serve --policy fast --target 5m    # as little load as keeps changes from waiting longer
+  corona serve --budget 50000 --floor 1m    # at most 50,000 polls per interval of 30m
+  CORONA_API_TOKEN_FILE=token corona serve --listen 0.0.0.0:8410    # openssl rand -hex 24 > token
   corona serve --allow-private --interval 5s --floor 1s    # against origins on this machine`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
@@ -62,20 +92,35 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.IntVar(&o.node.Ranges, "ranges", 16, "Raft groups; counts when the data directory is made")
 	flags.DurationVar(&o.node.Interval, "interval", 30*time.Minute, "polling interval of a channel, 1s at least")
 	flags.DurationVar(&o.node.Floor, "floor", 0, "shortest time between two polls of a channel (default 5m, or the interval if that is shorter)")
-	flags.DurationVar(&o.node.HostGap, "host-gap", 0, "shortest time between two requests to one host")
+	bindPlan(flags, &o.node)
+	flags.Var(hostGap{&o.node.HostGap}, "host-gap", "shortest time between two requests to one host; 0: none (default 1s, and none for private and loopback addresses)")
 	flags.IntVar(&o.node.HostParallel, "host-parallel", 2, "requests to one host at a time")
 	flags.Uint64Var(&o.node.RetainBytes, "retain-bytes", 1<<30, "bytes of updates kept for slow subscribers, in all")
+	flags.Uint64Var(&o.node.DiskReserve, "disk-reserve", 0, "bytes that stay free on the file system of --data: with less, new subscriptions are refused (default a tenth of it, 1 GiB at most)")
 	flags.StringVar(&o.node.Contact, "contact", "", "URL or address for publishers, sent in the User-Agent")
 	flags.BoolVar(&o.node.AllowPrivate, "allow-private", false, "poll and call private and loopback addresses; hosts there have no gap unless --host-gap is given")
-	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach: everybody there can use the API")
+	flags.Var(&o.apiTokens, "api-token", "`TOKEN` that requests need, or several with commas, each of 16 characters at least; better as CORONA_API_TOKEN_FILE=path")
+	markSecret(command, "api-token")
+	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everybody there can use the API")
 	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
 }
 
-// check refuses what the node would take for a default: nobody asks for 0.
-func (o *serveOptions) check() error {
+// check refuses what cannot be, and what the node would take for a default:
+// nobody asks for 0. It returns the tokens that requests need.
+func (o *serveOptions) check() (server.Tokens, error) {
+	tokens, err := o.apiTokens.parse()
+	if err != nil {
+		return tokens, err
+	}
+	return tokens, cmp.Or(o.checkNode(), server.CheckListen(o.listen, o.insecureAPI || tokens.Wanted()))
+}
+
+func (o *serveOptions) checkNode() error {
 	switch {
 	case o.node.Interval <= 0:
 		return fmt.Errorf("--interval %s: want 1s at least", o.node.Interval)
+	case o.node.Maintenance <= 0:
+		return fmt.Errorf("--maintenance %s: want 1s at least", o.node.Maintenance)
 	case o.node.Ranges < 1:
 		return fmt.Errorf("--ranges %d: want 1 at least", o.node.Ranges)
 	case o.node.HostParallel < 1:
@@ -85,12 +130,24 @@ func (o *serveOptions) check() error {
 	case o.node.Data == "":
 		return errors.New("--data: want a directory")
 	}
-	return server.CheckListen(o.listen, o.insecureAPI)
+	return nil
 }
 
 // stopWithin is the promise that SIGTERM ends the process in time, whatever it is
 // busy with; what is not done by then is repeated at the next start.
 const stopWithin = 18 * time.Second
+
+// gcPercent trades processor for memory: what a node keeps of a channel is there for
+// good, and half as much again, not as much again, is enough for what comes and goes.
+// With 100 collections take 3 % of the processor (benchmarks/steady).
+const gcPercent = 60
+
+// limitGarbage sets how much garbage may pile up, unless GOGC says how much.
+func limitGarbage() {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
+	}
+}
 
 // limitStop ends the process when stopWithin has passed since ctx was done, unless
 // the function that it returns is called before.
@@ -109,9 +166,11 @@ func limitStop(ctx context.Context, logger *slog.Logger) (stopped func()) {
 // serve runs a node until ctx is done. Start: listener, node, server. Stop: the
 // server first, so that nobody is acknowledged by a node that is closing.
 func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error {
-	if err := options.check(); err != nil {
+	tokens, err := options.check()
+	if err != nil {
 		return err
 	}
+	limitGarbage()
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: options.logLevel}))
 	listener, err := net.Listen("tcp", options.listen)
 	if err != nil {
@@ -132,11 +191,11 @@ func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error
 	if err != nil {
 		return refused(errors.Join(err, listener.Close()))
 	}
-	front, err := server.New(server.Config{AllowPrivate: options.node.AllowPrivate, Logger: logger}, node, registry)
+	front, err := server.New(server.Config{AllowPrivate: options.node.AllowPrivate, Tokens: tokens, Logger: logger}, node, registry)
 	if err != nil {
 		return refused(errors.Join(err, listener.Close(), node.Close()))
 	}
-	announce(out, node.Name(), listener.Addr().String())
+	announce(out, node.Name(), listener.Addr().String(), tokens.Wanted())
 	err = front.Run(ctx, listener)
 	logger.Info("stopping", "node", node.Name())
 	stop() // also when the server ended by itself
@@ -166,14 +225,26 @@ func openNode(ctx context.Context, options serveOptions, listen string, logger *
 // where an orderly stop would write to it.
 func fatal(logger *slog.Logger) func(error) {
 	return func(err error) {
-		logger.Error("cannot go on", "error", err)
+		logged := make(chan struct{})
+		go func() {
+			defer close(logged)
+			logger.Error("cannot go on", "error", err)
+		}()
+		select {
+		case <-logged:
+		case <-time.After(time.Second): // the log may be on the disk that hangs
+		}
 		os.Exit(exitUnreachable)
 	}
 }
 
-func announce(out io.Writer, name, address string) {
-	fmt.Fprintf(out, "corona: node %s is on http://%s/  Try: corona subscribe%s https://blog.rust-lang.org/feed.xml\n",
-		name, address, serverFlag(address))
+func announce(out io.Writer, name, address string, token bool) {
+	setting := ""
+	if token {
+		setting = "CORONA_TOKEN_FILE=path "
+	}
+	fmt.Fprintf(out, "corona: node %s is on http://%s/  Try: %scorona subscribe%s https://blog.rust-lang.org/feed.xml\n",
+		name, address, setting, serverFlag(address))
 }
 
 // serverFlag is what a client command needs to find a node that is not where

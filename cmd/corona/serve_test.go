@@ -2,8 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 )
 
 func TestServeStoppedWhileStartingIsDone(t *testing.T) {
@@ -15,5 +25,69 @@ func TestServeStoppedWhileStartingIsDone(t *testing.T) {
 		if got.code != exitDone || got.out != "" {
 			t.Errorf("exit code %d, printed %q, said %q; want %d and no word of a node", got.code, got.out, got.errs, exitDone)
 		}
+	}
+}
+
+// TestHostGap: 0 is a gap of its own, and leaving the flag out another answer.
+func TestHostGap(t *testing.T) {
+	tests := []struct {
+		args []string
+		want time.Duration
+		ok   bool
+	}{
+		{nil, 0, true},
+		{[]string{"--host-gap", "0"}, corona.NoHostGap, true},
+		{[]string{"--host-gap", "0s"}, corona.NoHostGap, true},
+		{[]string{"--host-gap", "2s"}, 2 * time.Second, true},
+		{[]string{"--host-gap", "-1ns"}, 0, false},
+		{[]string{"--host-gap", "soon"}, 0, false},
+	}
+	for _, test := range tests {
+		var options serveOptions
+		command := &cobra.Command{Use: "serve"}
+		options.bind(command)
+		err := command.ParseFlags(test.args)
+		if (err == nil) != test.ok || options.node.HostGap != test.want {
+			t.Errorf("%v: gap %d, %v; want %d, accepted %v", test.args, options.node.HostGap, err, test.want, test.ok)
+		}
+	}
+}
+
+// TestServeRefuses: what no node can be is wrong usage, and leaves nothing behind.
+func TestServeRefuses(t *testing.T) {
+	for want, args := range map[string][]string{
+		`name "a b": want 1 to 64 letters`:               {"--name", "a b"},
+		"policy fast: want a target":                     {"--policy", "fast"},
+		"target 1m0s: is for policy fast, not fair":      {"--policy", "fair", "--target", "1m"},
+		"maintenance 1ms: want 1s at least":              {"--maintenance", "1ms"},
+		"floor 1h0m0s: want at most the interval, 30m0s": {"--floor", "1h"},
+		"budget 1e+20: want more than 0, at most 1e+18":  {"--budget", "1e20"},
+		`value "many": want auto, or a number above 0`:   {"--config", writeConfig(t, "budget: many")},
+	} {
+		data := filepath.Join(t.TempDir(), "data")
+		got := runCorona(t.Context(), "", append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0"}, args...)...)
+		if got.code != exitUsage || strings.Count(got.errs, "\n") != 1 || !strings.Contains(got.errs, want) {
+			t.Errorf("%v: exit code %d, said %q, want %q", args, got.code, got.errs, want)
+		}
+		if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the data directory: %v; want none", err)
+		}
+	}
+}
+
+// TestServePlan: the settings of the optimiser reach the node.
+func TestServePlan(t *testing.T) {
+	var options serveOptions
+	command := &cobra.Command{Use: "serve"}
+	options.bind(command)
+	if node := options.node; node.Policy != honeycomb.Lite || node.Cost != honeycomb.Polls || node.Ladder != honeycomb.Any() || node.Budget != 0 || node.Target != 0 || node.Maintenance != 10*time.Minute {
+		t.Errorf("without flags %+v", node)
+	}
+	args := "--policy fast --target 5m --cost bytes --ladder geometric:2 --budget 1e6 --maintenance 1m"
+	if err := command.ParseFlags(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	if node := options.node; node.Policy != honeycomb.Fast || node.Target != 5*time.Minute || node.Cost != honeycomb.Bytes || node.Ladder != honeycomb.Geometric(2) || node.Budget != 1e6 || node.Maintenance != time.Minute {
+		t.Errorf("%s: %+v", args, node)
 	}
 }

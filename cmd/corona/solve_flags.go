@@ -3,9 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
 	"os"
-	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,15 +49,10 @@ const solveExample = `  corona solve --in channels.csv --nodes 1024 --out rates.
 // solveFlags are the flags of corona solve.
 type solveFlags struct {
 	solveFiles
-	policy, ladder, cost, budget string
-
-	nodes           int
-	interval, floor time.Duration
-	target          time.Duration
-	hostCap         float64
-	repeat          int
-	json            bool
-	profiles        profileFlags
+	problem  honeycomb.Config // its floor is decided by config
+	repeat   int
+	json     bool
+	profiles profileFlags
 }
 
 type solveFiles struct {
@@ -82,15 +75,15 @@ func (f *solveFlags) bind(cmd *cobra.Command) {
 	set := cmd.Flags()
 	set.StringVar(&f.in, "in", "", "CSV `file` of channels, - for standard input")
 	set.StringVar(&f.out, "out", "", "write rates to a CSV `file`")
-	set.StringVar(&f.policy, "policy", "lite", "lite, fast, fair, fair-sqrt or fair-log")
-	set.StringVar(&f.ladder, "ladder", "any", "rates there are: any, prefix:BASE or geometric:FACTOR")
-	set.StringVar(&f.cost, "cost", "polls", "what the budget is of: polls or bytes")
-	set.StringVar(&f.budget, "budget", "auto", "most load per interval: auto, or polls or bytes")
-	set.IntVar(&f.nodes, "nodes", 1, "nodes that can poll, each from an address of its own")
-	set.DurationVar(&f.interval, "interval", 30*time.Minute, "polling interval, 1s at least")
-	set.DurationVar(&f.floor, "floor", 0, "shortest time between two polls of a channel by one node (default 30m, or the interval if that is shorter)")
-	set.DurationVar(&f.target, "target", 0, "mean wait of a change to reach, for policy fast")
-	set.Float64Var(&f.hostCap, "host-cap", 0, "most polls of one host's channels per interval; 0: no cap")
+	set.Var(named[honeycomb.Policy]{&f.problem.Policy, honeycomb.ParsePolicy}, "policy", "lite, fast, fair, fair-sqrt or fair-log")
+	set.Var(named[honeycomb.Ladder]{&f.problem.Ladder, honeycomb.ParseLadder}, "ladder", "rates there are: any, prefix:BASE or geometric:FACTOR")
+	set.Var(named[honeycomb.Cost]{&f.problem.Cost, honeycomb.ParseCost}, "cost", "what the budget is of: polls or bytes")
+	set.Var(budget{&f.problem.Budget}, "budget", "most load per interval: auto, or polls or bytes")
+	set.IntVar(&f.problem.Nodes, "nodes", 1, "nodes that can poll, each from an address of its own")
+	set.DurationVar(&f.problem.Interval, "interval", 30*time.Minute, "polling interval, 1s at least")
+	set.DurationVar(&f.problem.Floor, "floor", 0, "shortest time between two polls of a channel by one node (default 30m, or the interval if that is shorter)")
+	set.DurationVar(&f.problem.Target, "target", 0, "mean wait of a change to reach, for policy fast")
+	set.Float64Var(&f.problem.HostCap, "host-cap", 0, "most polls of one host's channels per interval; 0: no cap")
 	set.IntVar(&f.repeat, "repeat", 1, "times to do it all; times are medians")
 	addJSON(cmd, &f.json)
 	f.profiles.bind(set)
@@ -98,20 +91,12 @@ func (f *solveFlags) bind(cmd *cobra.Command) {
 
 // config returns what the flags ask for.
 func (f *solveFlags) config(set *pflag.FlagSet) (honeycomb.Config, error) {
-	config := honeycomb.Config{Nodes: f.nodes, Interval: f.interval, Floor: f.floor, Target: f.target, HostCap: f.hostCap}
+	config := f.problem
 	if !set.Changed("floor") {
-		config.Floor = min(defaultFloor, f.interval)
+		config.Floor = min(defaultFloor, config.Interval)
 	}
-	var errs [5]error
-	config.Policy, errs[0] = honeycomb.ParsePolicy(f.policy)
-	config.Ladder, errs[1] = honeycomb.ParseLadder(f.ladder)
-	config.Cost, errs[2] = honeycomb.ParseCost(f.cost)
-	config.Budget, errs[3] = parseBudget(f.budget)
-	errs[4] = f.check(config, set)
-	for _, err := range errs {
-		if err != nil {
-			return config, err
-		}
+	if err := f.check(config, set); err != nil {
+		return config, err
 	}
 	return config, config.Validate()
 }
@@ -131,18 +116,6 @@ func (f *solveFlags) check(config honeycomb.Config, set *pflag.FlagSet) error {
 		return fmt.Errorf("--target is for policy fast, not %s", config.Policy)
 	}
 	return nil
-}
-
-// parseBudget reads a budget; 0 is auto.
-func parseBudget(text string) (float64, error) {
-	if text == "auto" {
-		return 0, nil
-	}
-	budget, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(budget > 0) || math.IsInf(budget, 0) {
-		return 0, fmt.Errorf("--budget %q: want auto, or a number above 0", text)
-	}
-	return budget, nil
 }
 
 // checkFiles refuses to write over what is read.

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"math"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -12,12 +13,14 @@ import (
 )
 
 const statusLong = `Print what a node sees of itself and its cluster: members, ranges and their
-leaders, how much it polls against what is planned and allowed, and how long a
-change waits on average until it is noticed.`
+leaders, how much it polls against what is planned, how long a change waits on
+average until it is noticed, what polls meet, and how the optimiser stands: what
+it is for, within which budget, and which limits could not be kept.`
 
 const statusExample = `  corona status
   corona status --server http://10.0.0.7:8410
-  corona status --json | jq .load.polls_per_s`
+  corona status --json | jq .load.polls_per_s
+  corona status --json | jq -e .optimiser.feasible`
 
 func newStatusCommand() *cobra.Command {
 	var flags nodeFlags
@@ -58,9 +61,11 @@ func printStatus(w io.Writer, s *api.Status) {
 	fact(w, "ranges", "%s", rangesText(s.Cluster.Ranges))
 	fact(w, "channels", "%d", s.Channels)
 	fact(w, "subscriptions", "%d", s.Subscriptions)
-	fact(w, "polls", "%s a second; per interval %s planned, %s allowed",
-		number(s.Load.PollsPerS), number(s.Load.PlannedPollsPerInterval), number(s.Load.BudgetPollsPerInterval))
+	fact(w, "polls", "%s a second; per interval of %s %s measured, %s planned", number(s.Load.PollsPerS),
+		span(s.Optimiser.IntervalS), number(math.Round(s.Optimiser.Measured)), number(math.Round(s.Load.PlannedPollsPerInterval)))
+	fact(w, "troubles", "%s; %s", count(s.Polling.FailingChannels, "failing channel"), count(s.Polling.RestingHosts, "resting host"))
 	fact(w, "detection", "planned %s s on average, at best %s s", number(s.Detection.PlannedS), number(s.Detection.BoundS))
+	printOptimiser(w, &s.Optimiser)
 }
 
 // rangesText says how many ranges there are and which have no leader.

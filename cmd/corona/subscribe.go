@@ -79,9 +79,14 @@ func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
 		return nodeError(fmt.Errorf("subscribed as %s, but: %w", subscription.ID, err))
 	}
 	if f.node.json {
+		if polled != nil && !ended(polled) {
+			polled = nil
+		}
 		return printJSON(out, subscribed{subscription, polled})
 	}
-	printFirstPoll(out, polled, f.wait > 0)
+	if f.wait > 0 {
+		printFirstPoll(out, polled)
+	}
 	return nil
 }
 
@@ -100,17 +105,28 @@ func printSubscription(w io.Writer, s api.Subscription) {
 	fact(w, "from version", "%d", s.FromVersion)
 }
 
-// printFirstPoll prints what a channel's first poll found; nil is none so far.
-func printFirstPoll(w io.Writer, c *api.Channel, waited bool) {
-	if c == nil {
-		if waited {
-			fact(w, "first poll", "not yet; ask again with \"corona channels CHANNEL\"")
+// printFirstPoll prints what a channel's first poll found, or what that poll waits
+// for; nil is a channel that nothing was heard of.
+func printFirstPoll(w io.Writer, c *api.Channel) {
+	if c != nil && c.Gone {
+		printGone(w) // perhaps long ago: there may be no first poll to wait for
+		return
+	}
+	if c == nil || !ended(c) {
+		fact(w, "first poll", "not yet; ask again with \"corona channels CHANNEL\"")
+		if c != nil {
+			printWaiting(w, c.Waiting)
 		}
 		return
 	}
 	fact(w, "first poll", "%s", finding(c))
+	printWay(w, c)
 	if c.NextPoll != nil {
 		fact(w, "next poll", "%s", timeText(c.NextPoll))
+	}
+	printWaiting(w, c.Waiting)
+	for _, bound := range c.Bounds {
+		fact(w, "bound", "%s", boundText(bound))
 	}
 	if c.FeedURL != "" {
 		fact(w, "feed", "this page names one: %s", c.FeedURL)
@@ -122,11 +138,13 @@ func printFirstPoll(w io.Writer, c *api.Channel, waited bool) {
 func finding(c *api.Channel) string {
 	switch {
 	case c.Gone:
-		return "the origin says 410 Gone: it is not polled again"
+		return "the origin answered 410"
 	case c.LastError != "":
 		return "failed: " + c.LastError
 	case c.LastStatus != 0 && c.LastStatus != 200 && c.LastStatus != 304:
 		return fmt.Sprintf("the origin answered %d", c.LastStatus)
+	case !ended(c):
+		return "under way"
 	case c.Version == 0:
 		return "no content that could be kept so far"
 	}

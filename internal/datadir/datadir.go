@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"os"
 	"path/filepath"
@@ -161,10 +162,12 @@ func describe(lock *os.File, holder Holder) error {
 	if err != nil {
 		return fmt.Errorf("describe lock holder: %w", err)
 	}
-	if err := lock.Truncate(0); err != nil {
+	text = append(text, '\n')
+	// In this order nothing is allocated anew: a full disk must not keep a node down.
+	if _, err := lock.WriteAt(text, 0); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
 	}
-	if _, err := lock.WriteAt(append(text, '\n'), 0); err != nil {
+	if err := lock.Truncate(int64(len(text))); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
 	}
 	return nil
@@ -207,19 +210,39 @@ func readIdentity(path string) (Identity, error) {
 		return Identity{}, err
 	}
 	defer file.Close()
-	var identity Identity
-	if err := json.NewDecoder(io.LimitReader(file, maxFile)).Decode(&identity); err != nil {
+	var written writtenIdentity
+	if err := json.NewDecoder(io.LimitReader(file, maxFile)).Decode(&written); err != nil {
 		return Identity{}, fmt.Errorf("read %s: %w", file.Name(), err)
+	}
+	identity := written.Identity
+	if identity.Format > Format {
+		return identity, nil // for the caller to refuse: who knows what is in the file
 	}
 	if identity.Format < 1 || identity.Name == "" || identity.Incarnation == "" {
 		return Identity{}, fmt.Errorf("read %s: not the identity of a corona node", file.Name())
 	}
+	if written.CRC32C != 0 && written.CRC32C != identity.sum() {
+		return Identity{}, fmt.Errorf("read %s: damaged: its checksum does not match", file.Name())
+	}
 	return identity, nil
+}
+
+// writtenIdentity is an identity as it is in the file. One without a checksum was
+// written by an older program.
+type writtenIdentity struct {
+	Identity
+	CRC32C uint32 `json:"crc32c,omitempty"`
+}
+
+// sum returns a checksum of what the identity says.
+func (i Identity) sum() uint32 {
+	text := fmt.Sprintf("%d %q %q %s", i.Format, i.Name, i.Incarnation, i.Created.Format(time.RFC3339Nano))
+	return crc32.Checksum([]byte(text), crc32.MakeTable(crc32.Castagnoli))
 }
 
 // writeIdentity writes the file whole or not at all, through a power loss too.
 func writeIdentity(path string, identity Identity) error {
-	text, err := json.MarshalIndent(identity, "", "  ")
+	text, err := json.MarshalIndent(writtenIdentity{identity, identity.sum()}, "", "  ")
 	if err != nil {
 		return fmt.Errorf("write identity: %w", err)
 	}

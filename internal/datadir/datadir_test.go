@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -100,5 +101,39 @@ func TestOpenRefusesOtherNameAndJunk(t *testing.T) {
 		if _, err := Open(path, "", "", start); err == nil {
 			t.Errorf("identity %q accepted", junk)
 		}
+	}
+}
+
+// A bit that changed in the file is found, or changes nothing of what it says: row 59.
+func TestRow59Identity(t *testing.T) {
+	path := t.TempDir()
+	first, err := Open(path, "alpha", "", start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(path, identityFile)
+	whole, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for bit := range 8 * len(whole) {
+		changed := slices.Clone(whole)
+		changed[bit/8] ^= 1 << (bit % 8)
+		if err := os.WriteFile(name, changed, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		switch identity, err := readIdentity(path); {
+		case err != nil || identity.Format > Format:
+			found++
+		case identity != first.Identity:
+			t.Errorf("bit %d: identity %+v, was %+v", bit, identity, first.Identity)
+		}
+	}
+	if found < 4*len(whole) {
+		t.Errorf("of %d bits only %d were found", 8*len(whole), found)
 	}
 }

@@ -56,26 +56,42 @@ func Control(allowPrivate bool) ControlFunc {
 // or 2130706433: resolvers disagree on those, DNS knows none of them. Its errors
 // wrap [ErrForbidden].
 func CheckURL(canonical string, allowPrivate bool) error {
-	host, port, err := splitHostPort(channel.Host(canonical))
+	return checkHost(channel.Host(canonical), allowPrivate)
+}
+
+// IsPrivate reports a host, a name with port, that shows by itself that it is on
+// this machine or in a private network, and nothing else that is refused.
+func IsPrivate(host string) bool {
+	return checkHost(host, false) != nil && checkHost(host, true) == nil
+}
+
+func checkHost(hostPort string, allowPrivate bool) error {
+	host, port, err := splitHostPort(hostPort)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrForbidden, err)
 	}
 	if err := checkPort(port); err != nil {
 		return err
 	}
-	if addr, err := netip.ParseAddr(host); err == nil {
-		if allowPrivate {
-			return nil
-		}
-		return checkAddr(addr)
-	}
-	if endsInNumber(host) {
-		return fmt.Errorf("%w: host %q is a number, but no plain IPv4 address", ErrForbidden, host)
+	if strings.Contains(host, ":") || endsInNumber(host) {
+		return checkLiteral(host, allowPrivate)
 	}
 	if !allowPrivate && isLocalhost(host) {
 		return fmt.Errorf("%w: %s is this machine", ErrForbidden, host)
 	}
 	return nil
+}
+
+// checkLiteral checks a host that is an address, if it is anything.
+func checkLiteral(host string, allowPrivate bool) error {
+	addr, err := netip.ParseAddr(host)
+	if err != nil {
+		return fmt.Errorf("%w: host %q is a number, but no plain IPv4 address", ErrForbidden, host)
+	}
+	if allowPrivate {
+		return nil
+	}
+	return checkAddr(addr)
 }
 
 func splitHostPort(hostPort string) (host string, port uint16, err error) {

@@ -1,5 +1,7 @@
 // Talking to the node.
 
+import { authorized } from "/page/token.js";
+
 // Problem is an error that the node answered, or that it did not answer.
 export class Problem extends Error {
   constructor({ title, detail, status = 0, field = "" }) {
@@ -20,10 +22,10 @@ export function post(path, body, headers = {}) {
   return call("POST", path, { body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers } });
 }
 
-async function call(method, path, options = {}) {
+async function call(method, path, { headers, ...options } = {}) {
   let answer;
   try {
-    answer = await fetch(path, { method, ...options });
+    answer = await authorized((credentials) => fetch(path, { method, headers: { ...headers, ...credentials }, ...options }));
   } catch {
     throw new Problem({ detail: "The node does not answer." });
   }

@@ -20,7 +20,7 @@ async function subscribe(url) {
   input.removeAttribute("aria-invalid");
   say("busy", "Subscribing…");
   try {
-    const made = await post("/v1/subscriptions", { url, sink: { type: "sse" } }, { "Idempotency-Key": crypto.randomUUID() });
+    const made = await post("/v1/subscriptions", { url, sink: { type: "sse" } }, { "Idempotency-Key": newKey() });
     input.value = "";
     refresh();
     await tellFirstPoll(made);
@@ -31,10 +31,16 @@ async function subscribe(url) {
   }
 }
 
+// newKey is random. randomUUID exists only where connections are encrypted or local.
+function newKey() {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+}
+
 // tellFirstPoll says what the first poll found, as soon as there was one.
 async function tellFirstPoll(made) {
   for (let i = 0; i < firstPollPatience; i++) {
     const channel = await get(`/v1/channels/${made.channel}`);
+    if (channel.gone) return say("bad", el("span", {}, "Subscribed to ", show(made), ". Its origin says that it is gone (410): it is not polled."));
     if (channel.version || channel.last_error) return tellChannel(made, channel);
     say("busy", el("span", {}, "Subscribed to ", show(made), ". Waiting for the first poll…"));
     await new Promise((wake) => setTimeout(wake, 1000));

@@ -1,9 +1,11 @@
 // The dialog of one channel: what is known of it, who subscribes, what changed.
 
-import { byId, el, link, when, bytes, duration, number } from "/page/dom.js";
+import { byId, el, link, number } from "/page/dom.js";
 import { get, remove } from "/page/api.js";
+import { facts } from "/page/facts.js";
 import { drawUpdate } from "/page/update.js";
 
+const gone = "Gone: the origin answered 410, it is polled no more. A new subscription after all have ended and an interval has passed starts anew.";
 const dialog = byId("detail");
 let shown = ""; // the ID of the channel in the dialog
 let left = () => {};
@@ -21,10 +23,10 @@ export async function openChannel(id) {
   dialog.replaceChildren(frame("Channel", el("p", { class: "quiet" }, "Asking the node…")));
   if (!dialog.open) dialog.showModal();
   try {
-    const [channel, subscriptions] = await Promise.all([
-      get(`/v1/channels/${id}`), get(`/v1/subscriptions?limit=50&channel=${id}`)]);
+    const [channel, why, subscriptions] = await Promise.all([
+      get(`/v1/channels/${id}`), get(`/v1/channels/${id}/explain`), get(`/v1/subscriptions?limit=50&channel=${id}`)]);
     const kept = await get(`/v1/channels/${id}/updates?limit=10&after=${Math.max(0, channel.version - 10)}`);
-    if (shown === id) show(channel, subscriptions, kept);
+    if (shown === id) show(channel, why, subscriptions, kept);
   } catch (problem) {
     if (shown === id) dialog.replaceChildren(frame("Channel", el("p", { class: "bad" }, problem.message)));
   }
@@ -37,12 +39,12 @@ function frame(title, ...content) {
     ...content);
 }
 
-function show(channel, page, kept) {
+function show(channel, why, page, kept) {
   const updates = kept.updates.toReversed();
   dialog.replaceChildren(frame(new URL(channel.url).host,
     el("p", { class: "where" }, link(channel.url)),
-    channel.last_error ? el("p", { class: "bad" }, channel.last_error) : null,
-    facts(channel),
+    trouble(channel),
+    facts(channel, why),
     el("h3", {}, "Subscriptions"),
     page.subscriptions.length
       ? el("ul", { class: "subscriptions" }, ...page.subscriptions.map((one) => subscription(one, channel)))
@@ -53,21 +55,9 @@ function show(channel, page, kept) {
       : el("p", { class: "quiet" }, channel.version ? "No change since the first poll." : "The first poll has not come back yet.")));
 }
 
-function facts(channel) {
-  const rows = [
-    ["Version", channel.version ? `${number(channel.version)}${channel.kind ? `, ${channel.kind}` : ""}` : "none yet"],
-    ["Last poll", when(channel.last_poll)], ["Next poll", when(channel.next_poll, { past: "late" })],
-    ["Last change", when(channel.last_change)],
-    ["Answer", channel.last_status ? `HTTP ${channel.last_status}` : "–"],
-    ["Failures in a row", number(channel.failures)],
-    ["Rate", `${number(channel.rate)} per interval by ${number(channel.width)}`],
-    ["Changes every", channel.update_interval_s ? duration(channel.update_interval_s) : "–"],
-    ["Size of a poll", bytes(channel.size_bytes)],
-    ["Owner", channel.owner || "–"], ["Pollers", channel.pollers.join(", ") || "–"],
-    ["ID", el("code", {}, channel.id)],
-  ];
-  if (channel.feed_url) rows.push(["Names a feed", link(channel.feed_url)]);
-  return el("dl", { class: "facts" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]));
+function trouble(channel) {
+  const text = channel.gone ? gone : channel.last_error;
+  return text ? el("p", { class: "bad" }, text) : null;
 }
 
 function subscription(one, channel) {

@@ -2,6 +2,7 @@
 
 import { byId, number } from "/page/dom.js";
 import { get } from "/page/api.js";
+import { follow } from "/page/stream.js";
 import { drawUpdate, drawNotice } from "/page/update.js";
 
 const maxShown = 100; // drawn items; older ones fall out
@@ -10,11 +11,18 @@ const perFrame = 10;
 
 let waiting = [];
 let skipped = 0;
-let cursor = ""; // of the last event
 let paused = false;
 let drawing = false;
 let open = () => {};
 let changed = () => {};
+
+// draw makes a list item of an event's data, by its type.
+const draw = {
+  update: (update) => drawUpdate(update, open),
+  gap: (gap) => drawNotice(`Versions ${gap.from} to ${gap.to} are no longer kept. ${gap.reason}`, gap, open),
+  gone: (gone) => drawNotice(`The origin says that this is gone for good. ${gone.reason}`, gone, open),
+  reset: () => drawNotice("Updates were missed while the page was away too long.", {}, open),
+};
 
 // startUpdates reads the stream for ever. openChannel is called with the ID of a
 // channel that somebody wants to see, sawChange whenever something came.
@@ -22,41 +30,19 @@ export function startUpdates({ openChannel, sawChange }) {
   open = openChannel;
   changed = sawChange;
   byId("pause").addEventListener("click", togglePause);
-  connect("");
+  follow({ sawEvent, sawState: (isOpen) => isOpen ? live("open", "live") : live("lost", "reconnecting") });
 }
 
-// connect opens the stream behind a cursor. A browser connects again by itself,
-// but not after an answer that was no stream: then we do, and leave a cursor
-// behind that did not help.
-function connect(from) {
-  const stream = new EventSource(from ? "/v1/updates?" + new URLSearchParams({ last_event_id: from }) : "/v1/updates");
-  let opened = false;
-  stream.onopen = () => {
-    opened = true;
-    live("open", "live");
-  };
-  stream.onerror = () => {
-    live("lost", "reconnecting");
-    if (stream.readyState === EventSource.CLOSED) setTimeout(() => connect(opened ? cursor : ""), 5000);
-  };
-  on(stream, "update", (update) => drawUpdate(update, open));
-  on(stream, "gap", (gap) => drawNotice(`Versions ${gap.from} to ${gap.to} are no longer kept. ${gap.reason}`, gap, open));
-  on(stream, "gone", (gone) => drawNotice(`The origin says that this is gone for good. ${gone.reason}`, gone, open));
-  on(stream, "reset", () => drawNotice("Updates were missed while the page was away too long.", {}, open));
-}
-
-function on(stream, type, draw) {
-  stream.addEventListener(type, (event) => {
-    const data = JSON.parse(event.data);
-    cursor = event.lastEventId;
-    waiting.push(() => draw(data));
-    if (waiting.length > maxWaiting) {
-      waiting.shift();
-      skipped++;
-    }
-    changed();
-    schedule();
-  });
+function sawEvent({ type, data }) {
+  if (!Object.hasOwn(draw, type)) return;
+  const content = JSON.parse(data);
+  waiting.push(() => draw[type](content));
+  if (waiting.length > maxWaiting) {
+    waiting.shift();
+    skipped++;
+  }
+  changed();
+  schedule();
 }
 
 function live(state, text) {
@@ -70,7 +56,7 @@ function schedule() {
   drawing = true;
   requestAnimationFrame(() => {
     drawing = false;
-    prepend(waiting.splice(0, perFrame).map((draw) => draw()), true);
+    prepend(waiting.splice(0, perFrame).map((drawn) => drawn()), true);
     schedule();
   });
 }

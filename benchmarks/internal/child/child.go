@@ -48,6 +48,7 @@ type Process struct {
 	log     *os.File // what all processes print
 	process *exec.Cmd
 	ended   chan error // of the process: what Wait returned, once
+	printed int64      // where in the log the process begins
 }
 
 // New returns a process that is not started. What it prints is appended to a
@@ -60,6 +61,18 @@ func New(logName, binary string, args ...string) (*Process, error) {
 	return &Process{args: append([]string{binary}, args...), logName: logName, log: log}, nil
 }
 
+// Begin starts a new process. The caller closes it, if there is no error.
+func Begin(logName, binary string, args ...string) (*Process, error) {
+	process, err := New(logName, binary, args...)
+	if err != nil {
+		return nil, err
+	}
+	if err := process.Start(); err != nil {
+		return nil, errors.Join(err, process.Close())
+	}
+	return process, nil
+}
+
 // LogName is the file that holds what the processes print.
 func (p *Process) LogName() string { return p.logName }
 
@@ -68,6 +81,9 @@ func (p *Process) Start() error {
 	p.process = exec.Command(p.args[0], p.args[1:]...)
 	p.process.Stdout, p.process.Stderr = p.log, p.log
 	fmt.Fprintf(p.log, "--- start %s\n", strings.Join(p.args, " "))
+	if info, err := p.log.Stat(); err == nil {
+		p.printed = info.Size()
+	}
 	if err := p.process.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.args[0], err)
 	}
@@ -92,6 +108,32 @@ func (p *Process) Alive() error {
 	default:
 		return nil
 	}
+}
+
+// AwaitEnd waits until the process ends by itself and returns its exit code, -1
+// after a signal; ended is false if it lives on.
+func (p *Process) AwaitEnd(ctx context.Context, within time.Duration) (code int, ended bool) {
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return p.process.ProcessState.ExitCode(), true
+	case <-time.After(within):
+	case <-ctx.Done():
+	}
+	return 0, false
+}
+
+// Printed returns what the process has printed, or the one that ran last: its
+// caller closes it.
+func (p *Process) Printed() (io.ReadCloser, error) {
+	file, err := os.Open(p.logName)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(p.printed, io.SeekStart); err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // Kill ends the process with SIGKILL. One that ended before is [ErrEnded].

@@ -432,6 +432,9 @@ type Commit struct {
 	Patch         []byte                 `protobuf:"bytes,10,opt,name=patch,proto3" json:"patch,omitempty"`
 	AtUs          uint64                 `protobuf:"varint,11,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	Gone          bool                   `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`
+	Moved         *Moved                 `protobuf:"bytes,13,opt,name=moved,proto3" json:"moved,omitempty"`     // absent: as before; empty: no longer
+	Held          bool                   `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`      // by the judge's state, a candidate waits
+	Learned       []byte                 `protobuf:"bytes,15,opt,name=learned,proto3" json:"learned,omitempty"` // of how often it changes; absent: as before
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -550,6 +553,88 @@ func (x *Commit) GetGone() bool {
 	return false
 }
 
+func (x *Commit) GetMoved() *Moved {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *Commit) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Commit) GetLearned() []byte {
+	if x != nil {
+		return x.Learned
+	}
+	return nil
+}
+
+// Moved is a permanent redirect of a channel's URL.
+type Moved struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	To            string                 `protobuf:"bytes,1,opt,name=to,proto3" json:"to,omitempty"`                           // canonical
+	SinceUs       uint64                 `protobuf:"varint,2,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"` // it has led there without a break
+	Learned       bool                   `protobuf:"varint,3,opt,name=learned,proto3" json:"learned,omitempty"`                // polls ask it instead of the channel's URL
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Moved) Reset() {
+	*x = Moved{}
+	mi := &file_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Moved) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Moved) ProtoMessage() {}
+
+func (x *Moved) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Moved.ProtoReflect.Descriptor instead.
+func (*Moved) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Moved) GetTo() string {
+	if x != nil {
+		return x.To
+	}
+	return ""
+}
+
+func (x *Moved) GetSinceUs() uint64 {
+	if x != nil {
+		return x.SinceUs
+	}
+	return 0
+}
+
+func (x *Moved) GetLearned() bool {
+	if x != nil {
+		return x.Learned
+	}
+	return false
+}
+
 type Advance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*Advance_Item        `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -559,7 +644,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -571,7 +656,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -584,7 +669,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Advance) GetItems() []*Advance_Item {
@@ -604,7 +689,7 @@ type Straggler struct {
 
 func (x *Straggler) Reset() {
 	*x = Straggler{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -616,7 +701,7 @@ func (x *Straggler) String() string {
 func (*Straggler) ProtoMessage() {}
 
 func (x *Straggler) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -629,7 +714,7 @@ func (x *Straggler) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Straggler.ProtoReflect.Descriptor instead.
 func (*Straggler) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Straggler) GetSeq() uint64 {
@@ -655,7 +740,7 @@ type SetEndpoint struct {
 
 func (x *SetEndpoint) Reset() {
 	*x = SetEndpoint{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -667,7 +752,7 @@ func (x *SetEndpoint) String() string {
 func (*SetEndpoint) ProtoMessage() {}
 
 func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -680,7 +765,7 @@ func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEndpoint.ProtoReflect.Descriptor instead.
 func (*SetEndpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *SetEndpoint) GetEndpoint() *Endpoint {
@@ -700,7 +785,7 @@ type EndChannel struct {
 
 func (x *EndChannel) Reset() {
 	*x = EndChannel{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -712,7 +797,7 @@ func (x *EndChannel) String() string {
 func (*EndChannel) ProtoMessage() {}
 
 func (x *EndChannel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -725,7 +810,7 @@ func (x *EndChannel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndChannel.ProtoReflect.Descriptor instead.
 func (*EndChannel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EndChannel) GetChannel() []byte {
@@ -755,7 +840,7 @@ type Trim struct {
 
 func (x *Trim) Reset() {
 	*x = Trim{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -767,7 +852,7 @@ func (x *Trim) String() string {
 func (*Trim) ProtoMessage() {}
 
 func (x *Trim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -780,7 +865,7 @@ func (x *Trim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trim.ProtoReflect.Descriptor instead.
 func (*Trim) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Trim) GetChannel() []byte {
@@ -823,7 +908,7 @@ type ExpireKeys struct {
 
 func (x *ExpireKeys) Reset() {
 	*x = ExpireKeys{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -835,7 +920,7 @@ func (x *ExpireKeys) String() string {
 func (*ExpireKeys) ProtoMessage() {}
 
 func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -848,7 +933,7 @@ func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireKeys.ProtoReflect.Descriptor instead.
 func (*ExpireKeys) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ExpireKeys) GetFrom() uint32 {
@@ -882,7 +967,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +979,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +992,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -941,7 +1026,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -953,7 +1038,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -966,7 +1051,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1053,13 +1138,16 @@ type Channel struct {
 	Seen           uint64                 `protobuf:"varint,17,opt,name=seen,proto3" json:"seen,omitempty"`                                     // identities in them
 	GoneStamp      uint64                 `protobuf:"varint,18,opt,name=gone_stamp,json=goneStamp,proto3" json:"gone_stamp,omitempty"`          // of the notice that it is gone, 0 while it is not
 	TrimmedStamp   uint64                 `protobuf:"varint,19,opt,name=trimmed_stamp,json=trimmedStamp,proto3" json:"trimmed_stamp,omitempty"` // of the newest update that is no longer kept, 0 for none
+	Moved          *Moved                 `protobuf:"bytes,20,opt,name=moved,proto3" json:"moved,omitempty"`                                    // absent while its URL leads nowhere else
+	Held           bool                   `protobuf:"varint,21,opt,name=held,proto3" json:"held,omitempty"`                                     // by the judge's state, a candidate waits
+	Learned        []byte                 `protobuf:"bytes,22,opt,name=learned,proto3" json:"learned,omitempty"`                                // of how often it changes, as its owner writes it; absent: nothing
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1071,7 +1159,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1084,7 +1172,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1220,6 +1308,27 @@ func (x *Channel) GetTrimmedStamp() uint64 {
 	return 0
 }
 
+func (x *Channel) GetMoved() *Moved {
+	if x != nil {
+		return x.Moved
+	}
+	return nil
+}
+
+func (x *Channel) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Channel) GetLearned() []byte {
+	if x != nil {
+		return x.Learned
+	}
+	return nil
+}
+
 type Subscription struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SinkType      string                 `protobuf:"bytes,1,opt,name=sink_type,json=sinkType,proto3" json:"sink_type,omitempty"`
@@ -1233,7 +1342,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1245,7 +1354,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1258,7 +1367,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1305,7 +1414,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1317,7 +1426,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1330,7 +1439,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1354,7 +1463,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1366,7 +1475,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1379,7 +1488,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1423,7 +1532,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1435,7 +1544,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1448,7 +1557,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -1498,7 +1607,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1510,7 +1619,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1523,7 +1632,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -1556,7 +1665,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1568,7 +1677,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1581,7 +1690,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -1602,7 +1711,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1614,7 +1723,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1627,7 +1736,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -1665,7 +1774,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1786,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1799,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -1746,7 +1855,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1758,7 +1867,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1771,7 +1880,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -1794,13 +1903,15 @@ type Marker struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Group         uint32                 `protobuf:"varint,1,opt,name=group,proto3" json:"group,omitempty"`
 	Applied       uint64                 `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
+	Received      string                 `protobuf:"bytes,3,opt,name=received,proto3" json:"received,omitempty"` // a state from elsewhere: the directory of its files until they are the state
+	Files         uint32                 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`      // how many
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1923,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1936,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -1838,6 +1949,20 @@ func (x *Marker) GetGroup() uint32 {
 func (x *Marker) GetApplied() uint64 {
 	if x != nil {
 		return x.Applied
+	}
+	return 0
+}
+
+func (x *Marker) GetReceived() string {
+	if x != nil {
+		return x.Received
+	}
+	return ""
+}
+
+func (x *Marker) GetFiles() uint32 {
+	if x != nil {
+		return x.Files
 	}
 	return 0
 }
@@ -1856,7 +1981,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1993,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +2006,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -1919,6 +2044,150 @@ func (x *SnapshotMeta) GetContent() []byte {
 	return nil
 }
 
+type TransferHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
+	Group         uint32                 `protobuf:"varint,2,opt,name=group,proto3" json:"group,omitempty"`
+	From          uint32                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"` // bucket
+	To            uint32                 `protobuf:"varint,4,opt,name=to,proto3" json:"to,omitempty"`     // bucket, inclusive
+	Cluster       []byte                 `protobuf:"bytes,5,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	Applied       *Applied               `protobuf:"bytes,6,opt,name=applied,proto3" json:"applied,omitempty"` // what the state holds
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferHeader) Reset() {
+	*x = TransferHeader{}
+	mi := &file_wire_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferHeader) ProtoMessage() {}
+
+func (x *TransferHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
+func (*TransferHeader) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *TransferHeader) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *TransferHeader) GetGroup() uint32 {
+	if x != nil {
+		return x.Group
+	}
+	return 0
+}
+
+func (x *TransferHeader) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *TransferHeader) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *TransferHeader) GetCluster() []byte {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+func (x *TransferHeader) GetApplied() *Applied {
+	if x != nil {
+		return x.Applied
+	}
+	return nil
+}
+
+type TransferTrailer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pairs         uint64                 `protobuf:"varint,1,opt,name=pairs,proto3" json:"pairs,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`  // of keys and values
+	Sha256        []byte                 `protobuf:"bytes,3,opt,name=sha256,proto3" json:"sha256,omitempty"` // of all that was sent before the trailer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TransferTrailer) Reset() {
+	*x = TransferTrailer{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TransferTrailer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TransferTrailer) ProtoMessage() {}
+
+func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
+func (*TransferTrailer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *TransferTrailer) GetPairs() uint64 {
+	if x != nil {
+		return x.Pairs
+	}
+	return 0
+}
+
+func (x *TransferTrailer) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *TransferTrailer) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
 type MetaCommand struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Change:
@@ -1932,7 +2201,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1944,7 +2213,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1957,7 +2226,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -2014,7 +2283,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2295,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2308,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -2079,7 +2348,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2360,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2373,7 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 type Range struct {
@@ -2119,7 +2388,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2131,7 +2400,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2144,7 +2413,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Range) GetId() uint32 {
@@ -2188,7 +2457,7 @@ type Meta struct {
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2469,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2482,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -2261,7 +2530,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2273,7 +2542,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2318,7 +2587,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2599,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2677,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2420,7 +2689,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2433,7 +2702,7 @@ func (x *Advance_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance_Item.ProtoReflect.Descriptor instead.
 func (*Advance_Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6, 0}
+	return file_wire_proto_rawDescGZIP(), []int{7, 0}
 }
 
 func (x *Advance_Item) GetChannel() []byte {
@@ -2512,7 +2781,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06digest\x18\a \x01(\fR\x06digest\"7\n" +
 	"\vUnsubscribe\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\rR\x06bucket\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\x9b\x02\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xfb\x02\n" +
 	"\x06Commit\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -2526,7 +2795,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x05patch\x18\n" +
 	" \x01(\fR\x05patch\x12\x13\n" +
 	"\x05at_us\x18\v \x01(\x04R\x04atUs\x12\x12\n" +
-	"\x04gone\x18\f \x01(\bR\x04gone\"\xf3\x01\n" +
+	"\x04gone\x18\f \x01(\bR\x04gone\x120\n" +
+	"\x05moved\x18\r \x01(\v2\x1a.corona.ownership.v1.MovedR\x05moved\x12\x12\n" +
+	"\x04held\x18\x0e \x01(\bR\x04held\x12\x18\n" +
+	"\alearned\x18\x0f \x01(\fR\alearned\"L\n" +
+	"\x05Moved\x12\x0e\n" +
+	"\x02to\x18\x01 \x01(\tR\x02to\x12\x19\n" +
+	"\bsince_us\x18\x02 \x01(\x04R\asinceUs\x12\x18\n" +
+	"\alearned\x18\x03 \x01(\bR\alearned\"\xf3\x01\n" +
 	"\aAdvance\x127\n" +
 	"\x05items\x18\x01 \x03(\v2!.corona.ownership.v1.Advance.ItemR\x05items\x1a\xae\x01\n" +
 	"\x04Item\x12\x18\n" +
@@ -2571,7 +2847,7 @@ const file_wire_proto_rawDesc = "" +
 	"\fupdate_bytes\x18\a \x01(\x04R\vupdateBytes\x12\"\n" +
 	"\rfirst_key_day\x18\b \x01(\rR\vfirstKeyDay\x12 \n" +
 	"\flast_key_day\x18\t \x01(\rR\n" +
-	"lastKeyDay\"\xae\x04\n" +
+	"lastKeyDay\"\x8e\x05\n" +
 	"\aChannel\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -2596,7 +2872,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04seen\x18\x11 \x01(\x04R\x04seen\x12\x1d\n" +
 	"\n" +
 	"gone_stamp\x18\x12 \x01(\x04R\tgoneStamp\x12#\n" +
-	"\rtrimmed_stamp\x18\x13 \x01(\x04R\ftrimmedStamp\"\xa9\x01\n" +
+	"\rtrimmed_stamp\x18\x13 \x01(\x04R\ftrimmedStamp\x120\n" +
+	"\x05moved\x18\x14 \x01(\v2\x1a.corona.ownership.v1.MovedR\x05moved\x12\x12\n" +
+	"\x04held\x18\x15 \x01(\bR\x04held\x12\x18\n" +
+	"\alearned\x18\x16 \x01(\fR\alearned\"\xa9\x01\n" +
 	"\fSubscription\x12\x1b\n" +
 	"\tsink_type\x18\x01 \x01(\tR\bsinkType\x12\x19\n" +
 	"\bsink_url\x18\x02 \x01(\tR\asinkUrl\x12\x1f\n" +
@@ -2641,16 +2920,29 @@ const file_wire_proto_rawDesc = "" +
 	"\x0fnext_attempt_us\x18\x06 \x01(\x04R\rnextAttemptUs\"=\n" +
 	"\bIdentity\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
-	"\araft_id\x18\x02 \x01(\tR\x06raftId\"8\n" +
+	"\araft_id\x18\x02 \x01(\tR\x06raftId\"j\n" +
 	"\x06Marker\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
-	"\aapplied\x18\x02 \x01(\x04R\aapplied\"\xa9\x01\n" +
+	"\aapplied\x18\x02 \x01(\x04R\aapplied\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\tR\breceived\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\rR\x05files\"\xa9\x01\n" +
 	"\fSnapshotMeta\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
 	"\rconfiguration\x18\x03 \x01(\fR\rconfiguration\x12/\n" +
 	"\x13configuration_index\x18\x04 \x01(\x04R\x12configurationIndex\x12\x18\n" +
-	"\acontent\x18\x05 \x01(\fR\acontent\"\x8f\x01\n" +
+	"\acontent\x18\x05 \x01(\fR\acontent\"\xb4\x01\n" +
+	"\x0eTransferHeader\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\rR\x06format\x12\x14\n" +
+	"\x05group\x18\x02 \x01(\rR\x05group\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x04 \x01(\rR\x02to\x12\x18\n" +
+	"\acluster\x18\x05 \x01(\fR\acluster\x126\n" +
+	"\aapplied\x18\x06 \x01(\v2\x1c.corona.ownership.v1.AppliedR\aapplied\"U\n" +
+	"\x0fTransferTrailer\x12\x14\n" +
+	"\x05pairs\x18\x01 \x01(\x04R\x05pairs\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x16\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x8f\x01\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
@@ -2688,42 +2980,45 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_wire_proto_goTypes = []any{
-	(*Entry)(nil),          // 0: corona.ownership.v1.Entry
-	(*Command)(nil),        // 1: corona.ownership.v1.Command
-	(*Claim)(nil),          // 2: corona.ownership.v1.Claim
-	(*Subscribe)(nil),      // 3: corona.ownership.v1.Subscribe
-	(*Unsubscribe)(nil),    // 4: corona.ownership.v1.Unsubscribe
-	(*Commit)(nil),         // 5: corona.ownership.v1.Commit
-	(*Advance)(nil),        // 6: corona.ownership.v1.Advance
-	(*Straggler)(nil),      // 7: corona.ownership.v1.Straggler
-	(*SetEndpoint)(nil),    // 8: corona.ownership.v1.SetEndpoint
-	(*EndChannel)(nil),     // 9: corona.ownership.v1.EndChannel
-	(*Trim)(nil),           // 10: corona.ownership.v1.Trim
-	(*ExpireKeys)(nil),     // 11: corona.ownership.v1.ExpireKeys
-	(*Applied)(nil),        // 12: corona.ownership.v1.Applied
-	(*Bucket)(nil),         // 13: corona.ownership.v1.Bucket
-	(*Channel)(nil),        // 14: corona.ownership.v1.Channel
-	(*Subscription)(nil),   // 15: corona.ownership.v1.Subscription
-	(*Claimed)(nil),        // 16: corona.ownership.v1.Claimed
-	(*Done)(nil),           // 17: corona.ownership.v1.Done
-	(*Update)(nil),         // 18: corona.ownership.v1.Update
-	(*Stamped)(nil),        // 19: corona.ownership.v1.Stamped
-	(*Seen)(nil),           // 20: corona.ownership.v1.Seen
-	(*Position)(nil),       // 21: corona.ownership.v1.Position
-	(*Endpoint)(nil),       // 22: corona.ownership.v1.Endpoint
-	(*Identity)(nil),       // 23: corona.ownership.v1.Identity
-	(*Marker)(nil),         // 24: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),   // 25: corona.ownership.v1.SnapshotMeta
-	(*MetaCommand)(nil),    // 26: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),          // 27: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),     // 28: corona.ownership.v1.RangesBorn
-	(*Range)(nil),          // 29: corona.ownership.v1.Range
-	(*Meta)(nil),           // 30: corona.ownership.v1.Meta
-	(*Claim_Item)(nil),     // 31: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil), // 32: corona.ownership.v1.Subscribe.Item
-	(*Advance_Item)(nil),   // 33: corona.ownership.v1.Advance.Item
+	(*Entry)(nil),           // 0: corona.ownership.v1.Entry
+	(*Command)(nil),         // 1: corona.ownership.v1.Command
+	(*Claim)(nil),           // 2: corona.ownership.v1.Claim
+	(*Subscribe)(nil),       // 3: corona.ownership.v1.Subscribe
+	(*Unsubscribe)(nil),     // 4: corona.ownership.v1.Unsubscribe
+	(*Commit)(nil),          // 5: corona.ownership.v1.Commit
+	(*Moved)(nil),           // 6: corona.ownership.v1.Moved
+	(*Advance)(nil),         // 7: corona.ownership.v1.Advance
+	(*Straggler)(nil),       // 8: corona.ownership.v1.Straggler
+	(*SetEndpoint)(nil),     // 9: corona.ownership.v1.SetEndpoint
+	(*EndChannel)(nil),      // 10: corona.ownership.v1.EndChannel
+	(*Trim)(nil),            // 11: corona.ownership.v1.Trim
+	(*ExpireKeys)(nil),      // 12: corona.ownership.v1.ExpireKeys
+	(*Applied)(nil),         // 13: corona.ownership.v1.Applied
+	(*Bucket)(nil),          // 14: corona.ownership.v1.Bucket
+	(*Channel)(nil),         // 15: corona.ownership.v1.Channel
+	(*Subscription)(nil),    // 16: corona.ownership.v1.Subscription
+	(*Claimed)(nil),         // 17: corona.ownership.v1.Claimed
+	(*Done)(nil),            // 18: corona.ownership.v1.Done
+	(*Update)(nil),          // 19: corona.ownership.v1.Update
+	(*Stamped)(nil),         // 20: corona.ownership.v1.Stamped
+	(*Seen)(nil),            // 21: corona.ownership.v1.Seen
+	(*Position)(nil),        // 22: corona.ownership.v1.Position
+	(*Endpoint)(nil),        // 23: corona.ownership.v1.Endpoint
+	(*Identity)(nil),        // 24: corona.ownership.v1.Identity
+	(*Marker)(nil),          // 25: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),    // 26: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),  // 27: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil), // 28: corona.ownership.v1.TransferTrailer
+	(*MetaCommand)(nil),     // 29: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),           // 30: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),      // 31: corona.ownership.v1.RangesBorn
+	(*Range)(nil),           // 32: corona.ownership.v1.Range
+	(*Meta)(nil),            // 33: corona.ownership.v1.Meta
+	(*Claim_Item)(nil),      // 34: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),  // 35: corona.ownership.v1.Subscribe.Item
+	(*Advance_Item)(nil),    // 36: corona.ownership.v1.Advance.Item
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -2731,25 +3026,28 @@ var file_wire_proto_depIdxs = []int32{
 	3,  // 2: corona.ownership.v1.Command.subscribe:type_name -> corona.ownership.v1.Subscribe
 	4,  // 3: corona.ownership.v1.Command.unsubscribe:type_name -> corona.ownership.v1.Unsubscribe
 	5,  // 4: corona.ownership.v1.Command.commit:type_name -> corona.ownership.v1.Commit
-	6,  // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
-	8,  // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
-	9,  // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
-	10, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
-	11, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
-	31, // 10: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	32, // 11: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	33, // 12: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	22, // 13: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	27, // 14: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	28, // 15: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	29, // 16: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	29, // 17: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	7,  // 18: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	7,  // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
+	9,  // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
+	10, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
+	11, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
+	12, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
+	34, // 10: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	35, // 11: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	6,  // 12: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	36, // 13: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	23, // 14: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	6,  // 15: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	13, // 16: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	30, // 17: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	31, // 18: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	32, // 19: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	32, // 20: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	8,  // 21: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -2768,7 +3066,7 @@ func file_wire_proto_init() {
 		(*Command_Trim)(nil),
 		(*Command_ExpireKeys)(nil),
 	}
-	file_wire_proto_msgTypes[26].OneofWrappers = []any{
+	file_wire_proto_msgTypes[29].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 	}
@@ -2778,7 +3076,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   34,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

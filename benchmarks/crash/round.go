@@ -1,0 +1,245 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
+)
+
+// round takes a process from any instant to its end.
+func (r *run) round(ctx context.Context, kind string) error {
+	if err := r.awaitMoment(ctx); err != nil {
+		return err
+	}
+	if kind == KindKill {
+		return r.kill(ctx)
+	}
+	fault := &Fault{Kind: kind}
+	var err error
+	if kind == KindFull {
+		err = r.full(ctx, fault)
+	} else {
+		err = r.traced(ctx, fault)
+	}
+	if err != nil {
+		return err
+	}
+	if fault.Ended > 0 {
+		return nil
+	}
+	if err := r.watch(ctx, fault); err != nil {
+		return err
+	}
+	return r.kill(ctx)
+}
+
+// awaitMoment waits for an instant to kill at: of a quarter of the lives while
+// the process starts, of another at any time, of the rest right after something
+// was acknowledged, asked for or delivered.
+func (r *run) awaitMoment(ctx context.Context) error {
+	kind := r.random.IntN(4)
+	if kind == 0 {
+		r.early++
+		pause(ctx, upTo(r.random, 400*time.Millisecond))
+		return nil
+	}
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	if kind == 1 {
+		pause(ctx, upTo(r.random, 3*time.Second))
+		return nil
+	}
+	pause(ctx, upTo(r.random, time.Second))
+	r.recorder.await(ctx, moment(r.random.IntN(int(moments))), time.Second)
+	pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
+	return nil
+}
+
+// kill ends the process, which must live.
+func (r *run) kill(ctx context.Context) error {
+	if err := errors.Join(r.node.Kill(), ctx.Err()); err != nil {
+		return err
+	}
+	return r.ended()
+}
+
+// ended notes that the process has ended, and whether it printed a stack.
+func (r *run) ended() error {
+	at := r.recorder.now()
+	r.origin.rest(at)
+	stacks, err := r.node.stacks()
+	if err != nil {
+		return err
+	}
+	r.recorder.with(func(h *History) { h.Ends, h.Stacks = append(h.Ends, at), append(h.Stacks, stacks...) })
+	return nil
+}
+
+// exitWithin is how long what has ended may take to be seen.
+const exitWithin = 10 * time.Second
+
+// traced lets system calls fail or wait for a time.
+func (r *run) traced(ctx context.Context, fault *Fault) error {
+	r.fault(fault)
+	log := filepath.Join(r.node.folder, "strace.log")
+	tracer, err := diskfault.Attach(ctx, r.node.PID(), r.node.data, log, injection(fault.Kind, r.random))
+	if err != nil {
+		return errors.Join(err, r.node.Alive())
+	}
+	r.node.AwaitEnd(ctx, hold(fault.Kind, r.random))
+	trace, err := tracer.Detach()
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return err
+	}
+	r.recorder.with(func(h *History) {
+		fault.To = r.recorder.now()
+		for _, hit := range trace.Hits {
+			fault.Hits = append(fault.Hits, Hit{At: hit.At.Sub(h.Began), Call: hit.Call, Path: hit.Path})
+		}
+	})
+	if trace.Exited.IsZero() {
+		return nil
+	}
+	code, ended := r.node.AwaitEnd(ctx, exitWithin)
+	if !ended {
+		return fmt.Errorf("the process is said to have ended at %s and lives", trace.Exited)
+	}
+	return r.endedItself(fault, trace.Exited.Sub(r.recorder.began), code)
+}
+
+// fault adds a fault to the history.
+func (r *run) fault(fault *Fault) {
+	r.recorder.with(func(h *History) {
+		fault.From = r.recorder.now()
+		h.Faults = append(h.Faults, fault)
+	})
+}
+
+// endedItself notes the end of a process that nobody killed.
+func (r *run) endedItself(fault *Fault, at Instant, code int) error {
+	said, err := r.node.lastWords()
+	if err != nil {
+		return err
+	}
+	r.recorder.with(func(*History) { fault.Ended, fault.To, fault.Code, fault.Said = at, at, code, said })
+	return r.ended()
+}
+
+const (
+	// leaveMost is how much of a full disk is free, at most: less than the node
+	// wants.
+	leaveMost = 1 << 20
+	// fullMost bounds how long the disk is full for one process.
+	fullMost = 8 * time.Second
+)
+
+// full fills the disk for a time, in half of the cases over the end of a process
+// and the start of the next one.
+func (r *run) full(ctx context.Context, fault *Fault) error {
+	filler := diskfault.Filler{Name: filepath.Join(r.node.folder, diskName, "filler")}
+	if err := filler.Fill(r.random.Int64N(leaveMost)); err != nil {
+		return err
+	}
+	r.fault(fault)
+	over := r.random.IntN(2) == 0
+	code, ended := r.node.AwaitEnd(ctx, noticeWithin+upTo(r.random, fullMost-noticeWithin))
+	if over && !ended && ctx.Err() == nil {
+		if err := errors.Join(r.kill(ctx), r.start(ctx)); err != nil {
+			return err
+		}
+		code, ended = r.node.AwaitEnd(ctx, upTo(r.random, fullMost))
+	}
+	at := r.recorder.now()
+	if err := errors.Join(filler.Free(), ctx.Err()); err != nil {
+		return err
+	}
+	if ended {
+		return r.endedItself(fault, at, code)
+	}
+	r.recorder.with(func(*History) { fault.To = at })
+	return nil
+}
+
+// watch leaves a process alone whose disk is well again, in three of four cases,
+// until it has acknowledged a subscription.
+func (r *run) watch(ctx context.Context, fault *Fault) error {
+	if r.random.IntN(4) == 0 {
+		return nil
+	}
+	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	for r.recorder.now() < fault.To+acceptWithin && !r.accepted(fault.To) {
+		if err := errors.Join(r.node.Alive(), ctx.Err()); err != nil {
+			return err
+		}
+		pause(ctx, retryPause)
+	}
+	r.recorder.with(func(*History) { fault.Watched = true })
+	return nil
+}
+
+// accepted reports whether a subscription was asked for since and acknowledged.
+func (r *run) accepted(since Instant) (accepted bool) {
+	r.recorder.with(func(h *History) {
+		for _, record := range h.Subscribes {
+			if acked := record.acked(); acked != nil && acked.Sent >= since {
+				accepted = true
+			}
+		}
+	})
+	return accepted
+}
+
+// stacks returns the first line of each stack that the last process printed.
+func (n *node) stacks() (lines []string, err error) {
+	err = n.eachLine(func(line string) {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+			lines = append(lines, line)
+		}
+	})
+	return lines, err
+}
+
+// lastWords returns why the last process ended, as it said.
+func (n *node) lastWords() (said string, err error) {
+	err = n.eachLine(func(line string) { said = lastWords(said, line) })
+	return said, err
+}
+
+// lastWords is the last line, or the one that says why the process cannot go on:
+// others of its goroutines may still print something behind that.
+func lastWords(said, line string) string {
+	if strings.Contains(said, failedMessage) {
+		return said
+	}
+	return line
+}
+
+func (n *node) eachLine(do func(line string)) error {
+	printed, err := n.Printed()
+	if err != nil {
+		return err
+	}
+	defer printed.Close()
+	for lines := bufio.NewReader(printed); ; {
+		line, err := lines.ReadString('\n')
+		if line != "" {
+			do(strings.TrimSuffix(line, "\n"))
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("log of the node: %w", err)
+		}
+	}
+}

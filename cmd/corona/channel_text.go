@@ -1,0 +1,194 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// printChannel prints all that is known of a channel.
+func printChannel(w io.Writer, c *api.Channel) {
+	fact(w, "channel", "%s", c.ID)
+	fact(w, "url", "%s", c.URL)
+	printWay(w, c)
+	fact(w, "subscribers", "%d", c.Subscribers)
+	fact(w, "version", "%d", c.Version)
+	if c.Kind != "" {
+		fact(w, "kind", "%s", c.Kind)
+	}
+	if c.LastPoll != nil {
+		fact(w, "last poll", "%s, %s", timeText(c.LastPoll), finding(c))
+	}
+	fact(w, "last change", "%s", timeText(c.LastChange))
+	if c.Gone {
+		printGone(w)
+	} else {
+		printPolling(w, c)
+	}
+	fact(w, "owner", "%s", c.Owner)
+	if c.Failures > 0 {
+		fact(w, "failed", "%s", inARow(c.Failures))
+	}
+	if c.FeedURL != "" {
+		fact(w, "names a feed", "%s", c.FeedURL)
+	}
+	fmt.Fprintln(w)
+}
+
+// printGone prints what a 410 means for a channel.
+func printGone(w io.Writer) {
+	fact(w, "gone", "the origin answered 410, it is polled no more; a new subscription after all have ended and an interval has passed starts anew")
+}
+
+// printPolling prints how a channel is polled.
+func printPolling(w io.Writer, c *api.Channel) {
+	fact(w, "next poll", "%s", timeText(c.NextPoll))
+	printWaiting(w, c.Waiting)
+	fact(w, "rate", "%s", rateText(c))
+	for _, bound := range c.Bounds {
+		fact(w, "bound", "%s", boundText(bound))
+	}
+	if c.Host != nil {
+		fact(w, "host", "%s", hostText(c.Host))
+	}
+	if c.UpdateIntervalS > 0 {
+		fact(w, "changes every", "%s", changesText(c))
+	}
+}
+
+// rateText says how often a channel is polled, and by whom if anybody does.
+func rateText(c *api.Channel) string {
+	text := paceText(c.Rate, c.PollIntervalS)
+	if len(c.Pollers) > 0 {
+		text += ", by " + count(c.Width, "poller") + ": " + strings.Join(c.Pollers, ", ")
+	}
+	return text
+}
+
+// unknownIntervalS is the longest update interval in seconds, which is also what
+// nodes say before two changes are known.
+const unknownIntervalS = 7 * 24 * 3600
+
+func changesText(c *api.Channel) string {
+	if c.Version < 3 && c.UpdateIntervalS >= unknownIntervalS {
+		return "not known yet"
+	}
+	return span(c.UpdateIntervalS)
+}
+
+// inARow says how many times something has happened without a break.
+func inARow(times int) string {
+	if times == 1 {
+		return "once"
+	}
+	return fmt.Sprintf("%d times in a row", times)
+}
+
+// printWay prints where a channel's URL leads, if it leads elsewhere.
+func printWay(w io.Writer, c *api.Channel) {
+	switch {
+	case c.MovedTo == "":
+	case c.MovedLearned:
+		fact(w, "moved to", "%s: polls ask there", c.MovedTo)
+	case c.MovedSince == nil:
+		fact(w, "moved to", "%s, its origin says: polls ask there when this has held for weeks", c.MovedTo)
+	default:
+		fact(w, "moved to", "%s, its origin says since %s: polls ask there when this has held for weeks", c.MovedTo, timeText(c.MovedSince))
+	}
+	if c.FinalURL != "" && c.FinalURL != c.MovedTo {
+		fact(w, "leads to", "%s", c.FinalURL)
+	}
+	if c.SameAs != (channel.ID{}) {
+		fact(w, "same as", "channel %s, which ends at the same URL", c.SameAs)
+	}
+}
+
+func printWaiting(w io.Writer, waiting *api.Waiting) {
+	if waiting == nil {
+		return
+	}
+	text := waitText(waiting)
+	if waiting.Until != nil {
+		text += ", until " + timeText(waiting.Until)
+	}
+	if waiting.Detail != "" {
+		text += " (" + waiting.Detail + ")"
+	}
+	fact(w, "waits", "%s", text)
+}
+
+// waitText says in a few words what a channel waits for; nothing for nothing.
+func waitText(waiting *api.Waiting) string {
+	if waiting == nil {
+		return ""
+	}
+	switch waiting.For {
+	case api.WaitFailures:
+		return "asked less often after failures"
+	case api.WaitRetryAfter:
+		return "its origin asked for time"
+	case api.WaitHost:
+		return "its host is left alone"
+	case api.WaitFreshness:
+		return "still fresh, its origin says"
+	case api.WaitSkip:
+		return "nothing comes now, its feed says"
+	}
+	return "waits for " + waiting.For // a newer node's word
+}
+
+// boundText says what an origin asked for and what follows from it.
+func boundText(b api.Bound) string {
+	text := "at most every " + span(b.IntervalS)
+	if b.Source == api.BoundSkipHours || b.Source == api.BoundSkipDays {
+		text = "none for up to " + span(b.IntervalS)
+	}
+	text += ", by " + b.Source
+	if b.Said != "" && b.Said != span(b.IntervalS) { // else it is said already
+		text += " " + b.Said
+	}
+	if b.Clamped {
+		text += ", which is more than is followed"
+	}
+	return text
+}
+
+// hostText says how a host is treated.
+func hostText(h *api.ChannelHost) string {
+	text := h.Name + ": no gap between requests"
+	if h.GapS > 0 {
+		text = h.Name + ": a request every " + span(h.GapS)
+	}
+	text += fmt.Sprintf(", %d at a time", h.Parallel)
+	if h.Refusals > 0 {
+		text += "; it refused " + inARow(h.Refusals)
+	}
+	if h.RestingUntil != nil && h.Scope == api.ScopeHost {
+		text += "; left alone until " + timeText(h.RestingUntil)
+	}
+	return text
+}
+
+// span prints seconds as a duration without empty parts, and without digits that say
+// nothing: 1h30m, 24h, 2.5s.
+func span(seconds float64) string {
+	d := time.Duration(seconds * float64(time.Second))
+	switch {
+	case d >= time.Minute:
+		d = d.Round(time.Second)
+	case d >= time.Second:
+		d = d.Round(10 * time.Millisecond)
+	}
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}

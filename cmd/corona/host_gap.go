@@ -1,0 +1,38 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona"
+)
+
+// hostGap is the value of --host-gap, in which 0 is an answer of its own.
+type hostGap struct{ gap *time.Duration }
+
+// String returns what was set; empty when nothing was.
+func (g hostGap) String() string {
+	switch {
+	case g.gap == nil || *g.gap == 0:
+		return ""
+	case *g.gap == corona.NoHostGap:
+		return "0s"
+	}
+	return g.gap.String()
+}
+
+func (g hostGap) Set(text string) error {
+	gap, err := time.ParseDuration(text)
+	switch {
+	case err != nil:
+		return err
+	case gap < 0:
+		return fmt.Errorf("%s: want 0 or more", text)
+	case gap == 0:
+		gap = corona.NoHostGap
+	}
+	*g.gap = gap
+	return nil
+}
+
+func (hostGap) Type() string { return "duration" }

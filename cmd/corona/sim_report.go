@@ -1,0 +1,83 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/sim/report"
+)
+
+// checkReport refuses a report that cannot be written before a simulation of a
+// minute is done.
+func (f *simFlags) checkReport() error {
+	switch {
+	case f.report == "":
+		return nil
+	case filepath.Ext(f.report) != ".html":
+		return fmt.Errorf("--report %s: want a name that ends in .html; .csv and .json are written beside it", f.report)
+	}
+	if info, err := os.Stat(filepath.Dir(f.report)); err != nil || !info.IsDir() {
+		return fmt.Errorf("--report %s: there is no such folder", f.report)
+	}
+	return nil
+}
+
+// write writes page, CSV and JSON when asked to.
+func (f *simFlags) write(result simResult, page report.Report) error {
+	if f.report == "" {
+		return nil
+	}
+	stem := strings.TrimSuffix(f.report, ".html")
+	return errors.Join(
+		writeFile(f.report, page.WriteHTML),
+		writeFile(stem+".csv", page.WriteCSV),
+		writeFile(stem+".json", func(w io.Writer) error { return printJSON(w, result) }),
+	)
+}
+
+func writeFile(name string, write func(io.Writer) error) error {
+	file, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(file), file.Close())
+}
+
+// simBar shows on a terminal how much of a simulation is done. Elsewhere it shows
+// nothing.
+type simBar struct {
+	container *mpb.Progress
+	bar       *mpb.Bar
+}
+
+func newSimBar(w io.Writer, name string) *simBar {
+	if !isTerminal(w) {
+		return &simBar{}
+	}
+	container := mpb.New(mpb.WithOutput(w))
+	return &simBar{container, container.AddBar(0, mpb.PrependDecorators(decor.Name(name+" ")),
+		mpb.AppendDecorators(decor.Percentage(), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)))}
+}
+
+// at says how much is done.
+func (b *simBar) at(done, total int) {
+	if b.bar != nil {
+		b.bar.SetTotal(int64(total)+1, false) // the figures are not yet the end
+		b.bar.SetCurrent(int64(done))
+	}
+}
+
+// close takes the bar away: the figures follow.
+func (b *simBar) close() {
+	if b.bar != nil {
+		b.bar.Abort(true)
+		b.container.Wait()
+	}
+}

@@ -1,0 +1,77 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tiny are flags of a simulation that takes a blink.
+var tiny = []string{"--channels", "200", "--nodes", "40", "--subscriptions", "4000"}
+
+// What scripts rely on of table2: eleven rows, and these fields in each.
+func TestSimTable2JSON(t *testing.T) {
+	args := append([]string{"sim", "table2", "--json"}, tiny...)
+	got := runCorona(t.Context(), "", args...)
+	var result struct{ Rows []map[string]any }
+	if err := json.Unmarshal([]byte(got.out), &result); err != nil || got.code != exitDone || got.errs != "" {
+		t.Fatalf("exit %d, %v: %s%s", got.code, err, got.out, got.errs)
+	}
+	if len(result.Rows) != 11 {
+		t.Fatalf("%d rows", len(result.Rows))
+	}
+	for _, row := range result.Rows {
+		for _, field := range []string{"scheme", "ladder", "phases", "decentralised", "detection_s", "detection_model_s",
+			"detection_per_update_s", "load", "bound_s", "paper_detection_s", "paper_load"} {
+			if _, ok := row[field]; !ok {
+				t.Errorf("%v: no %s", row["scheme"], field)
+			}
+		}
+	}
+	again := runCorona(t.Context(), "", args...)
+	if again.out != got.out {
+		t.Error("the same seed printed something else")
+	}
+}
+
+func TestSimReport(t *testing.T) {
+	page := filepath.Join(t.TempDir(), "d.html")
+	args := append([]string{"sim", "deployment", "--report", page}, tiny...)
+	got := runCorona(t.Context(), "", args...)
+	if got.code != exitDone || !strings.Contains(got.out, "polls per minute") {
+		t.Fatalf("exit %d: %s%s", got.code, got.out, got.errs)
+	}
+	for name, want := range map[string]string{".html": "</svg>", ".csv": "Figure 10", ".json": `"schemes"`} {
+		text, err := os.ReadFile(strings.TrimSuffix(page, ".html") + name)
+		if err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s: %v, %q is missing", name, err, want)
+		}
+	}
+}
+
+func TestSimRefuses(t *testing.T) {
+	for _, test := range []struct {
+		args   string
+		reason string
+	}{
+		{"sim", "EXPERIMENT is missing"},
+		{"sim table3", `unknown experiment "table3"`},
+		{"sim table2 --channels 0", "0 channels"},
+		{"sim table2 --nodes 99999999", "nodes, want 1 to"},
+		{"sim table2 --subscriptions 5", "subscriptions, want"},
+		{"sim table2 --hours 1", "1 hours"},
+		{"sim table2 --hours NaN", "NaN hours"},
+		{"sim deployment --hours 2", "2 hours"},
+		{"sim beyond --hours 4", "4 hours"},
+		{"sim table2 --report x.pdf", "ends in .html"},
+		{"sim table2 --report no/such/x.html", "no such folder"},
+		{"sim table2 extra", "unknown command"},
+	} {
+		got := runCorona(t.Context(), "", strings.Fields(test.args)...)
+		if got.code != exitUsage || got.out != "" || !strings.Contains(got.errs, test.reason) || strings.Count(got.errs, "\n") != 1 {
+			t.Errorf("%s: exit %d, %q %q; want %q", test.args, got.code, got.out, got.errs, test.reason)
+		}
+	}
+}

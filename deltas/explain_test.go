@@ -1,0 +1,73 @@
+package deltas
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestExplain(t *testing.T) {
+	const control = `<a href="#" onclick="off()">Turn off animations</a>`
+	entries := func(n int) string {
+		return feedOf(5, func(i int) string { return fmt.Sprint("Pulls: ", 100*i+n, " so far") })
+	}
+	front := func(n int) string {
+		return string(stories(n+9, n+8, n+1, n, 2, 1)) // the third of six leaves, not the last
+	}
+	tests := []struct {
+		name   string
+		bodies []string
+		want   string
+	}{
+		{"nothing", []string{pageOf("a", "b 5")}, ""},
+		{"a counter", bodies(8, func(n int) string { return pageOf("News.", fmt.Sprint("Visitors: ", 7000+13*n, " today")) }),
+			`number "Visitors: … today": it changed at nearly every look; counts again after 3.5 hours of calm` + "\n"},
+		{"a counter of entries", bodies(8, entries), `number "Pulls: … so" (5 lines): it changed at nearly every look; counts again after 7 hours of calm` + "\n"},
+		{"a stamp", []string{pageOf("News.", "Last updated: March 1, 2026")},
+			`stamp "Last updated: …": it says when the document was made; counts again after 2 hours of calm` + "\n"},
+		{"a control", []string{pageOf(control)}, `control "Turn off animations ⟨#⟩": it leads nowhere without a script, and scripts show and hide it` + "\n"},
+		{"a line that comes and goes", bodies(24, func(n int) string {
+			return pageOf("News.", "Weather: fine", []string{"Tip: drink water", "Tip: eat fruit", "Tip: go to bed"}[n%3])
+		}), `line "Tip: eat fruit": it came and went at nearly every look; counts again after 4.5 hours of calm` + "\n" +
+			strings.Repeat("line: it came and went at nearly every look; counts again after 12 hours of calm\n", 2)},
+		{"a front page", bodies(8, front), "window: entries leave from anywhere when others come, so none that leaves counts as withdrawn\n"},
+	}
+	for _, test := range tests {
+		var o owner
+		looks(t, &o, 0, test.bodies...)
+		var got strings.Builder
+		for _, m := range o.state.Noise.Explain(o.base) {
+			fmt.Fprintln(&got, m)
+		}
+		if got.String() != test.want {
+			t.Errorf("%s:\n%swant\n%s", test.name, got.String(), test.want)
+		}
+	}
+}
+
+// What is explained of a content is what its view lacks, and nothing else: over
+// any history, there is something to explain just when the view differs.
+func TestExplainIsTheView(t *testing.T) {
+	counts := bodies(12, func(n int) string {
+		return pageOf("News.", fmt.Sprint("Visitors: ", n), fmt.Sprintf("Last updated: March %d, 2026", n+1), strings.Repeat("Tip: drink water", n%2))
+	})
+	var o owner
+	for n, body := range counts {
+		looks(t, &o, n, body)
+		core, shown := mustExtract(t, []byte(body)), 0
+		for _, m := range o.state.Noise.Explain(core) {
+			shown += m.Lines
+		}
+		was := strings.Split(string(core.Content()), "\n")
+		view := string(o.state.Noise.view(core).Content())
+		hidden := 0
+		for _, line := range was {
+			if !strings.Contains(view, line) {
+				hidden++
+			}
+		}
+		if shown != hidden {
+			t.Errorf("look %d: %d lines explained, %d hidden:\n%s", n, shown, hidden, view)
+		}
+	}
+}

@@ -1,0 +1,292 @@
+package deltas
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// maxValues is how many values a JSON document may hold: each costs memory many
+// times its length.
+const maxValues = 250_000
+
+// jsonValue is a value of a JSON document. Its texts stand in the document, as
+// far as they are written there as they are meant.
+type jsonValue struct {
+	kind     byte        // what it begins with; '0' for all numbers
+	name     string      // of an object's member
+	text     string      // of a string, decoded; of all else, as written
+	children []jsonValue // members, in the order of their names, each once; elements
+}
+
+// readJSON reads a JSON document. The error is [ErrTooLarge], or a [*ParseError]
+// of the kind given.
+func readJSON(text string, kind Kind) (jsonValue, error) {
+	r := jsonReader{text: text}
+	root := r.value()
+	if r.peek(); r.at < len(text) {
+		r.fail()
+	}
+	switch {
+	case r.large:
+		return jsonValue{}, fmt.Errorf("%w: JSON of more than %d values, or more than %d deep", ErrTooLarge, maxValues, maxDepth)
+	case r.failed:
+		return jsonValue{}, &ParseError{Kind: kind, Reason: "not valid JSON, or cut short"}
+	}
+	return root, nil
+}
+
+// jsonReader reads JSON in one pass, as encoding/json does. After a failure it
+// stands at the end.
+type jsonReader struct {
+	text          string
+	at            int
+	values, depth int
+	open          []jsonValue // the children, so far, of what has not ended yet
+	scratch       []byte
+	failed, large bool
+}
+
+func (r *jsonReader) fail() {
+	r.failed, r.at = true, len(r.text)
+}
+
+// peek passes over white space and returns the byte behind it, 0 at the end.
+func (r *jsonReader) peek() byte {
+	for ; r.at < len(r.text); r.at++ {
+		switch c := r.text[r.at]; c {
+		case ' ', '\n', '\r', '\t':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (r *jsonReader) take(c byte) bool {
+	if r.peek() != c {
+		return false
+	}
+	r.at++
+	return true
+}
+
+func (r *jsonReader) value() jsonValue {
+	switch c := r.peek(); c {
+	case '"':
+		return jsonValue{kind: c, text: r.string()}
+	case '{', '[':
+		return r.container(c)
+	case 't':
+		return r.literal("true")
+	case 'f':
+		return r.literal("false")
+	case 'n':
+		return r.literal("null")
+	default:
+		return jsonValue{kind: '0', text: r.number()}
+	}
+}
+
+func (r *jsonReader) literal(word string) jsonValue {
+	if !strings.HasPrefix(r.text[r.at:], word) {
+		r.fail()
+		return jsonValue{}
+	}
+	r.at += len(word)
+	return jsonValue{kind: word[0], text: word}
+}
+
+// container reads the object or array that begins here.
+func (r *jsonReader) container(begin byte) jsonValue {
+	begins := r.at
+	r.at++
+	if r.depth++; r.depth > maxDepth {
+		r.large = true
+		r.fail()
+	}
+	end, from := begin+2, len(r.open) // in ASCII the brackets are two apart
+	if !r.take(end) {
+		for more := true; more; more = r.take(',') {
+			r.open = append(r.open, r.child(begin))
+		}
+		if !r.take(end) {
+			r.fail()
+		}
+	}
+	r.depth--
+	v := jsonValue{kind: begin, text: r.text[begins:r.at], children: slices.Clone(r.open[from:])}
+	r.open = r.open[:from]
+	if begin == '{' {
+		v.children = sortMembers(v.children)
+	}
+	return v
+}
+
+// child reads a member of an object or an element of an array.
+func (r *jsonReader) child(parent byte) jsonValue {
+	if r.values++; r.values > maxValues {
+		r.large = true
+		r.fail()
+		return jsonValue{}
+	}
+	name := ""
+	if parent == '{' {
+		if r.peek() != '"' {
+			r.fail()
+			return jsonValue{}
+		}
+		if name = r.string(); !r.take(':') {
+			r.fail()
+		}
+	}
+	v := r.value()
+	v.name = name
+	return v
+}
+
+// sortMembers brings members into the order of their names. Of those with one
+// name the last counts.
+func sortMembers(members []jsonValue) []jsonValue {
+	byName := func(a, b jsonValue) int { return strings.Compare(a.name, b.name) }
+	if !slices.IsSortedFunc(members, byName) {
+		slices.SortStableFunc(members, byName)
+	}
+	kept := members[:0]
+	for i, m := range members {
+		if i+1 == len(members) || members[i+1].name != m.name {
+			kept = append(kept, m)
+		}
+	}
+	return kept
+}
+
+// member returns the object's member of that name, the zero value if it has none.
+func (v *jsonValue) member(name string) jsonValue {
+	if v.kind == '{' {
+		at, ok := slices.BinarySearchFunc(v.children, name, func(m jsonValue, name string) int { return strings.Compare(m.name, name) })
+		if ok {
+			return v.children[at]
+		}
+	}
+	return jsonValue{}
+}
+
+// number reads a number and returns it as written.
+func (r *jsonReader) number() string {
+	from := r.at
+	r.skip("-")
+	if !r.skip("0") && !r.digits() {
+		r.fail()
+		return ""
+	}
+	if r.skip(".") && !r.digits() {
+		r.fail()
+		return ""
+	}
+	if r.skip("eE") {
+		r.skip("+-")
+		if !r.digits() {
+			r.fail()
+			return ""
+		}
+	}
+	return r.text[from:r.at]
+}
+
+// skip passes over one byte if it is one of those given.
+func (r *jsonReader) skip(any string) bool {
+	ok := r.at < len(r.text) && strings.IndexByte(any, r.text[r.at]) >= 0
+	if ok {
+		r.at++
+	}
+	return ok
+}
+
+func (r *jsonReader) digits() bool {
+	from := r.at
+	for r.at < len(r.text) && isDigit(r.text[r.at]) {
+		r.at++
+	}
+	return r.at > from
+}
+
+// string reads the string that begins here.
+func (r *jsonReader) string() string {
+	from := r.at + 1
+	end := from + plainJSON(r.text[from:])
+	if end < len(r.text) && r.text[end] == '"' {
+		r.at = end + 1
+		return r.text[from:end]
+	}
+	b := append(r.scratch[:0], r.text[from:end]...)
+	for end < len(r.text) && r.text[end] == '\\' {
+		decoded, size := unescape(r.text[end:])
+		if size == 0 {
+			break
+		}
+		end += size
+		n := plainJSON(r.text[end:])
+		b = append(utf8.AppendRune(b, decoded), r.text[end:end+n]...)
+		end += n
+	}
+	r.scratch = b
+	if end == len(r.text) || r.text[end] != '"' {
+		r.fail()
+		return ""
+	}
+	r.at = end + 1
+	return string(b)
+}
+
+// unescape returns the character that the escape at the beginning of s stands
+// for and the escape's length, 0 if it is none. Half a surrogate pair stands for
+// [unicode.ReplacementChar].
+func unescape(s string) (r rune, size int) {
+	if len(s) < 2 {
+		return 0, 0
+	}
+	if s[1] != 'u' {
+		at := strings.IndexByte(`"\/bfnrt`, s[1])
+		if at < 0 {
+			return 0, 0
+		}
+		return rune("\"\\/\b\f\n\r\t"[at]), 2
+	}
+	r, ok := hexRune(s)
+	if !ok {
+		return 0, 0
+	}
+	if !utf16.IsSurrogate(r) {
+		return r, 6
+	}
+	if low, ok := hexRune(s[6:]); ok {
+		if r := utf16.DecodeRune(r, low); r != unicode.ReplacementChar {
+			return r, 12
+		}
+	}
+	return unicode.ReplacementChar, 6
+}
+
+// hexRune reads \u and four hex digits.
+func hexRune(s string) (r rune, ok bool) {
+	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
+		return 0, false
+	}
+	for i := 2; i < 6; i++ {
+		c := s[i]
+		switch {
+		case isDigit(c):
+			c -= '0'
+		case 'a' <= c|0x20 && c|0x20 <= 'f':
+			c = c | 0x20 - 'a' + 10
+		default:
+			return 0, false
+		}
+		r = r<<4 | rune(c)
+	}
+	return r, true
+}

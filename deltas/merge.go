@@ -1,0 +1,105 @@
+package deltas
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Merge returns what a feed's whole document says, of base, the content that
+// the poller held, and partial, an answer of new and changed entries alone (RFC
+// 3229 with instance manipulation "feed"). The partial's entries come first and
+// take the place of base's with their identity; of base's others follow as many
+// as fill the window, which holds as many entries as base had. Text and Hash
+// are those of the whole document if its window slides, the newest first.
+//
+// An ID that base and partial each have once is one entry, whatever its title;
+// one that either has several times tells nothing, and the title decides, as in
+// [Extract]. An entry that the publisher withdrew stays until it leaves the
+// window: such an answer cannot say it.
+//
+// The error is [ErrMerge] unless both are feeds, or [ErrTooLarge].
+func Merge(base, partial *Core) (*Core, error) {
+	if base == nil || base.Kind != KindFeed || partial.Kind != KindFeed {
+		return nil, ErrMerge
+	}
+	held, err := base.candidates()
+	if err != nil {
+		return nil, err
+	}
+	fresh, err := partial.candidates()
+	if err != nil {
+		return nil, err
+	}
+	window := max(len(held), len(fresh))
+	candidates := append(fresh, unreplaced(held, fresh)...)
+	d := draft{
+		kind:    KindFeed,
+		title:   firstOf(partial.Title, base.Title),
+		entries: identify(candidates[:min(window, len(candidates))], ""),
+	}
+	rendered, err := d.render()
+	if err != nil {
+		return nil, err
+	}
+	merged, err := ParseCore(rendered)
+	if err != nil {
+		return nil, fmt.Errorf("merge: %w", err)
+	}
+	merged.Hints = partial.Hints
+	return merged, nil
+}
+
+// candidates returns the entries as they were before they were told apart, in
+// the document's order.
+func (c *Core) candidates() ([]candidate, error) {
+	candidates := make([]candidate, len(c.Entries))
+	for i, section := range c.sections {
+		e, err := readSection(section, nil)
+		if err != nil {
+			return nil, err
+		}
+		e.published, e.updated = c.Entries[i].Published, c.Entries[i].Updated
+		e.id = e.commonID()
+		candidates[i] = candidate{guid: e.id, entry: e}
+	}
+	return candidates, nil
+}
+
+// commonID returns the ID that the entry had before [resolve] told it apart.
+func (e draftEntry) commonID() string {
+	at := strings.LastIndexByte(e.id, '#')
+	if at < 0 {
+		return e.id
+	}
+	suffix := e.id[at+1:]
+	if e.id = e.id[:at]; suffix == digest(e.distinction()) {
+		return e.id
+	}
+	return e.id + "#" + suffix
+}
+
+// unreplaced returns the held entries that no fresh one is another version of.
+func unreplaced(held, fresh []candidate) []candidate {
+	heldOf, freshOf := byID(held), byID(fresh)
+	var kept []candidate
+	for _, h := range held {
+		key := identityKey(h.guid)
+		same := len(heldOf[key]) == 1 && len(freshOf[key]) == 1
+		for _, f := range freshOf[key] {
+			same = same || f.entry.distinction() == h.entry.distinction()
+		}
+		if !same {
+			kept = append(kept, h)
+		}
+	}
+	return kept
+}
+
+func byID(candidates []candidate) map[string][]candidate {
+	groups := make(map[string][]candidate, len(candidates))
+	for _, c := range candidates {
+		key := identityKey(c.guid)
+		groups[key] = append(groups[key], c)
+	}
+	return groups
+}

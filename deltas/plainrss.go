@@ -1,0 +1,191 @@
+package deltas
+
+import (
+	"net/url"
+	"strings"
+)
+
+// rss reads RSS 0.9x, 1.0 and 2.0. Items stand in the channel, or beside it.
+func (p *plainFeed) rss(root xmlTag) {
+	channels := 0
+	var beside []feedItem
+	p.children(root, func(space, name string, t xmlTag) {
+		switch {
+		case space != "":
+			p.skip(t)
+		case name == "channel":
+			channels++
+			p.stand()
+			p.children(t, p.rssChannel)
+		case name == "item":
+			beside = append(beside, p.item(t, p.rssItem))
+		default:
+			p.skip(t)
+		}
+	})
+	p.odd = p.odd || channels > 1
+	p.items = append(p.items, beside...)
+}
+
+func (p *plainFeed) rssChannel(space, name string, t xmlTag) {
+	switch {
+	case space == "" && name == "item":
+		p.items = append(p.items, p.item(t, p.rssItem))
+	case space == "" && name == "title":
+		p.title = p.content(t)
+	case space == "" && name == "link":
+		p.link = p.rssLink(t)
+	case space == "" && name == "ttl":
+		p.words.ttl = p.content(t)
+	case space == "" && name == "skiphours":
+		p.words.hours = p.list(t, "hour")
+	case space == "" && name == "skipdays":
+		p.words.days = p.list(t, "day")
+	case space == "dc" && t.name == "title":
+		p.otherTitle = firstOf(p.otherTitle, p.foreign(t))
+	default:
+		p.feedOther(space, name, t)
+	}
+}
+
+// list returns the texts of an element's children of that name.
+func (p *plainFeed) list(parent xmlTag, member string) []string {
+	var texts []string
+	p.children(parent, func(space, name string, t xmlTag) {
+		if name == member {
+			texts = append(texts, p.content(t))
+		} else {
+			p.skip(t)
+		}
+	})
+	return texts
+}
+
+// rssLink returns the link that an element's text or its attribute says.
+func (p *plainFeed) rssLink(t xmlTag) string {
+	for _, a := range p.attributes {
+		p.odd = p.odd || strings.HasSuffix(a.name, ":href")
+	}
+	href := p.attribute("href")
+	if text := p.content(t); text != "" {
+		return inBase(p.base, text)
+	}
+	if href == "" {
+		return ""
+	}
+	return inBase(p.base, resolveLink(p.base, href))
+}
+
+// rssMore is what an item has in other vocabularies, the first of each.
+type rssMore struct{ title, description, date, summary, updated, modified, enclosure string }
+
+func (p *plainFeed) rssItem(parent xmlTag) feedItem {
+	var it feedItem
+	var more rssMore
+	permalink := true
+	p.children(parent, func(space, name string, t xmlTag) {
+		switch {
+		case space == "content" && name == "encoded":
+			it.content = p.content(t)
+		case space == other:
+			p.skip(t)
+		case space != "":
+			p.rssOther(space, t, &more)
+		case name == "title":
+			it.title = p.content(t)
+		case name == "description":
+			it.summary = p.content(t)
+		case name == "link":
+			it.link = p.rssLink(t)
+		case name == "pubdate":
+			it.published = p.content(t)
+		case name == "guid":
+			permalink = firstOf(p.attribute("isPermaLink"), p.attribute("isPermalink")) != "false"
+			it.guid = p.content(t)
+		case name == "enclosure":
+			more.enclosure = p.attribute("url")
+			p.skip(t)
+		default:
+			p.skip(t)
+		}
+	})
+	if it.link == "" && permalink && isHTTP(it.guid) {
+		it.link = it.guid
+	}
+	it.link = firstOf(it.link, more.enclosure)
+	it.title = firstOf(it.title, more.title)
+	it.summary = firstOf(it.summary, more.description, more.summary)
+	if it.published != "" {
+		it.published = p.date(it.published)
+	} else {
+		it.published = clampDate(nil, more.date)
+	}
+	it.updated = clampDate(nil, firstOf(more.updated, more.modified))
+	return it
+}
+
+func (p *plainFeed) rssOther(space string, t xmlTag, more *rssMore) {
+	value := more.field(space, t.name)
+	if value == nil {
+		p.skip(t)
+		return
+	}
+	p.odd = p.odd || *value != ""
+	*value = p.foreign(t)
+}
+
+// field returns where the text of an element goes, nil for nowhere.
+func (m *rssMore) field(space, name string) *string {
+	switch space {
+	case "dc":
+		switch name {
+		case "title":
+			return &m.title
+		case "description":
+			return &m.description
+		case "date":
+			return &m.date
+		}
+	case "itunes":
+		if name == "summary" {
+			return &m.summary
+		}
+	case "atom":
+		if name == "updated" {
+			return &m.updated
+		}
+	case "dcterms":
+		if name == "modified" {
+			return &m.modified
+		}
+	}
+	return nil
+}
+
+// resolveLink returns a link as xml:base makes it, a nil one too. A base's path is
+// taken for a directory.
+func resolveLink(base *url.URL, link string) string {
+	if _, plain := splitURL(link); plain {
+		return link
+	}
+	u, err := url.Parse(strings.TrimLeft(link, " "))
+	if err != nil {
+		return link
+	}
+	if base != nil {
+		b := *base
+		if link != "" && b.Path != "" && !strings.HasSuffix(b.Path, "/") {
+			b.Path += "/"
+		}
+		u = b.ResolveReference(u)
+	}
+	return u.String()
+}
+
+// inBase is resolveLink, but that without a base or a link nothing is done.
+func inBase(base *url.URL, link string) string {
+	if base == nil || link == "" {
+		return link
+	}
+	return resolveLink(base, link)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package deltas
+
+const raceDetector = false

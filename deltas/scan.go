@@ -1,0 +1,176 @@
+package deltas
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"unicode/utf8"
+)
+
+// Where runs of bytes end is looked for eight bytes at a time: a byte at a time,
+// looking costs as much as all that is done with what is found. In the masks
+// below the upper bit of a byte marks it; only the lowest mark is for sure.
+const (
+	everyByte = 0x0101010101010101
+	upperBits = 0x80 * everyByte
+)
+
+// eight returns the first eight bytes of s, the first the lowest.
+func eight(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// eightOf is eight for strings that may be shorter: zeros follow.
+func eightOf(s string) (x uint64) {
+	if len(s) >= 8 {
+		return eight(s)
+	}
+	for i := range len(s) {
+		x |= uint64(s[i]) << (8 * i)
+	}
+	return x
+}
+
+// below marks bytes less than n, which is at most 128.
+func below(x, n uint64) uint64 { return (x - n*everyByte) &^ x & upperBits }
+
+// equal marks bytes that are c.
+func equal(x uint64, c byte) uint64 { return below(x^uint64(c)*everyByte, 1) }
+
+// lowest returns the place of the lowest mark.
+func lowest(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
+
+// junkAt returns where the first character stands that [isJunk], the length of s
+// if there is none.
+func junkAt(s string) int {
+	for n := 0; n < len(s); {
+		if n+8 <= len(s) {
+			x := eight(s[n:])
+			if visible(x) {
+				n += 8
+				continue
+			}
+			// From 0xef on: the upper bit, and the others at least 0x6f.
+			rare := x & (x&^upperBits + 0x11*everyByte) & upperBits
+			marks := rare | below(x, ' ') | equal(x, 0x7f) | equal(x, 0xc2)
+			if marks == 0 {
+				n += 8
+				continue
+			}
+			n += lowest(marks)
+			if c := s[n]; c == '\n' || c == '\t' || c == '\r' {
+				n++
+				continue
+			}
+		}
+		r, size := utf8.DecodeRuneInString(s[n:])
+		if isJunk(r) {
+			return n
+		}
+		n += size
+	}
+	return len(s)
+}
+
+// visible reports eight characters of ASCII of which none is a control character;
+// it may miss some.
+func visible(x uint64) bool { return ((x-' '*everyByte)|(x+everyByte)|x)&upperBits == 0 }
+
+// hasDigit reports a decimal digit.
+func hasDigit(s string) bool {
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		if below(eight(s[n:])^'0'*everyByte, 10) != 0 {
+			return true
+		}
+	}
+	return below(eightOf(s[n:])^'0'*everyByte, 10) != 0
+}
+
+// digitAt returns where the first digit stands, the length of s if there is none.
+func digitAt(s []byte) int {
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		if marks := below(binary.LittleEndian.Uint64(s[n:])^'0'*everyByte, 10); marks != 0 {
+			return n + lowest(marks)
+		}
+	}
+	for n < len(s) && !isDigit(s[n]) {
+		n++
+	}
+	return n
+}
+
+// plainJSON returns how many bytes s begins with that a JSON string may hold as
+// they are.
+func plainJSON(s string) int {
+	n := 0
+	for ; n+8 <= len(s); n += 8 {
+		x := eight(s[n:])
+		if marks := below(x, ' ') | equal(x, '"') | equal(x, '\\'); marks != 0 {
+			return n + lowest(marks)
+		}
+	}
+	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' {
+		n++
+	}
+	return n
+}
+
+// plainRun returns how many bytes s begins with that are words of visible
+// characters with single spaces between them.
+func plainRun(s string) int {
+	n := 0
+	for {
+		for n+8 <= len(s) && isPlainWord(eight(s[n:])) {
+			n += 8
+		}
+		if n >= len(s) || !isPlain[s[n]] {
+			return n
+		}
+		if n++; n+1 < len(s) && s[n] == ' ' && isPlain[s[n+1]] {
+			n++
+		}
+	}
+}
+
+// isPlain holds the bytes of visible ASCII, and of characters beyond it but for
+// those whose first byte white space and invisible characters begin with too.
+var isPlain = func() (plain [256]bool) {
+	for c := range plain {
+		plain[c] = c > ' ' && c != 0x7f
+	}
+	for _, c := range [...]byte{0xc2, 0xe1, 0xe2, 0xe3, 0xef} {
+		plain[c] = false
+	}
+	return plain
+}()
+
+// isPlainWord reports visible ASCII that neither begins nor ends with a space
+// and has no two of them in a row.
+func isPlainWord(x uint64) bool {
+	if x&upperBits|below(x, ' ')|equal(x, 0x7f) != 0 {
+		return false
+	}
+	spaces := ^((x ^ ' '*everyByte) + 0x7f*everyByte) & upperBits
+	return spaces&(spaces>>8|0x80|0x80<<56) == 0
+}
+
+// mayEnd holds the bytes that the end of a sentence begins with.
+var mayEnd = [256]bool{'.': true, '!': true, '?': true, 0xe3: true}
+
+// nextEnd returns where the first of [mayEnd] stands from n on, the length of s
+// if there is none.
+func nextEnd(s string, n int) int {
+	for ; n+8 <= len(s); n += 8 {
+		x := eight(s[n:])
+		if marks := equal(x, '.') | equal(x, '!') | equal(x, '?') | equal(x, 0xe3); marks != 0 {
+			return n + lowest(marks)
+		}
+	}
+	for n < len(s) && !mayEnd[s[n]] {
+		n++
+	}
+	return n
+}

@@ -1,0 +1,54 @@
+package corona
+
+import (
+	"fmt"
+	"syscall"
+	"time"
+)
+
+// File descriptors are shared out, so that no part of a node finds none left
+// because another took them all. Of maxDescriptors, or of the process's limit if
+// that is lower (ulimit -n), polling gets what otherDescriptors leave, and a
+// quarter at least:
+//
+//	3,072  connections of the HTTP API (server.Config.MaxConns)
+//	2,560  webhooks: 1,536 under way, 1,024 idle (notify)
+//	2,500  tables of three pebble stores, logs, bbolt
+//	  868  DNS lookups, profiles, the listener, standard streams, room
+const (
+	maxDescriptors   = 20_000
+	otherDescriptors = 9_000
+)
+
+// descriptorLimit returns how many descriptors this process may have.
+func descriptorLimit() (uint64, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("descriptor limit: %w", err)
+	}
+	return limit.Cur, nil
+}
+
+// pollConns returns how many connections polling may have open.
+func pollConns(limit uint64) int {
+	all := int(min(limit, maxDescriptors))
+	return max(all-otherDescriptors, all/4, 1)
+}
+
+const (
+	// originsKeep is how long origins commonly keep an idle connection.
+	originsKeep = 75 * time.Second
+	// crowdKeep is how long one is kept for the other channels of its host.
+	crowdKeep = 30 * time.Second
+)
+
+// idleConn returns how long a connection is kept for its host's next poll: until
+// the channel that it served is due again, if origins keep it so long. Otherwise
+// only a host with many channels is asked again in time.
+func idleConn(interval time.Duration) time.Duration {
+	const slack = 5 * time.Second // polls come late
+	if interval+slack <= originsKeep {
+		return interval + slack
+	}
+	return crowdKeep
+}

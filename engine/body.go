@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+)
+
+// body compares what came with the current version: raw first, which is cheap.
+func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
+	found := p.found(resp)
+	found.rawHash = deltas.RawHash(resp.Body)
+	if p.holding.ok && found.rawHash == p.holding.rawHash {
+		found.feedURL, found.kind = p.holding.feedURL, p.holding.kind
+		r.outcome, r.kind = unchanged, found.kind
+		return e.stands(ctx, p, e.hold(p, r.hear(resp, p.hints()), found, nil))
+	}
+	e.releaseHost(p, &r)
+	from := e.baseOf(p)
+	core, err := e.extract(ctx, p, resp, from.core)
+	if err != nil {
+		return r.extractFailed(ctx, err)
+	}
+	return e.compare(ctx, p, r.hear(resp, core.Hints), found, from, core)
+}
+
+// delta makes the whole document of an answer of new and changed entries alone (RFC
+// 3229). Where that cannot be done, the next poll gets all of it.
+func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
+	e.releaseHost(p, &r)
+	r.forget = true
+	from := e.held(p, p.version, p.hash)
+	if from.err != nil {
+		e.cacheFailed("read what a delta is of", from.err)
+		return r.fail(cacheError, "content cache: "+from.err.Error())
+	}
+	if from.core == nil {
+		return r.fail(cacheError, "content cache: the content that a delta is of is lost")
+	}
+	partial, err := e.extract(ctx, p, resp, from.core)
+	if err != nil {
+		return r.extractFailed(ctx, err)
+	}
+	core, err := deltas.Merge(from.core, partial)
+	if err != nil {
+		return r.fail(documentError, "delta: "+err.Error())
+	}
+	r.forget = false
+	found := p.found(resp)
+	if core.Hash == p.hash {
+		found.rawHash = p.holding.rawHash // of the whole document, which has not changed
+	}
+	return e.compare(ctx, p, r.hear(resp, core.Hints), found, from, core)
+}
+
+// found is what is held of a response's content, but for the content's own part.
+func (p *poll) found(resp *fetcher.Response) holding {
+	return holding{validators: p.holding.validators.renewed(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), ok: true}
+}
+
+// otherURL returns the URL that answered, "" when it is the channel's own.
+func otherURL(answered, own string) string {
+	if answered == own {
+		return ""
+	}
+	return answered
+}
+
+// compare goes by whether content is the current version's; from is what it would be
+// a change of.
+func (e *Engine) compare(ctx context.Context, p *poll, r result, found holding, from base, core *deltas.Core) result {
+	found.feedURL, found.kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
+	if p.version > 0 && core.Hash == p.hash {
+		r.outcome = unchanged
+		return e.stands(ctx, p, e.hold(p, r, found, core))
+	}
+	return e.change(ctx, p, r, found, from, core)
+}
+
+// clipURL drops a URL that is too long to be kept per channel.
+func clipURL(url string) string {
+	const most = 1024
+	if len(url) > most {
+		return ""
+	}
+	return url
+}
+
+// hold keeps new validators of the current version: its content is committed, so
+// a 304 against them hides nothing. core is nil when the body was the very same.
+// The cache is written only when that saves a full GET after a restart: neither a
+// page that never repeats itself and has no validators, nor one whose validators
+// are others each time, costs a write per poll.
+func (e *Engine) hold(p *poll, r result, found holding, core *deltas.Core) result {
+	if !p.holding.ok {
+		if err := e.cache.stageAlone(p.id, core); err != nil {
+			e.cacheFailed("write the current version", err)
+			return r
+		}
+		r.staged = true
+	}
+	same := p.holding.sameOnDisk(found)
+	found.pair = nextPair(p.holding.pair, same)
+	if !same && found.pair == pairNew || same && p.holding.pair == pairUnsaved || !r.words.near(p.said()) {
+		if err := e.cache.setRecord(p.id, p.record(&r, found)); err != nil {
+			e.cacheFailed("write the current version", err)
+			return r
+		}
+	}
+	r.holding = found
+	return r
+}
+
+// nextPair follows from a poll that brought the current content whole: the same
+// validators once more, or others.
+func nextPair(last pair, same bool) pair {
+	switch {
+	case same:
+		return pairSettled
+	case last == pairSettled:
+		return pairNew
+	}
+	return pairUnsaved
+}
+
+// extract takes a document apart, a few at a time. base is what it was before, nil
+// if that is not there.
+func (e *Engine) extract(ctx context.Context, p *poll, resp *fetcher.Response, base *deltas.Core) (*deltas.Core, error) {
+	select {
+	case e.cpu <- struct{}{}:
+		defer func() { <-e.cpu }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	return deltas.Extract(deltas.Document{Body: resp.Body, ContentType: resp.ContentType, URL: p.url, Base: base})
+}
+
+func (r result) extractFailed(ctx context.Context, err error) result {
+	if ctx.Err() != nil {
+		return r.fail(canceled, "canceled")
+	}
+	return r.fail(documentError, err.Error())
+}

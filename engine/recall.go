@@ -1,0 +1,62 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+const recallBatch = 256 // records under one lock
+
+// recall reads the records of all channels behind a start, until the context ends: in
+// the order of their keys that takes a fraction of what each poll would, looking for
+// its own. A poll that comes before does so still, so it is done as fast as one
+// processor can.
+func (e *Engine) recall(ctx context.Context) {
+	var last channel.ID
+	for more := true; more && ctx.Err() == nil; {
+		var found []recorded
+		var err error
+		found, last, more, err = e.cache.records(last, recallBatch)
+		e.cacheFailed("read records", err)
+		e.recallSome(found)
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.recalling = false
+}
+
+// starting says whether the start is not over: for an interval each poll may be the
+// first of its channel, which finds nothing where it needs it. The caller holds mu.
+func (e *Engine) starting(now int64) bool {
+	return e.mu.recalling || now < e.mu.began+int64(e.config.Interval)
+}
+
+func (e *Engine) recallSome(found []recorded) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	for i := range found {
+		e.mu.schedule.recall(found[i].id, &found[i].record, now)
+	}
+}
+
+// recall takes in the record of a channel that no poll has read it for. One that
+// nobody has ordered yet is at the version that is recorded until an order says
+// otherwise.
+func (s *schedule) recall(id channel.ID, found *record, now int64) {
+	t := s.targets.get(id)
+	if t == nil || t.state != idle || t.incarnation != found.incarnation {
+		return
+	}
+	if t.dropped && t.version == 0 {
+		t.know(found.version, found.hash)
+	}
+	if t.loaded {
+		return
+	}
+	t.take(found, now)
+	if !t.dropped {
+		s.plan(t, now)
+	}
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
+
+func TestWords(t *testing.T) {
+	const minute, hour, day = time.Minute, time.Hour, 24 * time.Hour
+	tests := map[string]struct {
+		words     words
+		remaining time.Duration
+		least     time.Duration
+		hold      time.Duration
+	}{
+		"nothing":                    {},
+		"max-age":                    {words{fresh: hour, source: fetcher.SourceMaxAge}, hour, hour, hour},
+		"max-age, from a cache":      {words{fresh: hour, source: fetcher.SourceMaxAge}, minute, hour, minute + time.Second},
+		"max-age, stale on arrival":  {words{fresh: hour, source: fetcher.SourceMaxAge}, 0, hour, 0},
+		"max-age of a year":          {words{fresh: 365 * day, source: fetcher.SourceMaxAge}, 364 * day, day, day},
+		"expires is no fixed time":   {words{fresh: hour, source: fetcher.SourceExpires}, hour, 0, hour},
+		"ttl":                        {words{hints: deltas.Hints{TTL: hour}}, 0, hour, hour},
+		"ttl of a century":           {words{hints: deltas.Hints{TTL: 36500 * day}}, 0, day, day},
+		"ttl is longer than max-age": {words{fresh: minute, source: fetcher.SourceMaxAge, hints: deltas.Hints{TTL: hour}}, minute, hour, hour},
+		"max-age is longer than ttl": {words{fresh: hour, source: fetcher.SourceMaxAge, hints: deltas.Hints{TTL: minute}}, hour, hour, hour},
+		"update period":              {words{hints: deltas.Hints{TTL: minute, UpdatePeriod: 2 * hour}}, 0, 2 * hour, 2 * hour},
+		"skipped hours are no bound": {words{hints: deltas.Hints{SkipHours: 7}}, 0, 0, 0},
+	}
+	for name, test := range tests {
+		if got := test.words.least(); got != test.least {
+			t.Errorf("%s: least %v, want %v", name, got, test.least)
+		}
+		if got := time.Duration(test.words.hold(1e18, test.remaining) - 1e18); got != test.hold {
+			t.Errorf("%s: hold %v, want %v", name, got, test.hold)
+		}
+	}
+}
+
+func TestBounds(t *testing.T) {
+	const hour, day = time.Hour, 24 * time.Hour
+	w := words{fresh: 48 * hour, source: fetcher.SourceExpires, hints: deltas.Hints{
+		TTL: hour, UpdatePeriod: 7 * day, SkipHours: 1<<23 | 1<<0 | 1<<5, SkipDays: 1<<time.Sunday | 1<<time.Saturday,
+	}}
+	want := []Bound{
+		{"expires", day, true, "48h0m0s"},
+		{"ttl", hour, false, "1h0m0s"},
+		{"update-period", day, true, "168h0m0s"},
+		{"skip-hours", 2 * hour, false, "0, 5, 23"},
+		{"skip-days", day, true, "Sunday, Saturday"},
+	}
+	if got := w.bounds(); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	// What leaves nothing is shown, and not heeded.
+	w = words{hints: deltas.Hints{SkipHours: 1<<24 - 1, SkipDays: 1<<7 - 1}}
+	for _, b := range w.bounds() {
+		if b.Interval != 0 || !b.Clamped || b.Said == "" {
+			t.Errorf("%+v", b)
+		}
+	}
+	if len(w.bounds()) != 2 || w.mask().excludes(1e18) {
+		t.Errorf("%+v", w.bounds())
+	}
+}
+
+// A mask leaves something, and what it leaves is found: the first such hour.
+func TestMask(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		m := newMask(rapid.Uint32().Draw(t, "hours"), rapid.Uint8().Draw(t, "days"))
+		at := rapid.Int64Range(0, 4e18).Draw(t, "at")
+		next := m.next(at)
+		if next < at || m.excludes(next) || next > at && !m.excludes(at) {
+			t.Fatalf("%v after %d is %d", m, at, next)
+		}
+		for hour := at; hour < next; hour += int64(time.Hour) {
+			if !m.excludes(hour) {
+				t.Fatalf("%v leaves %d, before %d", m, hour, next)
+			}
+		}
+		if run := time.Duration(next - at); run > m.longest() {
+			t.Fatalf("%v excludes %v without a break, at most %v", m, run, m.longest())
+		}
+	})
+}
+
+// Whatever an origin says, it is not asked before, nor when it does not want to be,
+// nor later than a day and a slot; and slots of a rate that fits are not left out.
+func TestPaceHeedsWords(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		interval := time.Duration(rapid.Int64Range(10e9, 3600e9).Draw(t, "interval"))
+		p := pace{interval, interval / 10}
+		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
+		w := words{
+			fresh: time.Duration(rapid.Int64Range(0, 1<<58).Draw(t, "fresh")), source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+			hints: deltas.Hints{TTL: time.Duration(rapid.SampledFrom([]int64{0, 0, 60e9, 5e12, 1 << 60}).Draw(t, "ttl"))},
+		}
+		if rapid.Bool().Draw(t, "skips") {
+			w.hints.SkipHours, w.hints.SkipDays = rapid.Uint32().Draw(t, "hours"), rapid.Uint8().Draw(t, "days")
+		}
+		target := &target{
+			host: &host{}, width: 1, version: 1, lastPoll: now - rapid.Int64Range(0, 1e9).Draw(t, "took"),
+			rate: overlay.Rate{Polls: 1, Intervals: rapid.Uint32Range(1, 48).Draw(t, "k")},
+		}
+		copy(target.id[:], rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "id"))
+		target.hear(w, time.Duration(rapid.Int64Range(0, int64(w.fresh)).Draw(t, "remaining")), now)
+		due := p.next(target, now)
+		if due < now || due < target.hold || due < target.lastPoll+int64(p.floor) {
+			t.Fatalf("due %d: now %d, hold %d, last %d", due, now, target.hold, target.lastPoll)
+		}
+		clamped := w.mask().longest() > longestWait
+		if w.mask().excludes(due) && (!clamped || due < target.lastPoll+int64(longestWait)) {
+			t.Fatalf("due at %v, which %v excludes", time.Unix(0, due).UTC(), w.mask())
+		}
+		period := int64(p.slots(target).Period())
+		if latest := max(now, target.hold) + period + 2*int64(longestWait); due > latest {
+			t.Fatalf("due %v later than the latest", time.Duration(due-latest))
+		}
+		// Planned anew before then it is the same, whenever that is.
+		later := now + rapid.Int64Range(0, due-now).Draw(t, "later")
+		if again := p.next(target, later); again != due {
+			t.Fatalf("due %d, and planned %v later %d", due, time.Duration(later-now), again)
+		}
+	})
+}
+
+// Content that is fresh for as long as the period of its slots is asked at each,
+// however late each poll begins, until that adds up.
+func TestFreshForOnePeriod(t *testing.T) {
+	p := pace{halfHour, 5 * time.Minute}
+	target := &target{host: &host{}, width: 1, version: 1, rate: overlay.Rate{Polls: 1, Intervals: 2}}
+	now := int64(1e18)
+	for range 100 {
+		due := p.next(target, now)
+		if target.lastPoll != 0 && due-target.lastPoll > int64(61*time.Minute) {
+			t.Fatalf("%v after the last poll", time.Duration(due-target.lastPoll))
+		}
+		target.lastPoll = due + 1e9
+		now = target.lastPoll + 1e8
+		target.hear(words{fresh: time.Hour, source: fetcher.SourceMaxAge}, time.Hour, now)
+		if got := p.next(target, now); got < now+int64(time.Hour) {
+			t.Fatalf("asked after %v", time.Duration(got-now))
+		}
+	}
+}

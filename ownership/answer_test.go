@@ -1,0 +1,57 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// stuck is a store whose only range takes commands and never answers, as one
+// that finds no majority.
+func stuck() *Store {
+	clock := &clock{now: time.Now}
+	g := &group{clock: clock, queue: newQueue(clock)}
+	s := &Store{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	for b := range s.of {
+		s.of[b] = g
+	}
+	return s
+}
+
+// Row 42: a range without a majority is an ErrUnavailable early enough for its
+// 503 to be with the client within 5 s.
+func TestRow42RangeWithoutMajority(t *testing.T) {
+	id := channel.IDOf("http://example.com/")
+	subscribe := func(ctx context.Context, s *Store, w NewSubscription) error {
+		return s.Subscribe(ctx, []NewSubscription{w})[0].Err
+	}
+	calls := map[string]func(context.Context, *Store) error{
+		"subscribe": func(ctx context.Context, s *Store) error {
+			return subscribe(ctx, s, wish("http://example.com/", "", stream))
+		},
+		"subscribe with key": func(ctx context.Context, s *Store) error {
+			return subscribe(ctx, s, wish("http://example.com/", "key", stream))
+		},
+		"unsubscribe": func(ctx context.Context, s *Store) error { return s.Unsubscribe(ctx, subscriptionID(id.Bucket(), 1)) },
+		"end channel": func(ctx context.Context, s *Store) error { return s.EndChannel(ctx, id, 1) },
+		"set endpoint": func(ctx context.Context, s *Store) error {
+			return s.SetEndpoint(ctx, Endpoint{URL: "http://h.example/"})
+		},
+	}
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := stuck()
+				begun := time.Now()
+				err := call(t.Context(), s)
+				if took := time.Since(begun); !errors.Is(err, ErrUnavailable) || took > 4500*time.Millisecond {
+					t.Errorf("%v after %s", err, took)
+				}
+			})
+		})
+	}
+}

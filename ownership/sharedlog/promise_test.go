@@ -1,0 +1,123 @@
+package sharedlog
+
+import (
+	"errors"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+)
+
+// TestPromise: bad-input.md, row 59. Damage to the newest append is found once the
+// log has been idle for a while, or was closed.
+func TestPromise(t *testing.T) {
+	for name, rest := range map[string]func(*Log) error{
+		"idle":   func(*Log) error { time.Sleep(2*promiseAfter + time.Millisecond); return nil },
+		"closed": (*Log).Close,
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				files := vfs.NewMem()
+				log, from, to := oneEntry(t, files)
+				if err := rest(log); err != nil {
+					t.Fatal(err)
+				}
+				for _, at := range []int{from, (from + to) / 2, to - 1} {
+					have, err := reopened(t, files, func(content []byte) []byte {
+						content[at] ^= 1
+						return content
+					})
+					if !errors.Is(err, disk.ErrCorrupt) {
+						t.Errorf("bit at %d of %d to %d: %d entries, %v", at, from, to, have, err)
+					}
+				}
+				if have, err := reopened(t, files, func(content []byte) []byte { return content }); have != 1 || err != nil {
+					t.Errorf("undamaged: %d entries, %v", have, err)
+				}
+				if err := log.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// oneEntry is a log with an entry that lies from one offset to another of its
+// write-ahead file.
+func oneEntry(t *testing.T, files vfs.FS) (log *Log, from, to int) {
+	t.Helper()
+	log, err := Open(Config{Dir: "log", Files: files, Logger: quiet{t}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, err := log.Group(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, content := walFile(t, files)
+	from = used(content)
+	if err := g.StoreLog(&raft.Log{Index: 1, Data: []byte("an entry")}); err != nil {
+		t.Fatal(err)
+	}
+	_, content = walFile(t, files)
+	return log, from, used(content)
+}
+
+// TestIdle: a log that nothing is written to is not written to.
+func TestIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		files := vfs.NewMem()
+		log, _, _ := oneEntry(t, files)
+		time.Sleep(10 * promiseAfter)
+		_, content := walFile(t, files)
+		promised := used(content)
+		time.Sleep(time.Hour)
+		if _, content = walFile(t, files); used(content) != promised {
+			t.Errorf("%d bytes, were %d an hour ago", used(content), promised)
+		}
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestHungFsync: Close gives up when the disk gives no
+// answer, and what comes later fails at once.
+func TestHungFsync(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var hangs atomic.Bool
+		answers := make(chan struct{})
+		files := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+			if hangs.Load() && op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
+				<-answers
+			}
+			return nil
+		}))
+		log, _, _ := oneEntry(t, files)
+		g, err := log.Group(2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hangs.Store(true)
+		var storing sync.WaitGroup
+		storing.Go(func() { _ = g.StoreLog(&raft.Log{Index: 1}) })
+		synctest.Wait()
+		began := time.Now()
+		if err := log.Close(); !errors.Is(err, errStuck) || time.Since(began) != closeWithin {
+			t.Errorf("Close after %v: %v", time.Since(began), err)
+		}
+		if err := g.GetLog(1, new(raft.Log)); !errors.Is(err, errClosed) {
+			t.Errorf("a read after Close: %v", err)
+		}
+		hangs.Store(false)
+		close(answers)
+		storing.Wait()
+	})
+}

@@ -1,0 +1,149 @@
+package ownership
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync/atomic"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// transferrer sends a range's state to another disk, and puts one from elsewhere
+// in its place. Both are streams, in the form of package transfer.
+type transferrer struct {
+	group    uint32
+	from, to channel.Bucket
+	db       *pebble.DB
+	flush    *flusher
+	files    vfs.FS
+	dir      string // for this range's streams under way; made when it is needed
+	pieces   int    // bytes of keys and values in one file of a received state
+	metrics  *metrics
+
+	made atomic.Uint64 // names given in dir
+}
+
+// start and end are the bounds of a range's keys, but for the record of how far
+// it is.
+func (t *transferrer) start() []byte { return kindPrefix(t.from, 0) }
+func (t *transferrer) end() []byte   { return kindPrefix(t.to+1, 0) }
+
+// send writes the state as it is now, while it goes on changing. It needs about
+// 4 MiB and the largest value.
+//
+// The view is an iterator. It pins files that compactions replace meanwhile and
+// the newest memtable, which a flush makes small; a pebble snapshot would also
+// keep every overwritten value, and would lose its keys to a restore.
+func (t *transferrer) send(to io.Writer) (err error) {
+	if err := t.flush.flush(); err != nil {
+		return err
+	}
+	view, err := t.db.NewIter(nil)
+	if err != nil {
+		return disk.ReadError("read state", err)
+	}
+	defer func() { err = errors.Join(err, disk.ReadError("read state", view.Close())) }()
+	header, err := t.header(view)
+	if err != nil {
+		return err
+	}
+	w, err := transfer.NewWriter(to, header)
+	if err != nil {
+		return fmt.Errorf("send range %d: %w", t.group, err)
+	}
+	view.SetBounds(t.start(), t.end())
+	for ok := view.First(); ok && err == nil; ok = view.Next() {
+		var value []byte
+		if value, err = view.ValueAndErr(); err == nil {
+			err = w.Add(view.Key(), value)
+		}
+	}
+	if err := errors.Join(err, disk.ReadError("read state", view.Error())); err != nil {
+		return fmt.Errorf("send range %d: %w", t.group, err)
+	}
+	return w.Close()
+}
+
+// header describes the state that a view shows.
+func (t *transferrer) header(view *pebble.Iterator) (*wire.TransferHeader, error) {
+	applied, identity := &wire.Applied{}, &wire.Identity{}
+	err := errors.Join(seekProto(view, appliedKey(t.group), applied), seekProto(view, identityKey(), identity))
+	return &wire.TransferHeader{
+		Group: t.group, From: uint32(t.from), To: uint32(t.to), Cluster: identity.Cluster, Applied: applied,
+	}, err
+}
+
+// seekProto reads a record, which is left as it is if there is none.
+func seekProto(view *pebble.Iterator, key []byte, record proto.Message) error {
+	if !view.SeekGE(key) || !bytes.Equal(view.Key(), key) {
+		return disk.ReadError("read state", view.Error())
+	}
+	return unmarshal(key, view.Value(), record)
+}
+
+// spool sends the state into a file, and returns it with its length, which raft
+// must know before the first byte. So a slow receiver pins a file and no view.
+func (t *transferrer) spool() (stream io.ReadCloser, size int64, err error) {
+	if err := t.files.MkdirAll(t.dir, dirPerm); err != nil {
+		return nil, 0, fmt.Errorf("create directory: %w", err)
+	}
+	path := t.name("out")
+	defer func() {
+		if err != nil {
+			t.metrics.transfersUnsent.Inc()
+			_ = t.files.Remove(path) // a start removes what this leaves
+		}
+	}()
+	if err := t.sendFile(path); err != nil {
+		return nil, 0, err
+	}
+	file, err := t.files.Open(path)
+	if err != nil {
+		return nil, 0, fmt.Errorf("open stream: %w", err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return nil, 0, errors.Join(fmt.Errorf("measure stream: %w", err), file.Close())
+	}
+	t.metrics.transfersSent.Inc()
+	t.metrics.transferBytes.Add(float64(info.Size()))
+	return &spooled{File: file, files: t.files, path: path}, info.Size(), nil
+}
+
+func (t *transferrer) sendFile(path string) error {
+	file, err := t.files.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		return fmt.Errorf("create stream: %w", err)
+	}
+	return errors.Join(t.send(file), file.Close())
+}
+
+// name returns a path in dir that no other stream of this process has.
+func (t *transferrer) name(kind string) string {
+	return t.files.PathJoin(t.dir, fmt.Sprintf("%s-%d", kind, t.made.Add(1)))
+}
+
+// clean removes what streams left behind. None may be under way.
+func (t *transferrer) clean() error {
+	if err := t.files.RemoveAll(t.dir); err != nil {
+		return fmt.Errorf("remove what a transfer left: %w", err)
+	}
+	return nil
+}
+
+// spooled is a stream in a file that goes when it is closed.
+type spooled struct {
+	vfs.File
+	files vfs.FS
+	path  string
+}
+
+func (s *spooled) Close() error { return errors.Join(s.File.Close(), s.files.Remove(s.path)) }

@@ -1,0 +1,333 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/iotest"
+	"testing/synctest"
+	"time"
+
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/hashicorp/raft"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// member is a replica in a cluster of a process.
+type member struct {
+	*replica
+	id        raft.ServerID
+	others    []*member
+	transport *tapped // nil before its first start
+	raft      *raft.Raft
+}
+
+// tapped is a transport through which snapshots can be watched.
+type tapped struct {
+	*raft.InmemTransport
+	tap atomic.Pointer[func(from io.Reader) io.Reader] // nil for none
+}
+
+func (t *tapped) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if tap := t.tap.Load(); tap != nil {
+		data = (*tap)(data)
+	}
+	return t.InmemTransport.InstallSnapshot(id, target, args, resp, data)
+}
+
+// newCluster makes three members and starts none.
+func newCluster(t *testing.T) []*member {
+	t.Helper()
+	members := make([]*member, 3)
+	for i := range members {
+		members[i] = &member{replica: newReplica(t, vfs.NewMem(), "cluster"), id: raft.ServerID(fmt.Sprintf("member-%d", i)), others: members}
+	}
+	return members
+}
+
+// connect gives a member a new transport, by which those that have one know it.
+func (m *member) connect() {
+	_, inner := raft.NewInmemTransport(raft.ServerAddress(m.id))
+	m.transport = &tapped{InmemTransport: inner}
+	for _, other := range m.others {
+		if other.transport != nil {
+			m.transport.Connect(raft.ServerAddress(other.id), other.transport.InmemTransport)
+			other.transport.Connect(raft.ServerAddress(m.id), inner)
+		}
+	}
+}
+
+func (m *member) config() *raft.Config {
+	conf := raftConfig(m.id, m.group.tools, sentGroup)
+	conf.NoSnapshotRestoreOnStart = true
+	return conf
+}
+
+// found gives a member the configuration of all.
+func (m *member) found(t *testing.T) {
+	t.Helper()
+	var all raft.Configuration
+	for _, other := range m.others {
+		all.Servers = append(all.Servers, raft.Server{ID: other.id, Address: raft.ServerAddress(other.id)})
+	}
+	_, nobody := loneTransport(m.id)
+	if err := raft.BootstrapCluster(m.config(), m.group.log, m.group.log, m.group.snapshots, nobody, all); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m *member) start(t *testing.T) {
+	t.Helper()
+	m.connect()
+	var err error
+	if m.raft, err = raft.NewRaft(m.config(), m.group.fsm, m.group.log, m.group.log, m.group.snapshots, m.transport); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.stop(t) })
+}
+
+func (m *member) stop(t *testing.T) {
+	t.Helper()
+	for _, other := range m.others {
+		if other.transport != nil {
+			other.transport.Disconnect(raft.ServerAddress(m.id))
+		}
+	}
+	if err := m.raft.Shutdown().Error(); err != nil {
+		t.Error(err)
+	}
+}
+
+// restart closes a member's stores and opens them again.
+func (m *member) restart(t *testing.T) {
+	t.Helper()
+	files := m.cfg.files
+	m.close(t)
+	m.replica = newReplica(t, files, "")
+	m.start(t)
+}
+
+// leader waits for a leader that knows that it is.
+func leader(t *testing.T, members ...*member) *member {
+	t.Helper()
+	for range 1000 {
+		for _, m := range members {
+			if m.raft.State() == raft.Leader && m.raft.Barrier(time.Second).Error() == nil {
+				return m
+			}
+		}
+		time.Sleep(100 * time.Millisecond) // of virtual time
+	}
+	t.Fatal("no leader")
+	return nil
+}
+
+// commands proposes to whoever leads until it is stopped.
+type commands struct {
+	stopped chan struct{}
+	running sync.WaitGroup
+}
+
+func propose(t *testing.T, m *member, list []*wire.Command) {
+	t.Helper()
+	for _, c := range list {
+		c.TimeUs = micros(day0)
+		entry := marshal(t, &wire.Entry{Commands: []*wire.Command{c}})
+		if err := m.raft.Apply(entry, time.Second).Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func keepProposing(t *testing.T, members ...*member) *commands {
+	c := &commands{stopped: make(chan struct{})}
+	c.running.Go(func() {
+		for i := 0; ; i++ {
+			select {
+			case <-c.stopped:
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+			command := sentCommands(t, fmt.Sprint("going-on-", i), 1, 1000)[0]
+			command.TimeUs = micros(day0)
+			for _, m := range members {
+				_ = m.raft.Apply(marshal(t, &wire.Entry{Commands: []*wire.Command{command}}), time.Second) // the leader takes it
+			}
+		}
+	})
+	return c
+}
+
+func (c *commands) stop() {
+	close(c.stopped)
+	c.running.Wait()
+}
+
+// caughtUp waits until a member has applied what the leader has.
+func caughtUp(t *testing.T, leader, m *member) {
+	t.Helper()
+	if err := leader.raft.Barrier(time.Second).Error(); err != nil {
+		t.Fatal(err)
+	}
+	want := leader.raft.AppliedIndex()
+	for range 1000 {
+		if m.raft.AppliedIndex() >= want && m.group.fsm.hot.index.Load() >= leader.group.fsm.hot.index.Load() {
+			return
+		}
+		time.Sleep(100 * time.Millisecond) // of virtual time
+	}
+	t.Fatalf("%s is at %d of %d", m.id, m.raft.AppliedIndex(), want)
+}
+
+func sameState(t *testing.T, a, b *member) {
+	t.Helper()
+	one, two := ofRange(dump(t, a.db)), ofRange(dump(t, b.db))
+	if !maps.Equal(one, two) {
+		t.Errorf("%s has %d keys, %s %d, or others", a.id, len(one), b.id, len(two))
+	}
+}
+
+// stopAll ends a cluster, whose members then have the same in memory and could
+// start again.
+func stopAll(t *testing.T, members []*member) {
+	t.Helper()
+	for _, m := range members {
+		m.stop(t)
+		if err := m.group.check(); err != nil {
+			t.Error(err)
+		}
+	}
+	want := hotOf(members[0].group.fsm)
+	for _, m := range members[1:] {
+		if got := hotOf(m.group.fsm); got != want {
+			t.Errorf("in memory of %s:\n%s\nof %s:\n%s", m.id, got, members[0].id, want)
+		}
+	}
+}
+
+// truncated founds a cluster of which the third member knows nothing, runs commands
+// and truncates the logs of the others.
+func truncated(t *testing.T) (members []*member, first *member) {
+	t.Helper()
+	members = newCluster(t)
+	for _, m := range members[:2] {
+		m.found(t)
+		m.start(t)
+	}
+	first = leader(t, members[:2]...)
+	propose(t, first, sentCommands(t, "before", 60, 2000))
+	for _, m := range members[:2] {
+		caughtUp(t, first, m)
+		if err := m.raft.Snapshot().Error(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What the state has beyond the snapshot's index.
+	propose(t, first, sentCommands(t, "beyond", 20, 2000))
+	if begin, _ := first.group.log.FirstIndex(); begin < 100 {
+		t.Fatalf("log begins at entry %d", begin)
+	}
+	return members, first
+}
+
+// TestInstallSnapshot: a member that starts empty behind a truncated log gets the
+// state while commands go on, skips the entries that the state has, ends with the
+// same state, and starts again from what it has.
+func TestInstallSnapshot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members, first := truncated(t)
+		empty := members[2]
+		going := keepProposing(t, members[:2]...)
+		empty.start(t)
+		time.Sleep(10 * time.Second)
+		going.stop()
+		caughtUp(t, first, empty)
+		sameState(t, first, empty)
+		m := empty.group.tools.metrics
+		if got := counted(t, m.transfersReceived); got < 1 {
+			t.Errorf("%v states received", got)
+		}
+		if got := counted(t, m.replaySkipped); got < 1 {
+			t.Errorf("%v entries skipped: the state was not newer than its index", got)
+		}
+		for range 2 { // the second start is after a snapshot of its own
+			empty.stop(t)
+			empty.restart(t)
+			propose(t, first, sentCommands(t, fmt.Sprint(first.raft.AppliedIndex()), 3, 10))
+			caughtUp(t, first, empty)
+			sameState(t, first, empty)
+			if err := empty.raft.Snapshot().Error(); err != nil {
+				t.Error(err)
+			}
+		}
+		caughtUp(t, first, members[0])
+		caughtUp(t, first, members[1])
+		stopAll(t, members)
+	})
+}
+
+// TestLeaderStopsSending: the leader stops in the middle of the stream. What came is
+// forgotten, the next leader sends its own state, and the first one comes back.
+func TestLeaderStopsSending(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members, _ := truncated(t)
+		empty := members[2]
+		var cut atomic.Pointer[member] // the first that sends
+		half := make(chan struct{})
+		for _, m := range members[:2] {
+			tap := func(from io.Reader) io.Reader {
+				if cut.CompareAndSwap(nil, m) {
+					defer close(half)
+				}
+				if cut.Load() != m {
+					return from
+				}
+				return io.MultiReader(io.LimitReader(from, 2000), iotest.ErrReader(errors.New("connection lost")))
+			}
+			m.transport.tap.Store(&tap)
+		}
+		going := keepProposing(t, members[:2]...)
+		empty.start(t)
+		<-half
+		first, second := cut.Load(), members[0]
+		if second == first {
+			second = members[1]
+		}
+		first.stop(t)
+		next := leader(t, second, empty)
+		time.Sleep(10 * time.Second)
+		going.stop()
+		caughtUp(t, next, empty)
+		caughtUp(t, next, second)
+		sameState(t, second, empty)
+		m := empty.group.tools.metrics
+		if refused, got := counted(t, m.transfersRefused), counted(t, m.transfersReceived); refused < 1 || got < 1 {
+			t.Errorf("%v streams refused, %v received", refused, got)
+		}
+		if left := leftovers(t, empty.cfg.files, transferDir); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		first.restart(t)
+		last := leader(t, members...)
+		for _, m := range members {
+			caughtUp(t, last, m)
+		}
+		sameState(t, second, first)
+		stopAll(t, members)
+	})
+}
+
+func counted(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	var metric dto.Metric
+	if err := c.Write(&metric); err != nil {
+		t.Fatal(err)
+	}
+	return metric.GetCounter().GetValue()
+}

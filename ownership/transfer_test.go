@@ -1,0 +1,248 @@
+package ownership
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/pebble/v2"
+	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// before are the states that a restore meets.
+var before = map[string]func(t testing.TB, r *replica){
+	"missing": func(testing.TB, *replica) {},
+	"older": func(t testing.TB, r *replica) {
+		commands := sentCommands(t, "new", 20, 1000)
+		r.run(t, commands[:20]...)
+		if err := r.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		r.run(t, commands[20:30]...) // not on disk yet
+	},
+	"half of another": func(t testing.TB, r *replica) {
+		r.run(t, sentCommands(t, "other", 10, 30)...)
+		if err := r.db.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		half := kindPrefix((sentFrom+sentTo)/2, 0)
+		if err := errors.Join(r.db.DeleteRange(kindPrefix(sentFrom, 0), half, pebble.NoSync), r.db.Flush()); err != nil {
+			t.Fatal(err)
+		}
+	},
+}
+
+// neighbours are keys beside the range, of which the outer are nearest to it.
+func neighbours(t testing.TB, r *replica) {
+	t.Helper()
+	for _, key := range [][]byte{
+		{0, 0, kindBucket}, append(kindPrefix(sentFrom-1, 0xFF), 0xFF), kindPrefix(sentTo+1, kindBucket),
+		appliedKey(sentGroup - 1), appliedKey(sentGroup + 1),
+	} {
+		put(t, r.db, key, nil)
+	}
+}
+
+// source is a replica with the state that is sent.
+func source(t testing.TB) *replica {
+	t.Helper()
+	r := newReplica(t, vfs.NewMem(), "cluster")
+	neighbours(t, r)
+	r.run(t, sentCommands(t, "new", 20, 1000)...)
+	return r
+}
+
+// TestTransfer: a state arrives as it was, whatever was in its place, and nothing
+// beside it changes.
+func TestTransfer(t *testing.T) {
+	from := source(t)
+	stream := from.sent(t)
+	want := ofRange(dump(t, from.db))
+	for name, prepare := range before {
+		t.Run(name, func(t *testing.T) {
+			files := vfs.NewMem()
+			r := newReplica(t, files, "cluster")
+			neighbours(t, r)
+			prepare(t, r)
+			beside := without(dump(t, r.db))
+			if err := r.take(bytes.NewReader(stream), from.group.fsm.applied.index-5, never); err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				all := dump(t, r.db)
+				if !maps.Equal(ofRange(all), want) {
+					t.Errorf("%d keys of state, want %d", len(ofRange(all)), len(want))
+				}
+				if !maps.Equal(without(all), beside) {
+					t.Errorf("%d keys beside it, there were %d", len(without(all)), len(beside))
+				}
+				if got, want := hotOf(r.group.fsm), hotOf(from.group.fsm); got != want {
+					t.Errorf("in memory:\n%s\nwant\n%s", got, want)
+				}
+				if left := leftovers(t, files, transferDir); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				r.close(t)
+				r = newReplica(t, files, "")
+			}
+			r.run(t, sentCommands(t, "later", 1, 10)...)
+			if got := r.group.fsm.applied.index; got != from.group.fsm.applied.index+3 {
+				t.Errorf("after 3 more entries at %d", got)
+			}
+		})
+	}
+}
+
+// TestSendWhileApplying: a stream is of one moment, whatever is applied meanwhile.
+func TestSendWhileApplying(t *testing.T) {
+	r := source(t)
+	want := ofRange(dump(t, r.db))
+	more := sentCommands(t, "more", 20, 20_000)
+	var b bytes.Buffer
+	busy := writerFunc(func(p []byte) (int, error) {
+		if len(more) > 0 {
+			n := min(len(more), 6)
+			r.run(t, more[:n]...)
+			more = more[n:]
+		}
+		if err := r.db.Flush(); err != nil {
+			t.Error(err)
+		}
+		return b.Write(p)
+	})
+	if err := r.group.fsm.transfer.send(busy); err != nil {
+		t.Fatal(err)
+	}
+	if maps.Equal(ofRange(dump(t, r.db)), want) {
+		t.Fatal("nothing was applied meanwhile")
+	}
+	to := newReplica(t, vfs.NewMem(), "cluster")
+	if err := to.take(&b, 1, never); err != nil {
+		t.Fatal(err)
+	}
+	if got := ofRange(dump(t, to.db)); !maps.Equal(got, want) {
+		t.Errorf("%d keys, want the %d of when it began", len(got), len(want))
+	}
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// TestRefusedStreams: bad-input.md, row 58. A stream that is not whole, or not for
+// this replica, changes nothing, and the error says what is wrong.
+func TestRefusedStreams(t *testing.T) {
+	good := source(t).sent(t)
+	flipped := bytes.Clone(good)
+	flipped[len(flipped)-300] ^= 1
+	own := &wire.TransferHeader{Group: sentGroup, From: sentFrom, To: sentTo, Cluster: []byte("cluster"), Applied: &wire.Applied{Index: 1000}}
+	with := func(change func(h *wire.TransferHeader), keys ...[]byte) []byte {
+		h := &wire.TransferHeader{Group: own.Group, From: own.From, To: own.To, Cluster: own.Cluster, Applied: &wire.Applied{Index: 1000}}
+		change(h)
+		return written(t, h, keys...)
+	}
+	same := func(*wire.TransferHeader) {}
+	for _, test := range []struct {
+		name   string
+		stream []byte
+		is     error
+		want   string
+	}{
+		{"empty", nil, io.ErrUnexpectedEOF, "snapshot of range 7"},
+		{"cut in the header", good[:20], transfer.ErrStream, "is cut in frame 0"},
+		{"cut in the middle", good[:len(good)/2], transfer.ErrStream, "is cut in frame"},
+		{"cut before the last byte", good[:len(good)-1], transfer.ErrStream, "is cut in frame"},
+		{"flipped", flipped, transfer.ErrStream, "checksum of frame"},
+		{"goes on", append(bytes.Clone(good), 0), transfer.ErrStream, "goes on after its end"},
+		{"another cluster", with(func(h *wire.TransferHeader) { h.Cluster = []byte("foreign") }), ErrForeign, "state is of cluster"},
+		{"another range", with(func(h *wire.TransferHeader) { h.Group = 8 }), transfer.ErrStream, "is of range 8"},
+		{"other buckets", with(func(h *wire.TransferHeader) { h.To++ }), transfer.ErrStream, "not of range 7"},
+		{"older", with(func(h *wire.TransferHeader) { h.Applied.Index = 5 }), transfer.ErrStream, "ends at entry 5, the state here at 30"},
+		{"key before the range", with(same, kindPrefix(sentFrom-1, 'c')), transfer.ErrStream, "is not of buckets"},
+		{"key behind the range", with(same, kindPrefix(sentFrom, 'c'), kindPrefix(sentTo+1, 'c')), transfer.ErrStream, "is not of buckets"},
+		{"another group's position", with(same, kindPrefix(sentFrom, 'c'), appliedKey(3)), transfer.ErrStream, "is not of buckets"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			files := vfs.NewMem()
+			r := newReplica(t, files, "cluster")
+			before["older"](t, r)
+			all, memory := dump(t, r.db), hotOf(r.group.fsm)
+			counted := false
+			err := r.take(bytes.NewReader(test.stream), 1000, func() { counted = true })
+			if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.want) || counted {
+				t.Errorf("error %v, want %v with %q; counts: %v", err, test.is, test.want, counted)
+			}
+			if !maps.Equal(dump(t, r.db), all) || hotOf(r.group.fsm) != memory {
+				t.Error("state changed")
+			}
+			if left := leftovers(t, files, transferDir); len(left) > 0 {
+				t.Errorf("left behind: %v", left)
+			}
+			r.run(t, sentCommands(t, "later", 1, 10)...)
+			r.close(t)
+			r = newReplica(t, files, "")
+			if r.group.fsm.applied.index != 33 && r.group.fsm.applied.index != 20 {
+				t.Errorf("after a restart at %d", r.group.fsm.applied.index)
+			}
+		})
+	}
+}
+
+// written is a whole stream of some keys.
+func written(t testing.TB, h *wire.TransferHeader, keys ...[]byte) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w, err := transfer.NewWriter(&b, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		if err := w.Add(key, nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestRestoredIsKnown: what a state machine knew of the state of before says nothing
+// about the one that it was given: no key or channel of that is taken for new.
+func TestRestoredIsKnown(t *testing.T) {
+	commands := sentCommands(t, "new", 1, 10)
+	keyed := commands[0].GetSubscribe().Items[0]
+	id := channel.ID(keyed.Channel)
+	keyed.Key, keyed.Digest = id[:], id[:digestLen]
+	claim := &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: id[:], Digest: keyed.Digest}}}}}
+	from := newReplica(t, vfs.NewMem(), "cluster")
+	from.run(t, append([]*wire.Command{claim}, commands...)...)
+
+	to := newReplica(t, vfs.NewMem(), "cluster")
+	known := func() string {
+		var may [3]bool
+		for i, kind := range []byte{kindChannel, kindClaim, kindDone} {
+			var err error
+			if may[i], err = to.group.fsm.mayHave(kind, id.Bucket(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return fmt.Sprint(may)
+	}
+	if got := known(); got != "[false false false]" {
+		t.Fatalf("known of an empty state: %s", got)
+	}
+	if err := to.take(bytes.NewReader(from.sent(t)), from.group.fsm.applied.index, never); err != nil {
+		t.Fatal(err)
+	}
+	if got := known(); got != "[true true true]" {
+		t.Errorf("known of channel, claim and request after a restore: %s", got)
+	}
+}

@@ -1,0 +1,40 @@
+package primary
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// Bound says how much time a channel's origin wants between two polls, as a poller
+// has heard: no rate has them closer. It is kept in memory alone, since every poller
+// tells it again after a start, and with the first content of another incarnation.
+func (o *Owner) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.mu.plan.bound(id, incarnation, atLeast) || o.mu.poller == nil {
+		return
+	}
+	// Read under the lock, so that a change that is applied later is ordered later. A
+	// channel that cannot be read is ordered when it changes.
+	if ch, err := o.store.Channel(id); err == nil && ch.Incarnation == incarnation {
+		o.mu.poller.Order(o.order(ch))
+	}
+}
+
+// Sized says how many bytes on the wire a poll of a channel is expected to take.
+func (o *Owner) Sized(id channel.ID, incarnation uint64, bytes int64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.plan.resize(id, incarnation, bytes)
+}
+
+// Rate returns how often a channel is polled by the whole system, as last ordered:
+// never when nobody subscribes.
+func (o *Owner) Rate(ch ownership.Channel) overlay.Rate {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.plan.of(ch).rate.rate()
+}

@@ -1,0 +1,117 @@
+package primary
+
+import "time"
+
+// Measured is how a poller keeps up.
+type Measured struct {
+	PollsPerInterval float64       // over the last minute
+	Behind           time.Duration // how long the poll has been due that has waited longest for a worker
+	Starting         bool          // it has other work, as never later
+}
+
+// capacity is how many polls per interval the poller was measured to carry.
+type capacity struct {
+	polls  float64   // 0: no limit was met
+	base   float64   // what was planned, or the limit, at the last step up
+	late   int       // looks in a row that found polls late
+	raised time.Time // or looked whether it could be
+}
+
+// How a limit is found: polls wait for longer than a second, and a hundredth of the
+// floor, at all looks of a minute, which is what the measure is of. It is a little
+// under that, so that those that wait are caught up with; and not less than half of
+// what it was, since a network that fails for some minutes looks the same.
+const (
+	lateAfter   = time.Second
+	lateLooks   = 60
+	carried     = 0.95
+	capacityUp  = 1.25
+	steepest    = 0.5
+	firstsShare = 20 // a node is busy with first polls when they are one in so many
+	nearLimit   = 0.99
+)
+
+// lower takes in a look at a poller that is to make so many polls per interval, and
+// reports whether the limit has come down.
+func (c *capacity) lower(m Measured, planned float64, floor time.Duration) bool {
+	if m.Behind <= max(lateAfter, floor/100) {
+		c.late = 0
+		return false
+	}
+	if c.late++; c.late < lateLooks {
+		return false
+	}
+	c.late = 0
+	if c.base == 0 {
+		c.base = planned
+	}
+	limit := max(carried*m.PollsPerInterval, steepest*c.base)
+	if limit >= planned {
+		return false // what is planned can be carried: something else was in the way
+	}
+	c.polls = limit
+	return true
+}
+
+// raise lets a limit go up at a maintenance, and reports whether it has. One that
+// leaves room for more than was planned goes.
+func (c *capacity) raise(planned float64) bool {
+	before := c.polls
+	if c.polls *= capacityUp; planned < nearLimit*before {
+		c.polls = 0
+	}
+	c.base = c.polls
+	return c.polls != before
+}
+
+// measure looks whether polls are made when they are due, and has rates follow.
+func (o *Owner) measure(now time.Time) {
+	if o.config.Measure == nil {
+		return
+	}
+	m := o.config.Measure()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	c, planned := &o.mu.capacity, o.mu.sums.rate
+	changed := false
+	if now.Sub(c.raised) >= o.config.maintenance() {
+		c.raised = now
+		changed = c.raise(planned)
+	}
+	if o.starting(m) {
+		c.late = 0
+	} else {
+		changed = c.lower(m, planned, o.config.Floor) || changed
+	}
+	if changed {
+		o.limit()
+	}
+}
+
+// starting says whether the poller is, or many channels have come, or got their first
+// content, since the last look: first polls are not part of the plan. o.mu is held.
+func (o *Owner) starting(m Measured) bool {
+	firsts := o.mu.plan.firsts - o.mu.firsts
+	o.mu.firsts = o.mu.plan.firsts
+	polls := m.PollsPerInterval * lookEach.Seconds() / o.config.Interval.Seconds()
+	return m.Starting || float64(firsts)*firstsShare > polls
+}
+
+// limit has the plan keep to the capacity. o.mu is held.
+func (o *Owner) limit() {
+	p := &o.mu.plan
+	p.stale = true
+	p.ceiling = o.config.Budget
+	if limit := o.capacityLoad(); limit > 0 && (p.ceiling == 0 || limit < p.ceiling) {
+		p.ceiling = limit
+	}
+}
+
+// capacityLoad is the capacity in the unit of costs: as many polls of what they cost
+// on average. o.mu is held.
+func (o *Owner) capacityLoad() float64 {
+	if o.mu.capacity.polls == 0 || o.mu.sums.rate == 0 {
+		return 0
+	}
+	return o.mu.capacity.polls * o.mu.sums.load / o.mu.sums.rate
+}

@@ -1,0 +1,187 @@
+package primary
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// Explanation says why a channel is polled at its rate. Rates are polls per
+// interval; worths are seconds that a step takes off Σ weight·d for each unit of
+// cost.
+type Explanation struct {
+	Rate  overlay.Rate
+	Width int
+
+	Subscribers    uint64
+	SizeBytes      float64       // expected of a poll; 0: not known
+	UpdateInterval time.Duration // estimated
+	Weight, Cost   float64       // in the policy's sum and in the load
+
+	Least, Most  float64 // rates that the bounds below leave
+	AtLeast      string  // what Least comes from: BoundOnce, BoundOverflow, BoundBudget; BoundOrigin and BoundHost where they leave less
+	AtMost       string  // what Most comes from: BoundFloor, BoundOrigin, BoundHost
+	Last, Next   float64 // worth of the step that led to the rate (0: it is the least), and of the next one (0: it is the most)
+	Lambda       float64 // worth that a step must have
+	Host         string
+	HostMu       float64 // what the host's cap adds to Lambda, per poll; 0: it does not bind
+	HostPolls    float64 // planned for all channels of the host
+	HostCap      float64 // 0: none
+	Above, Below *Neighbour
+	Solved       time.Time // by the solve of this moment; zero: none yet
+}
+
+// What the least and the most of an [Explanation] come from.
+const (
+	BoundOnce     = "once"     // nobody is worse off than alone: a poll an interval
+	BoundOverflow = "overflow" // entries would come and go unseen
+	BoundBudget   = "budget"   // too small for a poll an interval of each
+	BoundFloor    = "floor"    // the shortest time between two polls
+	BoundOrigin   = "origin"   // its words
+	BoundHost     = "host"     // its cap
+)
+
+// Neighbour is the channel that, among all, would give up its last step next, or
+// take its next one.
+type Neighbour struct {
+	Channel channel.ID
+	Rate    float64
+	Worth   float64
+}
+
+// Explain says why a channel is polled at its rate. It looks at all channels, and
+// waits for a solve that is under way.
+func (o *Owner) Explain(id channel.ID) (Explanation, error) {
+	ch, err := o.store.Channel(id)
+	if err != nil {
+		return Explanation{}, fmt.Errorf("read channel %s: %w", id, err)
+	}
+	o.solving.Lock()
+	defer o.solving.Unlock()
+	e, f := o.known(ch)
+	if !e.Solved.IsZero() {
+		o.weigh(&e, f)
+		o.compare(&e, f)
+	}
+	return e, nil
+}
+
+// known is what the plan knows of a channel. o.solving is held.
+func (o *Owner) known(ch ownership.Channel) (Explanation, factors) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f := o.mu.plan.of(ch)
+	rate := f.rate.rate()
+	e := Explanation{
+		Rate:           rate,
+		Width:          overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
+		Subscribers:    ch.Subscribers,
+		SizeBytes:      float64(f.size.bytes()),
+		UpdateInterval: time.Duration(f.evidence.interval(o.config.Now()) * float64(time.Second)),
+		Host:           hostOf(ch),
+	}
+	if !f.polled() {
+		return e, f
+	}
+	if f.host != noHost {
+		e.HostCap = o.mu.plan.hosts.list[f.host].cap
+	}
+	if !f.dirty && o.rates.problem != nil {
+		e.Solved = o.mu.latest.Solved
+	}
+	return e, f
+}
+
+// weigh adds what the optimiser knows of a channel. o.solving is held.
+func (o *Owner) weigh(e *Explanation, f factors) {
+	r := &o.rates
+	why := r.problem.Explain(int(f.row))
+	e.Weight, e.Cost = why.Weight, why.Cost
+	e.Least, e.Most, e.Last, e.Next = why.Least, why.Most, why.Last, why.Next
+	e.Lambda = r.solution.Lambda
+	for _, h := range r.solution.Hosts {
+		if h.Host == r.columns.hostOf(f.row) {
+			e.HostMu = h.Mu
+		}
+	}
+	e.AtMost = BoundFloor
+	switch most := f.most; {
+	case why.Most < why.Alone:
+		e.AtMost = BoundHost
+	case most != 0 && most.float() < float64(o.config.Interval/o.config.Floor):
+		e.AtMost = BoundOrigin
+	}
+	e.AtLeast = leastBy(*e, wish(r.columns.MinRate, f.row))
+}
+
+// leastBy says where the least rate comes from, given the one that an overflow asks
+// for. The most goes before it.
+func leastBy(e Explanation, overflow float64) string {
+	switch {
+	case e.Least == 1:
+		return BoundOnce
+	case overflow > 0 && e.Least >= overflow:
+		return BoundOverflow
+	case e.Least == e.Most && e.AtMost != BoundFloor:
+		return e.AtMost
+	case e.HostMu > 0:
+		return BoundHost
+	}
+	return BoundBudget
+}
+
+// A boundary is the two channels, by row, between which the optimiser has drawn the
+// line: -1 for none.
+type boundary struct {
+	of           *honeycomb.Solution
+	above, below int32
+	last, next   float64 // worths of their steps
+}
+
+// boundaryOf looks for the channels whose last step is worth least and whose next one
+// is worth most, but for those that a host's cap keeps out.
+func boundaryOf(p *honeycomb.Problem, s *honeycomb.Solution, rows int) boundary {
+	b := boundary{of: s, above: noRow, below: noRow, last: math.Inf(1)}
+	for i := range rows {
+		e := p.Explain(i)
+		if e.Last > 0 && e.Last < b.last {
+			b.above, b.last = int32(i), e.Last
+		}
+		if e.Next > b.next && e.Next <= s.Lambda {
+			b.below, b.next = int32(i), e.Next
+		}
+	}
+	return b
+}
+
+// compare adds the channels at the boundary, and what is planned for the channel's
+// host. o.solving is held.
+func (o *Owner) compare(e *Explanation, f factors) {
+	r := &o.rates
+	if r.boundary.of != r.solution {
+		r.boundary = boundaryOf(r.problem, r.solution, r.columns.Len())
+	}
+	b := r.boundary
+	o.walk(func(run []entry) {
+		for i := range run {
+			one := &run[i]
+			if !one.polled() || one.row == noRow {
+				continue
+			}
+			if f.host != noHost && one.host == f.host {
+				e.HostPolls += one.rate.float()
+			}
+			if one.row == b.above {
+				e.Above = &Neighbour{one.id, one.rate.float(), b.last}
+			}
+			if one.row == b.below {
+				e.Below = &Neighbour{one.id, one.rate.float(), b.next}
+			}
+		}
+	})
+}

@@ -1,0 +1,146 @@
+package primary
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/ownership"
+)
+
+// learned is what a channel's range replicates of how often the channel changes,
+// as of the newest version: what every later poll shows until the next one is that
+// nothing has changed, which needs no record.
+type learned struct {
+	history honeycomb.History
+	turned  float32 // times that the document's entries were replaced by new ones; fades as the history does
+	shown   uint16  // entries of the newest version
+}
+
+// leastWindow is from how many entries on a document is a window on them, and not
+// the place of the newest.
+const leastWindow = 4
+
+// learn returns what a new version adds to what is known of a channel, whose state
+// is the judge's from before. Nil, which keeps what is known, is for any other
+// decision: contents that are rebased or held, or come back before they are
+// believed, are no change.
+func learn(ch ownership.Channel, state deltas.State, report engine.Report, decision deltas.Decision) []byte {
+	if decision.Verdict != deltas.VerdictPublish {
+		return nil
+	}
+	l, _ := readLearned(ch.Learned)
+	times, fresh := published(report.Core, decision.NewSeen)
+	if ch.Version == 0 {
+		l = learned{}
+		l.history.Seed(times, report.Begun)
+	} else {
+		l.turn(report.Begun.Sub(changedAt(ch)), fresh, len(report.Core.Entries))
+		l.change(changedAt(ch), knownAt(report, state), report.Begun, times)
+	}
+	l.shown = uint16(min(len(report.Core.Entries), math.MaxUint16))
+	return l.append(nil)
+}
+
+// change takes in a change after the one before: it was not there yet in a poll
+// begun when known, the latest before, and was in the one begun at. Where no such
+// poll is known, as after a start, polls are taken to have been close.
+func (l *learned) change(before, known, at time.Time, times []time.Time) {
+	counted := len(honeycomb.Published(times, later(before, known), at))
+	if known.IsZero() {
+		counted = max(counted, 1)
+	}
+	if counted > 0 {
+		l.history.Counted(at.Sub(before).Seconds(), counted)
+		return
+	}
+	l.history.Changed(max(known.Sub(before), 0).Seconds(), at.Sub(known).Seconds())
+}
+
+// turn takes in, after some time, how many entries are new and how many there are:
+// those that are not there any more have made room. Where none have to, as in a
+// document that holds everything, nothing turns over.
+func (l *learned) turn(passed time.Duration, fresh, shown int) {
+	l.turned *= float32(honeycomb.Faded(max(passed, 0).Seconds()))
+	if int(l.shown) < leastWindow || shown < leastWindow {
+		return
+	}
+	gone := int(l.shown) + fresh - shown
+	l.turned += float32(min(max(gone, 0), fresh)) / float32(shown)
+}
+
+// published returns how many of a content's entries are new, and the times at which
+// they were published, of those that say so.
+func published(core *deltas.Core, newSeen []uint64) (times []time.Time, fresh int) {
+	unseen := make(map[uint64]bool, len(newSeen))
+	for _, id := range newSeen {
+		unseen[id] = true
+	}
+	for i, id := range core.Identities() {
+		if !unseen[id] {
+			continue
+		}
+		fresh++
+		entry := core.Entries[i]
+		if at, err := time.Parse(time.RFC3339, cmp.Or(entry.Published, entry.Updated)); err == nil {
+			times = append(times, at)
+		}
+	}
+	return times, fresh
+}
+
+// knownAt returns when the latest poll began that showed the version before, zero
+// where that is not known. It is not before the one that the content came from.
+func knownAt(report engine.Report, state deltas.State) time.Time {
+	if report.Known.IsZero() {
+		return time.Time{}
+	}
+	return later(report.Known, state.Shown)
+}
+
+// changedAt returns when a channel last changed as far as is known.
+func changedAt(ch ownership.Channel) time.Time { return later(ch.FirstContent, ch.LastChange) }
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// The stored form: the version, four numbers as IEEE 754 and one of 16 bits, big
+// endian.
+const (
+	learnedVersion = 1
+	learnedLen     = 1 + 4*4 + 2
+)
+
+func (l learned) append(b []byte) []byte {
+	b = append(b, learnedVersion)
+	for _, number := range [...]float32{l.history.Changes, l.history.Gap, l.history.Quiet, l.turned} {
+		b = binary.BigEndian.AppendUint32(b, math.Float32bits(number))
+	}
+	return binary.BigEndian.AppendUint16(b, l.shown)
+}
+
+// readLearned reads what append wrote. It reports false for anything else, such as
+// what another version wrote: then nothing is known, and learning starts anew.
+func readLearned(b []byte) (l learned, ok bool) {
+	if len(b) != learnedLen || b[0] != learnedVersion {
+		return learned{}, false
+	}
+	var numbers [4]float32
+	for i := range numbers {
+		numbers[i] = math.Float32frombits(binary.BigEndian.Uint32(b[1+4*i:]))
+		if !(numbers[i] >= 0 && numbers[i] <= math.MaxFloat32) {
+			return learned{}, false
+		}
+	}
+	l.history = honeycomb.History{Changes: numbers[0], Gap: numbers[1], Quiet: numbers[2]}
+	l.turned, l.shown = numbers[3], binary.BigEndian.Uint16(b[1+4*len(numbers):])
+	return l, true
+}
