@@ -46,7 +46,7 @@ func main() {
 	flag.DurationVar(&o.measure, "measure", 5*time.Minute, "the window")
 	flag.BoolVar(&o.restart, "restart", true, "after the window, stop the node, start it, kill it, start it, and time that")
 	flag.StringVar(&o.folder, "folder", "", "where the data directory is made and removed (default: the system's)")
-	flag.StringVar(&o.profiles, "profiles", "", "folder for profiles of processor and heap, taken after the window")
+	flag.StringVar(&o.profiles, "profiles", "", "folder for profiles of processor and heap, taken after the window; made if need be")
 	flag.StringVar(&o.out, "out", "", "file for the result's JSON (default: standard output alone)")
 	flag.Parse()
 	if flag.NArg() > 0 || o.channels < 1 || o.hosts < 1 || o.measure <= 0 {
@@ -62,6 +62,11 @@ func main() {
 }
 
 func report(ctx context.Context, o options) error {
+	if o.profiles != "" {
+		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
+			return err
+		}
+	}
 	result, err := run(ctx, o)
 	if err != nil {
 		return err
