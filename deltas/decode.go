@@ -22,6 +22,8 @@ import (
 // more often than bytes do. Otherwise the byte order mark counts, then the
 // Content-Type, then the document's own declaration. In what then claims to be
 // UTF-8, each invalid byte is read as windows-1252, which is what such bytes are.
+//
+// The text may stand in the body.
 func decodeText(body []byte, contentType string) (string, error) {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return "", ErrEmpty
@@ -56,7 +58,7 @@ func toUTF8(body []byte, contentType string) (string, error) {
 	escaped := name == "iso-2022-jp" && bytes.IndexByte(body, 0x1b) >= 0
 	switch {
 	case utf8.Valid(body) && !escaped:
-		return string(body), nil
+		return stringOf(body), nil
 	case enc == nil:
 		return repairUTF8(body), nil
 	default:
@@ -74,7 +76,7 @@ func decodeWith(enc encoding.Encoding, body []byte) (string, error) {
 	if !utf8.Valid(out) {
 		return repairUTF8(out), nil
 	}
-	return string(out), nil
+	return stringOf(out), nil
 }
 
 // sniffWide finds UTF-16 and UTF-32 by their byte order mark or by where the

@@ -1,7 +1,9 @@
 package deltas
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf16"
@@ -101,4 +103,20 @@ func TestJunkAt(t *testing.T) {
 			t.Fatalf("junk of %q at %d, want %d", s, at, want)
 		}
 	})
+}
+
+// What is read does not change with the body, which its owner may use again.
+func TestExtractKeepsNoBody(t *testing.T) {
+	for name, changes := range madeChanges(t) {
+		for _, c := range changes {
+			doc := c.doc
+			doc.Body = bytes.Clone(doc.Body)
+			core := mustExtract(t, doc.Body)
+			want := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.sections)
+			clear(doc.Body)
+			if got := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.sections); got != want {
+				t.Errorf("%s: with another body\n%.2000s\nwas\n%.2000s", name, got, want)
+			}
+		}
+	}
 }

@@ -149,8 +149,8 @@ func hunks(old, is []byte) []hunk {
 	if bytes.Equal(old, is) {
 		return nil
 	}
-	head := commonHead(old, is)
-	tail := commonTail(old[head:], is[head:])
+	head := commonHead(stringOf(old), stringOf(is))
+	tail := commonTail(stringOf(old[head:]), stringOf(is[head:]))
 	before := bytes.Count(old[:head], newline)
 	old, is = old[head:len(old)-tail], is[head:len(is)-tail]
 	omitted, added := bytes.Count(old, newline), bytes.Count(is, newline)
@@ -185,23 +185,13 @@ func search(old, is []byte, before int, options []textdiff.Option) []hunk {
 var newline = []byte("\n")
 
 // commonHead returns the length in bytes of the lines that both begin with.
-func commonHead(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return bytes.LastIndexByte(a[:n], '\n') + 1
-}
+func commonHead(a, b string) int { return strings.LastIndexByte(a[:commonPrefix(a, b)], '\n') + 1 }
 
 // commonTail returns the length in bytes of the lines that both end with.
-func commonTail(a, b []byte) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
-		n++
-	}
+func commonTail(a, b string) int {
+	n := commonSuffix(a, b)
 	if n == len(a) && (n == len(b) || b[len(b)-n-1] == '\n') || n == len(b) && a[len(a)-n-1] == '\n' {
 		return n
 	}
-	end := bytes.IndexByte(a[len(a)-n:], '\n')
-	return n - (end + 1)
+	return n - (strings.IndexByte(a[len(a)-n:], '\n') + 1)
 }

@@ -1,7 +1,6 @@
 package deltas
 
 import (
-	"bytes"
 	"fmt"
 	"strings"
 	"time"
@@ -23,8 +22,8 @@ type Masked struct {
 func (n Noise) Explain(current *Core) []Masked {
 	e := explainer{noise: n, shown: make(map[slotKey]int)}
 	e.masker.add(n.slots)
-	for line := range bytes.Lines(contentOf(current)) {
-		e.line(bytes.TrimSuffix(line, newline))
+	for line := range strings.Lines(string(contentOf(current))) {
+		e.line(strings.TrimSuffix(line, "\n"))
 	}
 	for _, s := range n.slots {
 		if _, ok := e.shown[s.key]; s.masked && !ok {
@@ -46,22 +45,22 @@ type explainer struct {
 }
 
 // line takes in a line in the same order of cases as [masker.appendLine].
-func (e *explainer) line(line []byte) {
+func (e *explainer) line(line string) {
 	if isHead(line) {
 		return
 	}
-	masked, whole := maskStamp(string(line)), newKey(slotLine, line)
-	stamp := newKey(slotStamp, []byte(masked))
+	masked, whole := maskStamp(line), newKey(slotLine, line)
+	stamp := newKey(slotStamp, masked)
 	switch {
-	case bytes.HasSuffix(line, []byte(controlMark)):
-		e.masked = append(e.masked, Masked{What: "control", Text: string(line), Lines: 1, Why: "it leads nowhere without a script, and scripts show and hide it"})
+	case strings.HasSuffix(line, controlMark):
+		e.masked = append(e.masked, Masked{What: "control", Text: line, Lines: 1, Why: "it leads nowhere without a script, and scripts show and hide it"})
 		return
 	case e.flicker[whole]:
-		e.hidden(whole, string(line))
+		e.hidden(whole, line)
 		return
-	case masked != string(line) && e.hides(masked):
+	case masked != line && e.hides(masked):
 		e.hidden(stamp, masked)
-		line = []byte(masked)
+		line = masked
 	}
 	e.read(line)
 	for i := range e.numbers {

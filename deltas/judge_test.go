@@ -125,7 +125,7 @@ func TestJudgeReturnUnderOtherMasks(t *testing.T) {
 	var o owner
 	o.report(t, epoch, a)
 	o.report(t, epoch.Add(time.Minute), b)
-	tips := Noise{Epoch: 1, slots: []slot{{key: newKey(slotLine, []byte("Tip")), score: 12, masked: true}}}
+	tips := Noise{Epoch: 1, slots: []slot{{key: newKey(slotLine, "Tip"), score: 12, masked: true}}}
 	o.state = o.state.learned(tips, b)
 	if d := o.report(t, epoch.Add(2*time.Minute), a); d.Verdict != VerdictHeld || d.Reason != reasonReturned {
 		t.Errorf("%v for reason %q", d.Verdict, d.Reason)

@@ -1,9 +1,9 @@
 package deltas
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -39,10 +39,12 @@ const (
 	slotNumber slotKind = iota // a number between the words around it
 	slotLine                   // a line, by all that it says; it comes and goes
 	slotStamp                  // a build stamp, by the rest of its line
+
+	slotKinds
 )
 
-func newKey(kind slotKind, what []byte) slotKey {
-	return slotKey(uint32(xxhash.Sum64(what))>>2 | uint32(kind)<<30)
+func newKey(kind slotKind, what string) slotKey {
+	return slotKey(uint32(xxhash.Sum64String(what))>>2 | uint32(kind)<<30)
 }
 
 func (k slotKey) kind() slotKind { return slotKind(k >> 30) }
@@ -61,7 +63,7 @@ type policy struct {
 // A number must tick at three looks more than it does not. A line must come or go
 // at four looks of about as many, or at half of very many: twice may be news and
 // its end. A stamp is masked until it was calm at four looks.
-var policies = [...]policy{
+var policies = [slotKinds]policy{
 	slotNumber: {gain: 1, tally: 2, mask: 3, most: 48, room: 32},
 	slotLine:   {gain: 3, tally: 3, mask: 12, most: 24, room: 32},
 	slotStamp:  {gain: 1, tally: 2, mask: 4, most: 48, begins: 4, room: 16},
@@ -237,18 +239,21 @@ func (n Noise) exceptions() []slotKey {
 // digests returns what stands at each slot of a content, parallel to the slots.
 func (n *Noise) digests(c *Core) []uint32 {
 	sums := make([]uint32, len(n.slots))
-	add := func(key slotKey, value []byte) {
+	add := func(key slotKey, value string) {
 		if at, ok := n.find(key); ok {
-			sums[at] += uint32(xxhash.Sum64(value)) | 1
+			sums[at] += uint32(xxhash.Sum64String(value)) | 1
 		}
 	}
-	if len(sums) == 0 {
+	var wanted [slotKinds]bool
+	for _, s := range n.slots {
+		wanted[s.key.kind()] = true
+	}
+	if wanted[slotStamp] = c.has(oddStamp); wanted == [slotKinds]bool{} {
 		return sums
 	}
-	numbers := slices.ContainsFunc(n.slots, func(s slot) bool { return s.key.kind() == slotNumber })
 	var r reader
-	for line := range bytes.Lines(c.Content()) {
-		r.slots(bytes.TrimSuffix(line, newline), c.has(oddStamp), numbers, add)
+	for line := range strings.Lines(c.content) {
+		r.slots(strings.TrimSuffix(line, "\n"), wanted, add)
 	}
 	return sums
 }

@@ -1,9 +1,9 @@
 package deltas
 
 import (
-	"encoding/binary"
 	"math/bits"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // Where runs of bytes end is looked for eight bytes at a time: a byte at a time,
@@ -40,6 +40,38 @@ func equal(x uint64, c byte) uint64 { return below(x^uint64(c)*everyByte, 1) }
 
 // lowest returns the place of the lowest mark.
 func lowest(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
+
+// stringOf returns the bytes as a string, without a copy. They are not written to as
+// long as it is there.
+func stringOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
+
+// commonPrefix returns how many bytes both begin with.
+func commonPrefix(a, b string) int {
+	n := 0
+	for ; n+8 <= len(a) && n+8 <= len(b); n += 8 {
+		if differ := eight(a[n:]) ^ eight(b[n:]); differ != 0 {
+			return n + lowest(differ)
+		}
+	}
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// commonSuffix returns how many bytes both end with.
+func commonSuffix(a, b string) int {
+	n := 0
+	for ; n+8 <= len(a) && n+8 <= len(b); n += 8 {
+		if differ := eight(a[len(a)-n-8:]) ^ eight(b[len(b)-n-8:]); differ != 0 {
+			return n + bits.LeadingZeros64(differ)/8
+		}
+	}
+	for n < len(a) && n < len(b) && a[len(a)-1-n] == b[len(b)-1-n] {
+		n++
+	}
+	return n
+}
 
 // junkAt returns where the first character stands that [isJunk], the length of s
 // if there is none.
@@ -89,10 +121,10 @@ func hasDigit(s string) bool {
 }
 
 // digitAt returns where the first digit stands, the length of s if there is none.
-func digitAt(s []byte) int {
+func digitAt(s string) int {
 	n := 0
 	for ; n+8 <= len(s); n += 8 {
-		if marks := below(binary.LittleEndian.Uint64(s[n:])^'0'*everyByte, 10); marks != 0 {
+		if marks := below(eight(s[n:])^'0'*everyByte, 10); marks != 0 {
 			return n + lowest(marks)
 		}
 	}

@@ -22,7 +22,7 @@ func TestScan(t *testing.T) {
 		for name, found := range map[string][2]int{
 			"JSON":     {plainJSON(s), index(func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })},
 			"junk":     {junkAt(s), index(isJunk)},
-			"digit":    {digitAt([]byte(s)), index(func(r rune) bool { return '0' <= r && r <= '9' })},
+			"digit":    {digitAt(s), index(func(r rune) bool { return '0' <= r && r <= '9' })},
 			"sentence": {nextEnd(s, 0), index(func(r rune) bool { return strings.ContainsRune(".!?", r) || r >= 0x3000 && r < 0x4000 })},
 		} {
 			if found[0] != found[1] {

@@ -1,10 +1,6 @@
 package deltas
 
-import (
-	"bytes"
-	"slices"
-	"strings"
-)
+import "strings"
 
 // memberMark stands between the name and the value of a JSON member.
 const memberMark = `": `
@@ -12,24 +8,26 @@ const memberMark = `": `
 // reader finds the slots of lines. It is a buffer for one goroutine.
 type reader struct {
 	shape   []byte   // of the last line: a NUL stands for each number
-	numbers [][]byte // of the last line
+	numbers []string // of the last line
 	at      []int    // where they stand in shape
 }
 
-// slots calls f with the slots of a line, which may be a build stamp if its
-// content is stamped, and what stands there; with its numbers if they are wanted.
-func (r *reader) slots(line []byte, stamped, numbers bool, f func(key slotKey, value []byte)) {
+// slots calls f with the slots of a line and what stands there, as far as they are
+// of the kinds that are wanted. A build stamp's numbers are none.
+func (r *reader) slots(line string, wanted [slotKinds]bool, f func(key slotKey, value string)) {
 	if isHead(line) {
 		return
 	}
-	f(newKey(slotLine, line), line)
-	if stamped {
-		if masked := maskStamp(string(line)); masked != string(line) {
-			f(newKey(slotStamp, []byte(masked)), line)
+	if wanted[slotLine] {
+		f(newKey(slotLine, line), line)
+	}
+	if wanted[slotStamp] {
+		if masked := maskStamp(line); masked != line {
+			f(newKey(slotStamp, masked), line)
 			return
 		}
 	}
-	if !numbers {
+	if !wanted[slotNumber] {
 		return
 	}
 	r.read(line)
@@ -45,29 +43,29 @@ func (r *reader) stamps(c *Core, f func(slotKey)) {
 	}
 	for line := range strings.Lines(c.content) {
 		line = strings.TrimSuffix(line, "\n")
-		if masked := maskStamp(line); masked != line && !isHead([]byte(line)) {
-			f(newKey(slotStamp, []byte(masked)))
+		if masked := maskStamp(line); masked != line && !isHead(line) {
+			f(newKey(slotStamp, masked))
 		}
 	}
 }
 
 // isHead reports the lines that make a content what it is: they are never masked.
-func isHead(line []byte) bool {
-	return len(line) == 0 || bytes.HasPrefix(line, []byte(entryLabel)) || bytes.HasPrefix(line, []byte(textMagic))
+func isHead(line string) bool {
+	return line == "" || strings.HasPrefix(line, entryLabel) || strings.HasPrefix(line, textMagic)
 }
 
 // read takes a line's numbers and shape. A JSON member without a value counts as
 // a number: what counts often begins with none.
-func (r *reader) read(line []byte) {
+func (r *reader) read(line string) {
 	r.shape, r.numbers, r.at = r.shape[:0], r.numbers[:0], r.at[:0]
-	line, isNull := bytes.CutSuffix(line, []byte("null"))
-	if isNull && !bytes.HasSuffix(line, []byte(memberMark)) {
+	line, isNull := strings.CutSuffix(line, "null")
+	if isNull && !strings.HasSuffix(line, memberMark) {
 		line, isNull = line[:len(line)+len("null")], false
 	}
 	for {
 		n := digitAt(line)
 		r.shape = append(r.shape, line[:n]...)
-		if line = line[n:]; len(line) == 0 {
+		if line = line[n:]; line == "" {
 			break
 		}
 		n = numberEnd(line)
@@ -75,12 +73,12 @@ func (r *reader) read(line []byte) {
 		line = line[n:]
 	}
 	if isNull {
-		r.number([]byte("null"))
+		r.number("null")
 	}
 }
 
 // number takes a number, and notes where it stands.
-func (r *reader) number(value []byte) {
+func (r *reader) number(value string) {
 	r.at = append(r.at, len(r.shape))
 	r.numbers = append(r.numbers, value)
 	r.shape = append(r.shape, 0)
@@ -88,7 +86,7 @@ func (r *reader) number(value []byte) {
 
 // numberEnd returns the length of the number that s begins with: digits, with
 // single characters between them that numbers, times and dates are written with.
-func numberEnd(s []byte) int {
+func numberEnd(s string) int {
 	end := 0
 	for end < len(s) && isDigit(s[end]) {
 		end++
@@ -104,7 +102,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 // key returns the slot of the line's number i.
 func (r *reader) key(i int) slotKey {
 	from, to := r.around(i)
-	return newKey(slotNumber, r.shape[from:to])
+	return newKey(slotNumber, stringOf(r.shape[from:to]))
 }
 
 // around returns what of the shape number i is known by: what stands around it up
@@ -126,107 +124,4 @@ func (r *reader) around(i int) (from, to int) {
 		word = word || letter
 	}
 	return from, to
-}
-
-// ticks are the slots in which two contents differ where the rest of the line is
-// the same, and in how many entries; a page or text is one.
-type ticks struct {
-	slots map[slotKey]int
-	units int // entries that both have
-}
-
-func compareSlots(base, next *Core) ticks {
-	t := ticks{slots: make(map[slotKey]int)}
-	t.unit(base.body, next.body)
-	t.unit(titleLabel+base.Title, titleLabel+next.Title)
-	was := base.index()
-	for i := range next.ids {
-		if at, ok := was[next.ids[i]]; ok {
-			t.units++
-			t.unit(base.sections[at], next.sections[i])
-		}
-	}
-	return t
-}
-
-// unit compares two states of an entry, or of a page.
-func (t *ticks) unit(was, is string) {
-	if was == is {
-		return
-	}
-	gone, come := differing(was, is)
-	found := make(map[slotKey]bool)
-	byShape := make(map[string][]string, len(gone))
-	var r reader
-	for _, line := range gone {
-		shape := r.shapeOf(line)
-		byShape[shape] = append(byShape[shape], line)
-	}
-	var toggled []string
-	for _, line := range come {
-		shape := r.shapeOf(line)
-		if same := byShape[shape]; len(same) > 0 {
-			byShape[shape] = same[1:]
-			pairSlots(same[0], line, found)
-		} else {
-			toggled = append(toggled, line)
-		}
-	}
-	for _, line := range byShape {
-		toggled = append(toggled, line...)
-	}
-	if len(toggled) <= maxToggled {
-		for _, line := range toggled {
-			found[newKey(slotLine, []byte(line))] = true
-		}
-	}
-	for key := range found {
-		t.slots[key]++
-	}
-}
-
-// shapeOf returns what a line shares with its other states.
-func (r *reader) shapeOf(line string) string {
-	if masked := maskStamp(line); masked != line {
-		return masked
-	}
-	r.read([]byte(line))
-	return string(r.shape)
-}
-
-// pairSlots adds the slots in which two lines of one shape differ.
-func pairSlots(was, is string, found map[slotKey]bool) {
-	if masked := maskStamp(is); masked != is {
-		found[newKey(slotStamp, []byte(masked))] = true
-		return
-	}
-	var a, b reader
-	a.read([]byte(was))
-	b.read([]byte(is))
-	for i := range b.numbers {
-		if !slices.Equal(a.numbers[i], b.numbers[i]) {
-			found[b.key(i)] = true
-		}
-	}
-}
-
-// differing returns the lines that only one of two texts has, in their order. A
-// line that one has twice counts twice.
-func differing(was, is string) (gone, come []string) {
-	count := make(map[string]int)
-	for line := range strings.Lines(is) {
-		count[line]++
-	}
-	for line := range strings.Lines(was) {
-		if count[line]--; count[line] < 0 {
-			gone = append(gone, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	for line := range strings.Lines(is) {
-		if count[line] > 0 {
-			count[line]--
-			come = append(come, strings.TrimSuffix(line, "\n"))
-		}
-	}
-	return gone, come
 }

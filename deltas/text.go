@@ -14,7 +14,7 @@ func ParseCore(text []byte) (*Core, error) { return parseCore(text, nil) }
 // parseCore is ParseCore for text many of whose entries are those of base, which
 // may be nil.
 func parseCore(text []byte, base *Core) (*Core, error) {
-	all := string(text)
+	all := stringOf(text)
 	content, tail, ok := strings.Cut(all, notesMark)
 	if !ok || content == "" || !strings.HasSuffix(content, "\n") {
 		return nil, fmt.Errorf("%w: core text without notes", ErrCorrupt)

@@ -1,9 +1,6 @@
 package deltas
 
-import (
-	"bytes"
-	"strings"
-)
+import "strings"
 
 // view returns the content as the judge sees it: without controls and what is
 // masked. It has the same entries, with the same identities, in the same order,
@@ -18,10 +15,10 @@ func (n Noise) view(c *Core) *Core {
 		return c
 	}
 	text := make([]byte, 0, len(c.Text))
-	for line := range bytes.Lines(c.Content()) {
-		text = m.appendLine(text, bytes.TrimSuffix(line, newline))
+	for line := range strings.Lines(c.content) {
+		text = m.appendLine(text, strings.TrimSuffix(line, "\n"))
 	}
-	if bytes.Equal(text, c.Content()) {
+	if string(text) == c.content {
 		return c
 	}
 	seen, err := ParseCore(append(text, c.Text[len(c.content):]...))
@@ -31,22 +28,6 @@ func (n Noise) view(c *Core) *Core {
 	seen.Cut = c.Cut
 	return seen
 }
-
-// face returns the hash that the judge knows a view by. Addresses that differ in
-// nothing but http and https are the same, as they are in links.
-func (c *Core) face() Hash {
-	if says := secured(c.content); len(says) != len(c.content) {
-		return hashOf([]byte(says))
-	}
-	return c.Hash
-}
-
-// secured returns a text with https in the place of http in its addresses.
-func secured(text string) string { return strings.ReplaceAll(text, "http://", "https://") }
-
-// sameText reports whether two texts say the same, whichever of http and https
-// their addresses begin with.
-func sameText(a, b string) bool { return a == b || secured(a) == secured(b) }
 
 // masker masks lines.
 type masker struct {
@@ -71,21 +52,21 @@ func (m *masker) add(slots []slot) {
 }
 
 // appendLine appends the line, its end included, or what is left of it.
-func (m *masker) appendLine(text, line []byte) []byte {
+func (m *masker) appendLine(text []byte, line string) []byte {
 	switch {
 	case isHead(line):
-	case m.controls && bytes.HasSuffix(line, []byte(controlMark)):
+	case m.controls && strings.HasSuffix(line, controlMark):
 		return text
 	case len(m.flicker) > 0 && m.flicker[newKey(slotLine, line)]:
 		return text
 	case m.stamps:
-		if masked := maskStamp(string(line)); masked != string(line) && m.hides(masked) {
-			line = []byte(masked)
+		if masked := maskStamp(line); masked != line && m.hides(masked) {
+			line = masked
 		}
 	}
 	if len(m.ticking) > 0 && !isHead(line) {
 		line = m.maskNumbers(line)
-		if bytes.HasSuffix(line, []byte(memberMark+mask)) {
+		if strings.HasSuffix(line, memberMark+mask) {
 			return text // a member that says nothing else may as well be missing
 		}
 	}
@@ -94,10 +75,10 @@ func (m *masker) appendLine(text, line []byte) []byte {
 
 // hides reports whether a build stamp, given as its masked line, is masked.
 func (m *masker) hides(stamp string) bool {
-	return saysPage(stamp) || !m.calm[newKey(slotStamp, []byte(stamp))]
+	return saysPage(stamp) || !m.calm[newKey(slotStamp, stamp)]
 }
 
-func (m *masker) maskNumbers(line []byte) []byte {
+func (m *masker) maskNumbers(line string) string {
 	if m.read(line); len(m.ticking) == 0 || len(m.numbers) == 0 {
 		return line
 	}
@@ -111,5 +92,5 @@ func (m *masker) maskNumbers(line []byte) []byte {
 			out = append(out, m.numbers[i]...)
 		}
 	}
-	return append(out, m.shape[from:]...)
+	return string(append(out, m.shape[from:]...))
 }
