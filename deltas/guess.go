@@ -20,11 +20,7 @@ const (
 )
 
 func (g *guesses) reset() {
-	for i := range g.rates {
-		for length := range g.rates[i] {
-			g.rates[i][length] = matchPrior(length)
-		}
-	}
+	resetRates(g.rates[:])
 	for i := range g.mixers {
 		for j := range g.mixers[i] {
 			g.mixers[i][j] = guessWeight

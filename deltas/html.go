@@ -35,6 +35,9 @@ func plainLine(s string, most int) string {
 
 // cleanLine collapses white space and drops invisible characters.
 func cleanLine(s string) string {
+	if isOneLine(s) {
+		return s
+	}
 	var w lineWriter
 	w.text(s)
 	return w.line()

@@ -157,7 +157,8 @@ func (w *jsonWriter) candidate(item *jsonValue, key string, base *url.URL, known
 		return candidate{entry: e}
 	}
 	w.members(0, item.children)
-	e := draftEntry{source: source, lines: w.flush(), published: memberDate(item, publishedNames), updated: memberDate(item, updatedNames)}
+	e := draftEntry{source: source, lines: w.flush()}
+	e.published, e.updated = memberDates(item)
 	id := item.scalar(key)
 	if isHTTP(id) {
 		id = firstOf(cleanLink(id, base), id)

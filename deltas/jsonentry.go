@@ -14,8 +14,8 @@ var (
 	titleNames     = [...]string{"title", "name", "headline", "subject", "label", "full_name"}
 	linkNames      = [...]string{"html_url", "link", "permalink", "url", "href"}
 	summaryNames   = [...]string{"summary", "description", "excerpt", "content_text", "text", "body", "content_html", "content"}
-	publishedNames = ranked("published", "published_at", "publishedat", "date_published", "pubdate", "created", "created_at", "createdat", "date")
-	updatedNames   = ranked("updated", "updated_at", "updatedat", "date_modified", "modified", "modified_at", "last_modified")
+	publishedNames = [...]string{"published", "published_at", "publishedat", "date_published", "pubdate", "created", "created_at", "createdat", "date"}
+	updatedNames   = [...]string{"updated", "updated_at", "updatedat", "date_modified", "modified", "modified_at", "last_modified"}
 
 	// stampNames are the members that tell when a document was made or what an
 	// item's dates are. They are not content: see the notes.
@@ -74,19 +74,20 @@ func cutMember(line string) (name, value string, ok bool) {
 	return name, value, ok && !r.failed
 }
 
-// memberDate returns the member that is a date, as RFC 3339: the one whose name,
-// in lower case, has the lowest rank.
-func memberDate(item *jsonValue, ranks map[string]int) string {
-	best, date := len(ranks), ""
+// dateNames are publishedNames and updatedNames, in that order.
+var dateNames = ranked(slices.Concat(publishedNames[:], updatedNames[:])...)
+
+// memberDates returns the members that are dates, as RFC 3339: those whose names,
+// in lower case, have the lowest ranks.
+func memberDates(item *jsonValue) (published, updated string) {
+	var dates [len(publishedNames) + len(updatedNames)]string
 	for i := range item.children {
 		m := &item.children[i]
-		if rank, ok := ranks[strings.ToLower(m.name)]; ok && rank < best {
-			if d := jsonDate(m); d != "" {
-				best, date = rank, d
-			}
+		if rank, ok := dateNames[strings.ToLower(m.name)]; ok {
+			dates[rank] = firstOf(dates[rank], jsonDate(m))
 		}
 	}
-	return date
+	return firstOf(dates[:len(publishedNames)]...), firstOf(dates[len(publishedNames):]...)
 }
 
 // ranked gives names their places as ranks.

@@ -46,6 +46,7 @@ type jsonReader struct {
 	at            int
 	values, depth int
 	open          []jsonValue // the children, so far, of what has not ended yet
+	order         []int       // of the members of the object that ended last
 	scratch       []byte
 	failed, large bool
 }
@@ -118,11 +119,13 @@ func (r *jsonReader) container(begin byte) jsonValue {
 		}
 	}
 	r.depth--
-	v := jsonValue{kind: begin, text: r.text[begins:r.at], children: slices.Clone(r.open[from:])}
-	r.open = r.open[:from]
+	v := jsonValue{kind: begin, text: r.text[begins:r.at]}
 	if begin == '{' {
-		v.children = sortMembers(v.children)
+		v.children = r.members(r.open[from:])
+	} else {
+		v.children = slices.Clone(r.open[from:])
 	}
+	r.open = r.open[:from]
 	return v
 }
 
@@ -148,20 +151,26 @@ func (r *jsonReader) child(parent byte) jsonValue {
 	return v
 }
 
-// sortMembers brings members into the order of their names. Of those with one
-// name the last counts.
-func sortMembers(members []jsonValue) []jsonValue {
-	byName := func(a, b jsonValue) int { return strings.Compare(a.name, b.name) }
-	if !slices.IsSortedFunc(members, byName) {
-		slices.SortStableFunc(members, byName)
+// members returns the members of an object in the order of their names. Of those
+// with one name the last counts.
+func (r *jsonReader) members(read []jsonValue) []jsonValue {
+	r.order = r.order[:0]
+	for i := range read {
+		r.order = append(r.order, i)
 	}
-	kept := members[:0]
-	for i, m := range members {
-		if i+1 == len(members) || members[i+1].name != m.name {
-			kept = append(kept, m)
+	slices.SortFunc(r.order, func(a, b int) int {
+		if c := strings.Compare(read[a].name, read[b].name); c != 0 {
+			return c
+		}
+		return a - b
+	})
+	members := make([]jsonValue, 0, len(read))
+	for i, at := range r.order {
+		if i+1 == len(read) || read[r.order[i+1]].name != read[at].name {
+			members = append(members, read[at])
 		}
 	}
-	return kept
+	return members
 }
 
 // member returns the object's member of that name, the zero value if it has none.

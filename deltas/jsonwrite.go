@@ -100,7 +100,7 @@ func (w *jsonWriter) scalar(v *jsonValue) {
 // quote writes a string as encoding/json does, < and & as they are.
 func (w *jsonWriter) quote(s string) {
 	w.text = append(w.text, '"')
-	separated := strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029")
+	separated := strings.Contains(s, "\u2028"[:2]) && (strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029"))
 	for {
 		n := plainJSON(s)
 		plain := s[:n]

@@ -173,7 +173,15 @@ func isInvisible(r rune) bool {
 }
 
 // oneLine returns s without line ends, white space collapsed.
-func oneLine(s string) string { return strings.Join(strings.Fields(s), " ") }
+func oneLine(s string) string {
+	if isOneLine(s) {
+		return s
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// isOneLine reports words with single spaces between them; it may miss some.
+func isOneLine(s string) bool { return plainRun(s) == len(s) }
 
 // clipRunes cuts s to most runes, the last of them an ellipsis if it was longer.
 func clipRunes(s string, most int) string {

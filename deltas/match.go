@@ -21,17 +21,15 @@ const (
 	maxMisses    = 8
 )
 
-func (m *match) reset() {
-	for i := range m.rates {
-		for length := range m.rates[i] {
-			m.rates[i][length] = matchPrior(length)
+func (m *match) reset() { resetRates(m.rates[:]) }
+
+// resetRates makes counters, by a match's length, those of one that has seen nothing.
+func resetRates(rates [][matchLengths]counter) {
+	for i := range rates {
+		for length := range rates[i] {
+			rates[i][length] = newCounter(1<<15 + 1<<15*(length+1)/(matchLengths+4))
 		}
 	}
-}
-
-// matchPrior returns the counter of a match of some length that has seen nothing.
-func matchPrior(length int) counter {
-	return newCounter(1<<15 + 1<<15*(length+1)/(matchLengths+4))
 }
 
 // begin makes the text go on at a place, 0 for nowhere.

@@ -83,6 +83,9 @@ func BenchmarkVerdict(b *testing.B) {
 }
 
 func benchmarkVerdict(b *testing.B, changes []change) {
+	if len(changes) == 0 {
+		b.Skip("no change of this kind is known here")
+	}
 	size := 0
 	for _, c := range changes {
 		size += len(c.doc.Body)

@@ -8,33 +8,35 @@ import (
 // hasStamps reports whether a content holds a build stamp: whether [maskStamp]
 // changes any of its lines.
 func hasStamps(content string) bool {
-	for line := range strings.Lines(content) {
-		line = strings.TrimSuffix(line, "\n")
-		if maskStamp(line) != line {
+	for at := hintEnd(content); at > 0; at = hintEnd(content) {
+		begin, rest := strings.LastIndexByte(content[:at], '\n')+1, content[at:]
+		after, next, _ := strings.Cut(rest, "\n")
+		if line := content[begin : at+len(after)]; maskStamp(line) != line {
 			return true
 		}
+		content = next
 	}
 	return false
 }
 
 // mayStamp reports lines that [maskStamp] is worth asking about.
 func mayStamp(line string) bool {
-	return len(line) <= maxStampLine && hasDigit(line) && hasStampHint(line)
+	return len(line) <= maxStampLine && hasDigit(line) && hintEnd(line) > 0
 }
 
-// hasStampHint reports that one of [stampHints] is in the line, in whatever case.
-// All end in "ed" or "st", which few words do.
-func hasStampHint(line string) bool {
-	for n := 0; n+1 < len(line); n += 7 {
-		x := eightOf(line[n:]) | 0x20*everyByte
+// hintEnd returns where the first of [stampHints] ends, in whatever case, 0 if there
+// is none. All end in "ed" or "st", which few words do.
+func hintEnd(s string) int {
+	for n := 0; n+1 < len(s); n += 7 {
+		x := eightOf(s[n:]) | 0x20*everyByte
 		ends := equal(x, 'e')&(equal(x, 'd')>>8) | equal(x, 's')&(equal(x, 't')>>8)
 		for ; ends != 0; ends &= ends - 1 {
-			if endsInHint(line[:min(n+lowest(ends)+2, len(line))]) {
-				return true
+			if end := min(n+lowest(ends)+2, len(s)); endsInHint(s[:end]) {
+				return end
 			}
 		}
 	}
-	return false
+	return 0
 }
 
 // endsHint holds the letters before the last two of [stampHints].
