@@ -180,26 +180,29 @@ func newFeedDraft(title, link string, items []feedItem, base *url.URL, within st
 		items = items[:MaxEntries]
 	}
 	d := &draft{kind: KindFeed, title: plainLine(title, maxTitle)}
-	candidates := make([]candidate, 0, len(items))
+	entries := make([]draftEntry, 0, len(items))
 	for i := range items {
-		candidates = append(candidates, feedCandidate(&items[i], base))
+		entries = append(entries, feedEntry(&items[i], base))
 	}
 	home := cleanLink(link, base)
-	d.entries = identify(candidates, home)
+	d.entries = identify(entries, home)
 	d.context = contextOf(base, "feed", within, home)
 	return d
 }
 
-func feedCandidate(item *feedItem, base *url.URL) candidate {
+// feedEntry returns an item as an entry that has no identity yet.
+func feedEntry(item *feedItem, base *url.URL) draftEntry {
 	if item.known != nil {
-		return candidate{entry: *item.known}
+		return *item.known
 	}
-	c := candidate{guid: oneLine(item.guid)}
-	e := &c.entry
-	e.source = item.source
-	e.title = plainLine(item.title, maxTitle)
-	e.link = cleanLink(item.link, base)
-	e.published, e.updated = item.published, item.updated
+	e := draftEntry{
+		id:        oneLine(item.guid),
+		title:     plainLine(item.title, maxTitle),
+		link:      cleanLink(item.link, base),
+		published: item.published,
+		updated:   item.updated,
+		source:    item.source,
+	}
 	summary := htmlLines(item.summary, page{base: base, inner: item.summaryBase})
 	content := htmlLines(item.content, page{base: base, inner: item.contentBase})
 	e.lines = content
@@ -208,7 +211,7 @@ func feedCandidate(item *feedItem, base *url.URL) candidate {
 	} else if text := summarise(summary); text != summarise(content) {
 		e.summary = text
 	}
-	return c
+	return e
 }
 
 // The years that a date is brought into: what is beyond is a mistake, and RFC

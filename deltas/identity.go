@@ -8,24 +8,19 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// candidate is an entry that has no identity yet.
-type candidate struct {
-	guid  string // what the format calls the entry's ID; may be empty, shared or a lie
-	entry draftEntry
-}
-
-// identify gives every entry an identity that does not depend on the other
+// identify takes entries whose ID is what the format calls it, which may be empty,
+// shared or a lie, and gives every entry an identity that does not depend on the other
 // entries' order: its own ID, else its link, else its title, else its text.
 // Entries of one ID and one title are one entry; of one ID and different titles
 // they are different entries, told apart by the title. home is the document's
 // own link, which identifies no entry.
-func identify(candidates []candidate, home string) []draftEntry {
-	groups := make([][]int, 0, len(candidates))
-	of := make(map[string]int, len(candidates)) // of an identity: its group
-	room := make([]int, len(candidates))
-	for i := range candidates {
-		e := &candidates[i].entry
-		e.id = primaryID(&candidates[i], home)
+func identify(entries []draftEntry, home string) []draftEntry {
+	groups := make([][]int, 0, len(entries))
+	of := make(map[string]int, len(entries)) // of an identity: its group
+	room := make([]int, len(entries))
+	for i := range entries {
+		e := &entries[i]
+		e.id = e.primaryID(home)
 		room[i] = i
 		key := identityKey(e.id)
 		if g, known := of[key]; known {
@@ -35,26 +30,26 @@ func identify(candidates []candidate, home string) []draftEntry {
 			groups = append(groups, room[i:i+1:i+1])
 		}
 	}
-	entries := make([]draftEntry, 0, len(candidates))
+	if len(groups) == len(entries) {
+		return entries
+	}
+	distinct := make([]draftEntry, 0, len(entries))
 	for _, group := range groups {
 		if len(group) == 1 {
-			entries = append(entries, candidates[group[0]].entry)
+			distinct = append(distinct, entries[group[0]])
 		} else {
-			entries = append(entries, resolve(candidates, group)...)
+			distinct = append(distinct, resolve(entries, group)...)
 		}
 	}
-	return entries
+	return distinct
 }
 
 // primaryID returns what an entry is known by if nothing else in the document
 // claims the same.
-func primaryID(c *candidate, home string) string {
-	e := &c.entry
+func (e *draftEntry) primaryID(home string) string {
 	switch {
 	case e.id != "":
-		return e.id // as it was in the document before
-	case c.guid != "":
-		return clipID(c.guid)
+		return clipID(e.id)
 	case e.link != "" && identityKey(e.link) != identityKey(home):
 		return clipID(e.link)
 	case e.title != "":
@@ -69,11 +64,11 @@ const contentID = "content:"
 
 // resolve returns the different entries among several of one identity. They are
 // not remembered by what they were read from, which says too little.
-func resolve(candidates []candidate, group []int) []draftEntry {
+func resolve(entries []draftEntry, group []int) []draftEntry {
 	var distinct []draftEntry
 	at := make(map[string]int, len(group))
 	for _, i := range group {
-		e := candidates[i].entry
+		e := entries[i]
 		e.source = 0
 		sub := e.distinction()
 		if known, ok := at[sub]; !ok {

@@ -21,11 +21,11 @@ func extractJSON(text string, base *url.URL, asked Kind, known *familiar) (*draf
 	var w jsonWriter
 	rest := true
 	if list, name := findList(&root); list != nil {
-		candidates := make([]candidate, 0, len(list.items))
+		d.entries = make([]draftEntry, 0, len(list.items))
 		for i := range list.items {
-			candidates = append(candidates, w.candidate(&list.items[i], list.key, base, known))
+			d.entries = append(d.entries, w.entry(&list.items[i], list.key, base, known))
 		}
-		d.entries = identify(candidates, "")
+		d.entries = identify(d.entries, "")
 		d.context = contextOf(base, "json", list.key)
 		rest = root.leave(name)
 	}
@@ -150,18 +150,19 @@ func (v *jsonValue) scalar(name string) string {
 	return ""
 }
 
-// candidate makes an entry of a list's member. Its dates go to the notes.
-func (w *jsonWriter) candidate(item *jsonValue, key string, base *url.URL, known *familiar) candidate {
+// entry makes an entry, that has no identity yet, of a list's member. Its dates go
+// to the notes.
+func (w *jsonWriter) entry(item *jsonValue, key string, base *url.URL, known *familiar) draftEntry {
 	source := sourceOf(item.text)
 	if e, ok := known.take(source); ok {
-		return candidate{entry: e}
+		return e
 	}
 	w.members(0, item.children)
-	e := draftEntry{source: source, lines: w.flush()}
-	e.published, e.updated = memberDates(item)
 	id := item.scalar(key)
 	if isHTTP(id) {
 		id = firstOf(cleanLink(id, base), id)
 	}
-	return candidate{guid: oneLine(id), entry: e}
+	e := draftEntry{id: oneLine(id), source: source, lines: w.flush()}
+	e.published, e.updated = memberDates(item)
+	return e
 }

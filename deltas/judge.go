@@ -246,33 +246,38 @@ func examine(state State, seen []uint64, s sight) findings {
 // know, by identity or by alias, and their aliases: those of the document's last
 // entries first, since what is remembered first is forgotten first.
 func unseen(seen []uint64, base, next *Core) []uint64 {
-	if len(next.ids) == 0 {
-		return nil
-	}
-	known := make(map[uint64]bool, len(seen)+2*len(next.ids))
-	for _, id := range seen {
-		known[id] = true
-	}
+	var before map[uint64]int
 	if base != nil {
-		for id := range base.index() {
-			known[id] = true
-		}
+		before = base.index()
 	}
-	var fresh []uint64
+	var fresh []uint64 // of each entry that base has not: identity, alias
 	for i, id := range slices.Backward(next.ids) {
-		if known[id] {
+		if _, known := before[id]; known {
 			continue
 		}
 		alias := next.aliasOrID(i)
-		if known[alias] {
-			continue
-		}
-		fresh = append(fresh, id)
-		if alias != id {
-			fresh = append(fresh, alias)
+		if _, known := before[alias]; !known {
+			fresh = append(fresh, id, alias)
 		}
 	}
-	return fresh
+	if fresh == nil {
+		return nil
+	}
+	known := make(map[uint64]bool, len(seen))
+	for _, id := range seen {
+		known[id] = true
+	}
+	kept := fresh[:0]
+	for pair := range slices.Chunk(fresh, 2) {
+		id, alias := pair[0], pair[1]
+		if known[id] || known[alias] {
+			continue
+		}
+		if kept = append(kept, id); alias != id {
+			kept = append(kept, alias)
+		}
+	}
+	return kept
 }
 
 // onlyRemoves reports a change that takes away and brings nothing, or takes

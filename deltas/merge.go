@@ -22,20 +22,20 @@ func Merge(base, partial *Core) (*Core, error) {
 	if base == nil || base.Kind != KindFeed || partial.Kind != KindFeed {
 		return nil, ErrMerge
 	}
-	held, err := base.candidates()
+	held, err := base.drafts()
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := partial.candidates()
+	fresh, err := partial.drafts()
 	if err != nil {
 		return nil, err
 	}
 	window := max(len(held), len(fresh))
-	candidates := append(fresh, unreplaced(held, fresh)...)
+	entries := append(fresh, unreplaced(held, fresh)...)
 	d := draft{
 		kind:    KindFeed,
 		title:   firstOf(partial.Title, base.Title),
-		entries: identify(candidates[:min(window, len(candidates))], ""),
+		entries: identify(entries[:min(window, len(entries))], ""),
 	}
 	rendered, err := d.render()
 	if err != nil {
@@ -49,10 +49,10 @@ func Merge(base, partial *Core) (*Core, error) {
 	return merged, nil
 }
 
-// candidates returns the entries as they were before they were told apart, in
-// the document's order.
-func (c *Core) candidates() ([]candidate, error) {
-	candidates := make([]candidate, len(c.Entries))
+// drafts returns the entries as they were before they were told apart, in the
+// document's order.
+func (c *Core) drafts() ([]draftEntry, error) {
+	entries := make([]draftEntry, len(c.Entries))
 	for i, section := range c.sections {
 		e, err := readSection(section, nil)
 		if err != nil {
@@ -60,9 +60,9 @@ func (c *Core) candidates() ([]candidate, error) {
 		}
 		e.published, e.updated = c.Entries[i].Published, c.Entries[i].Updated
 		e.id = e.commonID()
-		candidates[i] = candidate{guid: e.id, entry: e}
+		entries[i] = e
 	}
-	return candidates, nil
+	return entries, nil
 }
 
 // commonID returns the ID that the entry had before [resolve] told it apart.
@@ -79,14 +79,14 @@ func (e draftEntry) commonID() string {
 }
 
 // unreplaced returns the held entries that no fresh one is another version of.
-func unreplaced(held, fresh []candidate) []candidate {
+func unreplaced(held, fresh []draftEntry) []draftEntry {
 	heldOf, freshOf := byID(held), byID(fresh)
-	var kept []candidate
+	var kept []draftEntry
 	for _, h := range held {
-		key := identityKey(h.guid)
+		key := identityKey(h.id)
 		same := len(heldOf[key]) == 1 && len(freshOf[key]) == 1
 		for _, f := range freshOf[key] {
-			same = same || f.entry.distinction() == h.entry.distinction()
+			same = same || f.distinction() == h.distinction()
 		}
 		if !same {
 			kept = append(kept, h)
@@ -95,11 +95,11 @@ func unreplaced(held, fresh []candidate) []candidate {
 	return kept
 }
 
-func byID(candidates []candidate) map[string][]candidate {
-	groups := make(map[string][]candidate, len(candidates))
-	for _, c := range candidates {
-		key := identityKey(c.guid)
-		groups[key] = append(groups[key], c)
+func byID(entries []draftEntry) map[string][]draftEntry {
+	groups := make(map[string][]draftEntry, len(entries))
+	for _, e := range entries {
+		key := identityKey(e.id)
+		groups[key] = append(groups[key], e)
 	}
 	return groups
 }
