@@ -44,11 +44,8 @@ func plainHTTP(s string, from int) int {
 // sameText reports whether two texts say the same, whichever of http and https
 // their addresses begin with.
 func sameText(a, b string) bool {
-	for {
+	for a != b {
 		n := commonPrefix(a, b)
-		if n == len(a) && n == len(b) {
-			return true
-		}
 		if n < len("http") || a[n-len("http"):n] != "http" {
 			return false
 		}
@@ -57,4 +54,5 @@ func sameText(a, b string) bool {
 			return false
 		}
 	}
+	return true
 }
