@@ -287,21 +287,9 @@ func onlyRemoves(c comparison, base, next *Core) bool {
 		gone := len(c.withdrawn) + len(c.left)
 		return len(c.withdrawn) > 0 && len(c.added)+len(c.changed) == 0 || 2*gone > len(base.Entries)
 	}
-	is := make(map[string]int)
-	for line := range strings.Lines(next.body) {
-		is[line]++
-	}
-	lines, gone := 0, 0
-	for line := range strings.Lines(base.body) {
-		lines++
-		if is[line]--; is[line] < 0 {
-			gone++
-		}
-	}
-	added := 0
-	for _, n := range is {
-		added += max(n, 0)
-	}
+	var t ticks
+	less, more := t.differing(base.body, next.body)
+	lines, gone, added := strings.Count(base.body, "\n"), len(less), len(more)
 	return gone > 0 && added == 0 || 2*gone > lines && 2*added < gone
 }
 
