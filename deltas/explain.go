@@ -8,7 +8,7 @@ import (
 
 // Masked is something that a channel's noise hides, in words for people.
 type Masked struct {
-	What  string        // "number", "line", "stamp", "control" or "window"
+	What  string        // "number", "line", "stamp", "control", "window" or "order"
 	Text  string        // what stands there, … in the place of what is hidden; empty if the content has it not now
 	Lines int           // how many of the content's lines it hides something of
 	Why   string        // a sentence without a full stop
@@ -30,7 +30,10 @@ func (n Noise) Explain(current *Core) []Masked {
 			e.hidden(s.key, "")
 		}
 	}
-	if n.chosen >= chosenFrom {
+	switch {
+	case current != nil && n.shuffled(current):
+		e.masked = append(e.masked, Masked{What: "order", Why: "its lines come in another order again and again", Calm: usualGap * time.Duration(n.chosen)})
+	case n.chosen >= chosenFrom:
 		e.masked = append(e.masked, Masked{What: "window", Why: "entries leave from anywhere when others come, so none that leaves counts as withdrawn"})
 	}
 	return e.masked

@@ -30,6 +30,8 @@ func TestExplain(t *testing.T) {
 			return pageOf("News.", "Weather: fine", []string{"Tip: drink water", "Tip: eat fruit", "Tip: go to bed"}[n%3])
 		}), `line "Tip: eat fruit": it came and went at nearly every look; counts again after 4.5 hours of calm` + "\n" +
 			strings.Repeat("line: it came and went at nearly every look; counts again after 12 hours of calm\n", 2)},
+		{"lines in any order", bodies(8, func(n int) string { return pageOf([]string{"Anna", "Ben", "Cleo", "Anna", "Ben"}[n%3 : n%3+3]...) }),
+			"order: its lines come in another order again and again; counts again after 2.5 hours of calm\n"},
 		{"a front page", bodies(8, front), "window: entries leave from anywhere when others come, so none that leaves counts as withdrawn\n"},
 	}
 	for _, test := range tests {

@@ -8,7 +8,7 @@ import (
 // extractHTML makes lines of what a page shows. It reads tokens and builds no
 // tree: building one has taken cubic time on hostile input.
 func extractHTML(text string, base *url.URL) *draft {
-	p := readHTML(text, page{base: base, hiding: true, targets: true})
+	p := readHTML(text, page{base: base, hiding: true, targets: true, main: hasMain(text)})
 	return &draft{kind: KindHTML, title: clipRunes(strings.Join(p.title.lines, " "), maxTitle), feedURL: p.feedURL, lines: p.body.lines}
 }
 
@@ -52,13 +52,18 @@ type page struct {
 	feedURL string
 
 	inTitle bool
-	pre     int    // open <pre>
-	row     bool   // in a table row that is one line as long as nothing but text stands in it
-	link    string // target of the open <a>, if it matters
-	linkAt  int    // where its text began in the line
-	control bool   // it leads nowhere: a script makes something of it
+	pre     int             // open <pre>
+	row     bool            // in a table row that is one line as long as nothing but text stands in it
+	link    string          // target of the open <a>, if it matters
+	linkAt  int             // where its text began in the line
+	control bool            // it leads nowhere: a script makes something of it
+	form    bool            // in a form
+	heading bool            // in a heading
+	labels  map[string]bool // ids of what buttons name as their labels
 	hidden  skip
 	hiding  bool // attributes may hide
+	main    bool // the page says what of it is its main content
+	inMain  bool
 	targets bool // link targets are noted
 }
 
@@ -96,6 +101,10 @@ func readHTML(text string, options page) *page {
 	*p = options
 	p.body.written.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
 	p.tokens(text)
+	if options.main && len(p.body.lines) == 0 {
+		options.main = false
+		return readHTML(text, options)
+	}
 	if p.hidden.open() && options.hiding {
 		// Something hidden never ended. More likely a forgotten end tag than a
 		// page without content.
@@ -158,7 +167,7 @@ func (p *page) start(e element, attrs *attributes) {
 		}
 	case e.is(linkTag):
 		p.noteFeed(attrs)
-	case e.is(unread) || p.hiding && !e.is(rootTag) && attrs.hide():
+	case e.is(unread) || p.hiding && !e.is(rootTag) && (attrs.hide() || p.aside(e, attrs)):
 		p.hide(e)
 	default:
 		p.open(e, attrs)
@@ -189,9 +198,16 @@ func (p *page) open(e element, attrs *attributes) {
 	case e.is(preTag):
 		p.pre++
 		p.breakLine()
+	case e.is(buttonTag):
+		p.boundary(e)
+		p.openButton(attrs)
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure) || e.is(rowTag)
+		p.form, p.inMain = p.form || e.is(formTag), p.inMain || e.is(mainTag)
+		if e.is(headingTag) {
+			p.heading, p.control = true, false
+		}
 	}
 }
 
@@ -233,12 +249,16 @@ func (p *page) end(e element) {
 	case e.is(cellTag):
 		p.endLink()
 		p.body.endCell()
+	case e.is(buttonTag):
+		p.boundary(e)
+		p.endLink()
 	case e.is(preTag):
 		p.pre = max(p.pre-1, 0)
 		p.breakLine()
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure|rowTag)
+		p.form, p.heading, p.inMain = p.form && !e.is(formTag), p.heading && !e.is(headingTag), p.inMain && !e.is(mainTag)
 	}
 }
 

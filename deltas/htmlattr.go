@@ -8,7 +8,7 @@ import (
 // attributes are those of a tag that matter here, as they are written.
 type attributes struct {
 	values [attributeCount]string
-	had    uint8 // a bit for each that the tag has
+	had    uint16 // a bit for each that the tag has
 }
 
 // attribute is one that matters.
@@ -21,18 +21,29 @@ const (
 	attrType
 	attrStyle
 	attrHidden
+	attrID
+	attrClass
+	attrForm
+	attrRole
+	attrLabel
+	attrLabelled
+	attrSilent // aria-hidden: of those who listen, not of those who see
 
 	attributeCount
 )
 
-var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden"}
+var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden",
+	"id", "class", "form", "role", "aria-label", "aria-labelledby", "aria-hidden"}
 
 // set takes in an attribute, if it matters. Of several with a name the first counts,
 // as for browsers.
 func (a *attributes) set(name, value string) {
-	for i, known := range attributeNames {
-		if len(name) == len(known) && strings.EqualFold(name, known) {
-			if !a.has(attribute(i)) {
+	if name == "" {
+		return
+	}
+	for _, i := range attributesBy[name[0]|0x20] {
+		if known := attributeNames[i]; len(name) == len(known) && strings.EqualFold(name, known) {
+			if !a.has(i) {
 				a.had |= 1 << i
 				a.values[i] = value
 			}
@@ -40,6 +51,14 @@ func (a *attributes) set(name, value string) {
 		}
 	}
 }
+
+// attributesBy holds the attributes by the letter that they begin with.
+var attributesBy = func() (table [256][]attribute) {
+	for i, name := range attributeNames {
+		table[name[0]] = append(table[name[0]], attribute(i))
+	}
+	return table
+}()
 
 // has reports that the tag has the attribute, which may be empty.
 func (a *attributes) has(name attribute) bool { return a.had&(1<<name) != 0 }

@@ -15,7 +15,7 @@ type token struct {
 	text, name string
 	end        bool
 	attrs      [attributeCount]string
-	had        uint8
+	had        uint16
 }
 
 // oracle calls f with the tokens that x/net finds, but for the content of elements

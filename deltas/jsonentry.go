@@ -19,12 +19,33 @@ var (
 
 	// stampNames are the members that tell when a document was made or what an
 	// item's dates are. They are not content: see the notes.
-	stampNames = set("generated", "generated_at", "generatedat", "timestamp", "last_updated", "lastupdated", "last_update", "lastupdate",
-		"lastbuilddate", "build_date", "builddate", "fetched_at", "scraped_at", "crawled_at", "retrieved_at", "server_time", "servertime",
-		"now", "request_id", "requestid", "took", "elapsed", "nonce", "csrf_token",
-		"published", "published_at", "publishedat", "date_published", "pubdate",
-		"updated", "updated_at", "updatedat", "date_modified", "modified", "modified_at", "last_modified")
+	stampNames = set("generated", "generatedat", "generatedon", "dategenerated", "timegenerated", "generationtime", "generationtimems",
+		"timestamp", "ts", "lastupdated", "lastupdatedat", "lastupdate", "lastrefreshed", "lastrefresh", "lastfetched", "lastchecked",
+		"lastbuilddate", "builddate", "buildtime", "fetchedat", "scrapedat", "crawledat", "retrievedat", "renderedat", "cachedat", "refreshedat",
+		"servertime", "servertimestamp", "currenttime", "now", "asof",
+		"requestid", "xrequestid", "traceid", "correlationid", "etag", "nonce", "csrf", "csrftoken", "xsrftoken", "sessionid",
+		"took", "tookms", "elapsed", "elapsedms", "elapsedtime", "responsetime", "responsetimems", "querytime", "querytimems",
+		"processingtime", "processingtimems", "executiontime", "executiontimems",
+		"published", "publishedat", "datepublished", "pubdate",
+		"updated", "updatedat", "datemodified", "modified", "modifiedat", "lastmodified")
 )
+
+// isStamp reports a member's name that is one of stampNames, however its words are
+// joined: generated_at, generatedAt, Generated-At.
+func isStamp(name string) bool {
+	var room [24]byte
+	bare := room[:0]
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c == '_' || c == '-' || c == '.':
+		case len(bare) == len(room):
+			return false
+		default:
+			bare = append(bare, lowerByte(c))
+		}
+	}
+	return stampNames[string(bare)]
+}
 
 // jsonEntry reads an entry back from the lines of its object.
 func jsonEntry(id string, lines []string) Entry {

@@ -79,7 +79,7 @@ func (w *jsonWriter) elements(depth int, elements []jsonValue) {
 // document was made.
 func (w *jsonWriter) members(depth int, members []jsonValue) {
 	for i := range members {
-		if m := &members[i]; !stampNames[strings.ToLower(m.name)] {
+		if m := &members[i]; !isStamp(m.name) {
 			w.margin(depth)
 			w.quote(m.name)
 			w.text = append(w.text, ": "...)
@@ -91,7 +91,7 @@ func (w *jsonWriter) members(depth int, members []jsonValue) {
 // scalar writes a scalar as JSON, < and & as they are.
 func (w *jsonWriter) scalar(v *jsonValue) {
 	if v.kind == '"' {
-		w.quote(v.text)
+		w.quote(withoutTracking(v.text))
 	} else {
 		w.text = append(w.text, v.text...)
 	}

@@ -85,6 +85,7 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	state = state.rest(base, obs.Begun)
 	d := decide(state, seen, newSight(state.Noise, base, obs))
 	d.Noise = state.Noise
+	d.Noise.day = obs.Begun
 	if base != nil && obs.Begun.After(state.Looked) && !wrong(d.Reason) {
 		d.State = d.State.learn(base, obs)
 	}
@@ -99,21 +100,27 @@ func wrong(reason string) bool {
 // sight is an observation as the noise lets it be seen.
 type sight struct {
 	Observation
-	view *Core
-	face Hash  // of view
+	face Hash  // of the content
+	view *Core // with the dates of headings as in base, see Core.today
+	says Hash  // the face of view
 	base *Core // may be nil
 }
 
 func newSight(noise Noise, base *Core, obs Observation) sight {
 	view := noise.view(obs.Core)
-	return sight{Observation: obs, view: view, face: view.face(), base: noise.view(base)}
+	s := sight{Observation: obs, face: noise.face(view), base: noise.view(base)}
+	s.view, s.says = view.today(s.base, obs.Begun), s.face
+	if s.view != view {
+		s.says = noise.face(s.view)
+	}
+	return s
 }
 
 func decide(state State, seen []uint64, s sight) Decision {
 	if !state.known() {
 		return publish(state, s, unseen(nil, nil, s.view))
 	}
-	if s.face == state.Face {
+	if s.says == state.Face {
 		return onlyNoise(state, s)
 	}
 	f := examine(state, seen, s)

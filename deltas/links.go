@@ -26,7 +26,7 @@ func cleanLink(raw string, base *url.URL) string {
 		return ""
 	}
 	ref.RawQuery = cleanQuery(ref.RawQuery, isTracking)
-	return ref.String()
+	return withoutSession(ref.String())
 }
 
 // plainURL are the parts of a URL that url.Parse takes apart, resolves and puts
@@ -165,8 +165,20 @@ func parsedTarget(raw string, base *url.URL) string {
 	if isAsset(ref.Path) || strings.HasPrefix(ref.Path, "/cdn-cgi/") {
 		return ""
 	}
-	path, _, _ := strings.Cut(ref.EscapedPath(), ";jsessionid=")
-	return oneLine(target(ref.Host, path, ref.RawQuery, base))
+	return oneLine(target(ref.Host, withoutSession(ref.EscapedPath()), ref.RawQuery, base))
+}
+
+// withoutSession returns a URL or a path without a session in its path.
+func withoutSession(s string) string {
+	at := strings.Index(s, ";jsessionid=")
+	if at < 0 {
+		return s
+	}
+	end := strings.IndexAny(s[at:], "/?#")
+	if end < 0 {
+		return s[:at]
+	}
+	return s[:at] + s[at+end:]
 }
 
 // target returns host and path without what says nothing of where a link leads.
@@ -207,6 +219,27 @@ func isAsset(path string) bool {
 	return false
 }
 
+// withoutTracking returns a text that is nothing but a URL without tracking
+// parameters, any other as it is.
+func withoutTracking(s string) string {
+	at := strings.IndexByte(s, '?')
+	if at < 0 || !isHTTP(s) || strings.IndexByte(s, ' ') >= 0 {
+		return s
+	}
+	query, fragment, cut := strings.Cut(s[at+1:], "#")
+	clean := cleanQuery(query, isTracking)
+	if clean == query {
+		return s
+	}
+	if clean != "" {
+		clean = "?" + clean
+	}
+	if cut {
+		clean += "#" + fragment
+	}
+	return s[:at] + clean
+}
+
 // cleanQuery drops the parameters whose lower-case name is noise. The others
 // keep order and spelling.
 func cleanQuery(query string, noise func(name string) bool) string {
@@ -228,14 +261,19 @@ func cleanQuery(query string, noise func(name string) bool) string {
 }
 
 var (
-	trackingPrefixes = [...]string{"utm_", "at_", "mc_", "pk_", "mtm_", "matomo_", "hsa_", "_hs", "ns_", "wt.", "vero_"}
-	trackingNames    = set("fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "ocid", "cmpid",
-		"cmp", "icid", "s_cid", "mkt_tok", "_ga", "_gl", "ref_src", "ref_url", "spm", "scid", "wickedid", "ito", "xtor", "ftag", "taid")
-	sessionNames = set("sid", "phpsessid", "jsessionid", "sessionid", "session_id", "aspsessionid", "token", "csrf", "csrf_token",
-		"csrfmiddlewaretoken", "_csrf", "authenticity_token", "nonce", "_wpnonce", "cb", "_", "nocache", "cachebuster", "rnd", "rand", "random")
+	trackingPrefixes = [...]string{"utm_", "at_", "mc_", "pk_", "mtm_", "matomo_", "hsa_", "_hs", "ns_", "wt.", "vero_",
+		"x-amz-", "x-goog-", "__cf_chl_", "aspsessionid"}
+	trackingNames = set("fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "ocid", "cmpid",
+		"cmp", "icid", "s_cid", "mkt_tok", "_ga", "_gl", "ref_src", "ref_url", "spm", "scid", "wickedid", "ito", "xtor", "ftag", "taid",
+		// sessions and signatures that expire
+		"phpsessid", "jsessionid", "sessid", "oscsid", "zenid", "cfid", "cftoken", "form_build_id",
+		"signature", "expires", "key-pair-id", "awsaccesskeyid", "googleaccessid")
+	sessionNames = set("sid", "sessionid", "session_id", "token", "csrf", "csrf_token", "csrfmiddlewaretoken", "_csrf", "authenticity_token", "nonce", "_wpnonce",
+		"cb", "_", "_t", "ts", "ver", "timestamp", "nocache", "cachebuster", "cachebust", "rnd", "rand", "random")
 )
 
-// isTracking reports parameters that say who sent a reader, not what is read.
+// isTracking reports parameters that say who sent a reader, who reads or until when,
+// not what is read.
 func isTracking(name string) bool {
 	for _, prefix := range trackingPrefixes {
 		if strings.HasPrefix(name, prefix) {

@@ -30,3 +30,24 @@ func TestPlainTargets(t *testing.T) {
 		}
 	})
 }
+
+// What tells one visit from another is no part of where a link leads.
+func TestVisitsInLinks(t *testing.T) {
+	for raw, want := range map[string]string{
+		"https://x.org/a?id=3&PHPSESSID=4f":                      "https://x.org/a?id=3",
+		"https://x.org/a;jsessionid=4F?id=3":                     "https://x.org/a?id=3",
+		"https://x.org/a;jsessionid=4F/b":                        "https://x.org/a/b",
+		"https://x.org/a.pdf?Expires=1&Signature=2":              "https://x.org/a.pdf",
+		"https://x.org/a.pdf?X-Amz-Date=1&x-amz-signature=2&v=3": "https://x.org/a.pdf?v=3",
+		"https://x.org/story?sid=26/11/22/1":                     "https://x.org/story?sid=26/11/22/1", // names the story
+	} {
+		if got := cleanLink(raw, nil); got != want {
+			t.Errorf("cleanLink(%q) = %q, want %q", raw, got, want)
+		}
+	}
+	for _, raw := range []string{"/a?ts=1", "/a?_t=1", "/a?sessionid=1", "/a?cachebust=1"} {
+		if got := linkTarget(raw, nil); got != "/a" {
+			t.Errorf("linkTarget(%q) = %q", raw, got)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -16,9 +17,10 @@ import (
 // The zero Noise masks what is taken for noise on a channel that nobody knows:
 // build stamps and controls.
 type Noise struct {
-	Epoch  uint16 // counts changes of what is masked
-	chosen uint8  // score: entries leave from anywhere, see learnWindow
-	slots  []slot // in the order of their keys, of each kind at most its policy's room
+	Epoch  uint16    // counts changes of what is masked
+	chosen uint8     // score: entries leave from anywhere, or lines come in any order, see learnWindow
+	day    time.Time // of the look that it was asked about; zero: none
+	slots  []slot    // in the order of their keys, of each kind at most its policy's room
 }
 
 // slot is a place of the content that is watched.
@@ -97,6 +99,9 @@ func (n Noise) rest(base *Core, looks int) Noise {
 	for i := range next.slots {
 		next.slots[i].rest(looks)
 	}
+	if len(base.Entries) == 0 {
+		next.chosen -= uint8(min(looks, int(next.chosen)))
+	}
 	return next.settled(n)
 }
 
@@ -132,9 +137,17 @@ const (
 // learnWindow takes in what went when entries came. Of a list in the order of
 // time the oldest go. Where others go, somebody chooses what is shown, as on a
 // front page, and an entry that goes was not taken back.
+// What has no entries has lines: that they are the same in another order means
+// nothing where it happens again and again.
 func (n *Noise) learnWindow(base, next *Core) {
 	c := compareEntries(base, next)
 	switch {
+	case len(base.Entries)+len(next.Entries) == 0:
+		if sameLines(n.view(base).body, n.view(next).body) {
+			n.chosen = min(n.chosen+1, mostChosen)
+		} else {
+			n.chosen = max(n.chosen, 1) - 1
+		}
 	case len(c.added) == 0 || c.survivors == 0:
 	case len(c.withdrawn) > 0:
 		n.chosen = min(n.chosen+1, mostChosen)
@@ -142,6 +155,9 @@ func (n *Noise) learnWindow(base, next *Core) {
 		n.chosen = max(n.chosen, 1) - 1
 	}
 }
+
+// shuffled reports that the order of a content's lines means nothing.
+func (n Noise) shuffled(c *Core) bool { return n.chosen >= chosenFrom && len(c.Entries) == 0 }
 
 // compare is [compareEntries], but that nothing is withdrawn where entries leave
 // from anywhere.
@@ -222,7 +238,7 @@ func (n *Noise) makeRoom() {
 // sameMasks reports whether the two mask the same. A stamp that is not watched
 // is masked.
 func (n Noise) sameMasks(other Noise) bool {
-	return slices.Equal(n.exceptions(), other.exceptions())
+	return (n.chosen >= chosenFrom) == (other.chosen >= chosenFrom) && slices.Equal(n.exceptions(), other.exceptions())
 }
 
 // exceptions returns the keys of what is not as the zero Noise has it, in order.

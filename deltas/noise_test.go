@@ -68,6 +68,13 @@ func TestNoiseLearned(t *testing.T) {
 		{"a counter of JSON that begins with none", bodies(6, func(n int) string {
 			return strings.ReplaceAll(fmt.Sprintf(`{"items":[{"id":1,"votes":%d},{"id":2,"votes":%d},{"id":3,"votes":%d},{"id":4,"votes":0}]}`, n, n+1, 2*n), `"votes":0}`, `"votes":null}`)
 		}), "pppuuu"},
+		{"a token", bodies(8, func(n int) string {
+			return pageOf(news, fmt.Sprintf("Ray ID: %x · Your request is %x-cafe", 0x7a3f9c2b1d4e*(n+1), 0xabcdef12*(n+1)))
+		}), "ppppuuuu"},
+		{"an order", bodies(8, func(n int) string {
+			names := []string{"Anna", "Ben", "Cleo", "Dora", "Emil", "Finn", "Gina", "Hans"}
+			return pageOf(append(names[n:], names[:n]...)...)
+		}), "ppppuuuu"},
 		{"a stamp", bodies(4, func(n int) string { return pageOf(news, fmt.Sprintf("Last updated: March %d, 2026", n+1)) }), "puuu"},
 		{"a control", bodies(4, func(n int) string {
 			return pageOf(strings.Repeat(`<a href="#" onclick="off()">Turn off animations</a>`, n%2), news)

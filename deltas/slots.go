@@ -62,15 +62,24 @@ func (r *reader) read(line string) {
 	if isNull && !strings.HasSuffix(line, memberMark) {
 		line, isNull = line[:len(line)+len("null")], false
 	}
+	tried := 0 // up to here there is no token
 	for {
 		n := digitAt(line)
-		r.shape = append(r.shape, line[:n]...)
-		if line = line[n:]; line == "" {
+		if n == len(line) {
+			r.shape = append(r.shape, line...)
 			break
 		}
-		n = numberEnd(line)
-		r.number(line[:n])
-		line = line[n:]
+		from, to := n, n+numberEnd(line[n:])
+		if n >= tried {
+			if begin, end, ok := tokenAround(line, n); ok {
+				from, to = begin, end
+			} else {
+				tried = end
+			}
+		}
+		r.shape = append(r.shape, line[:from]...)
+		r.number(line[from:to])
+		line, tried = line[to:], tried-to
 	}
 	if isNull {
 		r.number("null")
@@ -95,6 +104,37 @@ func numberEnd(s string) int {
 		}
 	}
 	return end
+}
+
+// The lengths in bytes of words that are taken for tokens.
+const (
+	shortestToken = 8
+	longestToken  = 128
+)
+
+// tokenAround returns where the token stands that has a digit at the given place, as
+// requests, sessions and builds are named by: hexadecimal digits, letters among them,
+// and hyphens. False if there is none up to its end.
+func tokenAround(line string, at int) (from, to int, ok bool) {
+	from, to = at, at
+	letters := 0
+	for from > 0 && at-from < longestToken && isTokenByte(line[from-1]) {
+		from--
+	}
+	for to < len(line) && to-at < longestToken && isTokenByte(line[to]) {
+		to++
+	}
+	for _, c := range []byte(line[from:to]) {
+		if !isDigit(c) && c != '-' {
+			letters++
+		}
+	}
+	whole := (from == 0 || !isWordByte(line[from-1])) && (to == len(line) || !isWordByte(line[to]))
+	return from, to, whole && letters > 1 && to-from >= shortestToken
+}
+
+func isTokenByte(c byte) bool {
+	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == '-'
 }
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
@@ -124,4 +164,13 @@ func (r *reader) around(i int) (from, to int) {
 		word = word || letter
 	}
 	return from, to
+}
+
+// sameLines reports whether two texts have the same lines, in another order.
+func sameLines(was, is string) bool {
+	if len(was) != len(is) || was == is {
+		return false
+	}
+	gone, come := new(ticks).differing(was, is)
+	return len(gone)+len(come) == 0
 }

@@ -84,7 +84,7 @@ func (s State) learn(base *Core, obs Observation) State {
 // learned puts noise in the place of the state's; current is the current content.
 func (s State) learned(noise Noise, current *Core) State {
 	if noise.Epoch != s.Noise.Epoch {
-		s.Face, s.Candidate = noise.view(current).face(), nil
+		s.Face, s.Candidate = noise.face(noise.view(current)), nil
 	}
 	s.Noise = noise
 	return s

@@ -1,6 +1,9 @@
 package deltas
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // view returns the content as the judge sees it: without controls and what is
 // masked. It has the same entries, with the same identities, in the same order,
@@ -27,6 +30,17 @@ func (n Noise) view(c *Core) *Core {
 	}
 	seen.Cut = c.Cut
 	return seen
+}
+
+// face returns the hash that the judge knows a view by: of its lines in whatever
+// order, where that means nothing.
+func (n Noise) face(view *Core) Hash {
+	if !n.shuffled(view) {
+		return view.face()
+	}
+	lines := strings.SplitAfter(strings.ReplaceAll(view.content, "http://", "https://"), "\n")
+	slices.Sort(lines)
+	return hashOf([]byte(strings.Join(lines, "")))
 }
 
 // masker masks lines.

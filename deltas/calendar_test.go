@@ -1,0 +1,67 @@
+package deltas
+
+import (
+	"testing"
+	"time"
+)
+
+func TestCutDate(t *testing.T) {
+	for line, want := range map[string]string{
+		"PA COVID-19 Update – March 18, 2020": "PA COVID-19 Update – …",
+		"Sunday, 22 November 2026, 14:05":     "…",
+		"2026-11-22T14:05:09Z":                "…",
+		"November 22nd, 2026 - Daily brief":   "… - Daily brief",
+		"title: News (22.11.2026)":            "title: News …",
+		"Today is Sunday, November 22":        "Today is …",
+
+		"Deadline: March 18, 2020":              "",
+		"The office is closed on March 18":      "",
+		"Next meeting | March 18, 2020":         "",
+		"March 18: schools are closed":          "",
+		"Page last updated on March 18, 2020":   "",
+		"Update – second part":                  "",
+		"She was born in 1980 and moved in May": "",
+	} {
+		if heading, _, ok := cutDate(line); heading != want || ok != (want != "") {
+			t.Errorf("cutDate(%q) = %q, want %q", line, heading, want)
+		}
+	}
+}
+
+func TestIsDay(t *testing.T) {
+	look := time.Date(2026, 11, 22, 13, 0, 0, 0, time.UTC)
+	for date, want := range map[string]bool{
+		"November 22, 2026": true, "22nd of Nov": true, "2026-11-22": true, "11/22/2026": true, "22.11.2026": true, "2026-11-22T05:00:00Z": true,
+		"November 21, 2026": true, "November 23, 2026": true, // yesterday's page, tomorrow in Kiribati
+		"November 20, 2026": false, "November 24, 2026": false, "November 22, 2025": false, "22 2026": false, "November 2026": false, "12/22/2026": false, "Sunday": false,
+	} {
+		if got := isDay(date, look); got != want {
+			t.Errorf("isDay(%q) = %v", date, got)
+		}
+	}
+}
+
+// A heading's date that moves on to the day of the look is no news, alone or beside
+// some; one that moves elsewhere is.
+func TestJudgeHeadingDates(t *testing.T) {
+	page := func(day int, text string) string {
+		return pageOf(time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC).Format("Update – January 2, 2006"), text)
+	}
+	day := int(24 * time.Hour / usualGap)
+	from := int(time.Date(2026, 1, 5, 12, 0, 0, 0, time.UTC).Sub(epoch) / usualGap)
+	var o owner
+	got := ""
+	for n, body := range []string{page(5, "a"), page(6, "a"), page(7, "a"), page(8, "b"), page(8, "b"), page(20, "b"), page(11, "b"), page(12, "b")} {
+		got += looks(t, &o, from+n*day, body)
+	}
+	if want := "puupupuu"; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+	o = owner{}
+	looks(t, &o, from, page(5, "a"))
+	next := mustExtract(t, []byte(page(6, "b")))
+	d := Judge(o.state, o.seen, o.base, Observation{Begun: epoch.Add(time.Duration(from+day) * usualGap), Core: next})
+	if u := d.Noise.Compare(o.base, next); u.Diff != "@@ -4 +4 @@\n-a\n+b\n" {
+		t.Errorf("%q", u.Diff)
+	}
+}
