@@ -107,20 +107,3 @@ func (f *diffFlags) print(w io.Writer, result diffResult, update *deltas.Update)
 	fmt.Fprintf(p.w, "%s: %d bytes of delta for a document of %d\n", result.Kind, result.DeltaBytes, result.NewBytes)
 	return p.w.Flush()
 }
-
-// changes prints what an update says: entries, then lines.
-func (p *updatePrinter) changes(entries deltas.Entries, diff string, truncated bool) {
-	for _, entry := range entries.Added {
-		p.entry(green, "+", entry)
-	}
-	for _, entry := range entries.Changed {
-		p.entry(yellow, "~", entry)
-	}
-	for _, entry := range entries.Removed {
-		p.entry(red, "-", entry)
-	}
-	p.diff(diff)
-	if truncated {
-		fmt.Fprintln(p.w, p.paint(dim, "  … the rest of the difference is cut"))
-	}
-}

@@ -42,21 +42,26 @@ func (p *updatePrinter) paint(colour, text string) string {
 func (p *updatePrinter) update(u *api.Update) error {
 	head := fmt.Sprintf("%s  %s", timeText(&u.DetectedAt), clean(u.URL))
 	fmt.Fprintf(p.w, "%s  %s\n", p.paint(bold, head), p.paint(dim, fmt.Sprintf("version %d", u.Version)))
-	for _, entry := range u.Entries.Added {
-		p.entry(green, "+", entry)
-	}
-	for _, entry := range u.Entries.Changed {
-		p.entry(yellow, "~", entry)
-	}
-	for _, entry := range u.Entries.Removed {
-		p.entry(red, "-", entry)
-	}
-	p.diff(u.Diff)
-	if u.Truncated {
-		fmt.Fprintln(p.w, p.paint(dim, "  … the rest of the difference is cut"))
-	}
+	p.changes(u.Entries, u.Diff, u.Truncated)
 	fmt.Fprintln(p.w)
 	return p.w.Flush()
+}
+
+// changes prints what an update says: entries, then lines.
+func (p *updatePrinter) changes(entries deltas.Entries, diff string, truncated bool) {
+	for _, entry := range entries.Added {
+		p.entry(green, "+", entry)
+	}
+	for _, entry := range entries.Changed {
+		p.entry(yellow, "~", entry)
+	}
+	for _, entry := range entries.Removed {
+		p.entry(red, "-", entry)
+	}
+	p.diff(diff)
+	if truncated {
+		fmt.Fprintln(p.w, p.paint(dim, "  … the rest of the difference is cut"))
+	}
 }
 
 func (p *updatePrinter) entry(colour, sign string, e deltas.Entry) {
