@@ -62,7 +62,7 @@ func (o Options) Validate() error {
 	case o.Interval < time.Second || o.Maintenance < o.Interval:
 		return fmt.Errorf("%w: maintenance each %v at an interval of %v", ErrOptions, o.Maintenance, o.Interval)
 	case !(o.Hours <= mostHours) || o.horizon() < o.settled()+o.Interval:
-		return fmt.Errorf("%w: %v hours, want two maintenance intervals and an interval at least, and %d at most", ErrOptions, o.Hours, mostHours)
+		return fmt.Errorf("%w: %v hours, want %v (two maintenance intervals and an interval) to %d", ErrOptions, o.Hours, (o.settled() + o.Interval).Hours(), mostHours)
 	case o.Target <= 0:
 		return fmt.Errorf("%w: target %v", ErrOptions, o.Target)
 	}

@@ -88,7 +88,7 @@ func shortText(x float64) string {
 func (e explanation) factors() string {
 	f := e.Factors
 	text := count(int(f.Subscribers), "subscriber")
-	if f.Weight != float64(f.Subscribers) {
+	if f.Weight != float64(f.Subscribers) && e.DecidedBy != api.DecidedByStart { // a new one has no weight yet
 		text += fmt.Sprintf(", who count as %s under policy %s", shortText(f.Weight), e.Policy)
 	}
 	if f.UpdateIntervalS >= unknownIntervalS {

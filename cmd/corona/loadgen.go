@@ -17,7 +17,7 @@ func newLoadgenCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "loadgen",
 		Short: "Generate load: origins whose updates are known in advance",
-		Args:  wantArgs("COMMAND"),
+		Args:  wantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return flagError(command, fmt.Errorf("unknown command %q", args[0]))
 		},
@@ -86,7 +86,7 @@ func newOriginCommand() *cobra.Command {
 		Short:   "Serve feeds and pages that change at times known from a seed",
 		Long:    originLong,
 		Example: originExample,
-		Args:    cobra.NoArgs,
+		Args:    wantArgs(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := flags.config(command.Flags().Changed("channels"))
 			if err != nil {

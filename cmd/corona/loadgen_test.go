@@ -34,7 +34,7 @@ func TestOriginUsage(t *testing.T) {
 		{[]string{"--max-rate", "-1"}, "max rate -1"},
 		{[]string{"--max-age", "10ms"}, "max age 10ms"},
 		{[]string{"--trace", "none.zst", "--path", "/x"}, "none.zst"},
-		{[]string{"extra"}, "extra"},
+		{[]string{"extra"}, `unexpected argument "extra"`},
 	}
 	for _, test := range tests {
 		got := runCorona(t.Context(), "", append([]string{"loadgen", "origin"}, test.args...)...)

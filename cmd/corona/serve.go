@@ -75,7 +75,7 @@ are not encrypted: put a proxy with TLS in front of networks you do not trust.`,
   corona serve --budget 50000 --floor 1m    # at most 50,000 polls per interval of 30m
   CORONA_API_TOKEN_FILE=token corona serve --listen 0.0.0.0:8410    # openssl rand -hex 24 > token
   corona serve --allow-private --interval 5s --floor 1s    # against origins on this machine`,
-		Args: cobra.NoArgs,
+		Args: wantArgs(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return serve(command.Context(), options, command.OutOrStdout(), command.ErrOrStderr())
 		},

@@ -39,7 +39,7 @@ func newSimCommand() *cobra.Command {
 		Short:   "Simulate: the paper's evaluation, and ours beside it",
 		Long:    simLong,
 		Example: simExample,
-		Args:    wantArgs("EXPERIMENT"),
+		Args:    wantArgs("EXPERIMENT…"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return flagError(cmd, fmt.Errorf("unknown experiment %q", args[0]))
 		},
@@ -78,7 +78,7 @@ func (e simExperiment) command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   e.name,
 		Short: e.short,
-		Args:  cobra.NoArgs,
+		Args:  wantArgs(),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return flags.run(cmd, e) },
 	}
 	flags.bind(cmd)

@@ -61,13 +61,14 @@ func TestSimRefuses(t *testing.T) {
 		{"sim table2 --channels 0", "0 channels"},
 		{"sim table2 --nodes 99999999", "nodes, want 1 to"},
 		{"sim table2 --subscriptions 5", "subscriptions, want"},
-		{"sim table2 --hours 1", "1 hours"},
+		{"sim table2 --hours 1", "1 hours, want 2.5 (two maintenance intervals and an interval) to 168"},
 		{"sim table2 --hours NaN", "NaN hours"},
 		{"sim deployment --hours 2", "2 hours"},
 		{"sim beyond --hours 4", "4 hours"},
 		{"sim table2 --report x.pdf", "ends in .html"},
 		{"sim table2 --report no/such/x.html", "no such folder"},
-		{"sim table2 extra", "unknown command"},
+		{"sim table2 extra", `unexpected argument "extra"`},
+		{"sim table3 extra", `unknown experiment "table3"`},
 	} {
 		got := runCorona(t.Context(), "", strings.Fields(test.args)...)
 		if got.code != exitUsage || got.out != "" || !strings.Contains(got.errs, test.reason) || strings.Count(got.errs, "\n") != 1 {

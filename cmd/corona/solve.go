@@ -24,7 +24,7 @@ func newSolveCommand() *cobra.Command {
 		Short:   "Solve for the best polling rates of a file of channels",
 		Long:    solveLong,
 		Example: solveExample,
-		Args:    cobra.NoArgs,
+		Args:    wantArgs(),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return flags.run(cmd) },
 	}
 	flags.bind(cmd)

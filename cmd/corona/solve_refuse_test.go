@@ -77,7 +77,7 @@ func TestSolveRefusesFlags(t *testing.T) {
 		{"--pprof 0.0.0.0:0", "not a loopback address"},
 		{"--pprof 192.0.2.1:80", "not a loopback address"},
 		{"--pprof nonsense", "--pprof nonsense"},
-		{"extra", "unknown command"},
+		{"extra", `unexpected argument "extra" (see corona solve --help)`},
 	}
 	for _, test := range tests {
 		checkRefused(t, twoChannels, test.want, strings.Fields(test.args)...)

@@ -203,3 +203,11 @@ func TestExitCode(t *testing.T) {
 		t.Errorf("an exit code alone says %q", no)
 	}
 }
+
+// TestExplainNew: a channel that no solve has seen has no weight to speak of.
+func TestExplainNew(t *testing.T) {
+	why := explanation{&api.Explanation{Policy: "lite", DecidedBy: api.DecidedByStart, Factors: api.Factors{Subscribers: 3, UpdateIntervalS: 60}}}
+	if got, want := why.factors(), "3 subscribers; changes every 1m"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
