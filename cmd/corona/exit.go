@@ -37,6 +37,9 @@ func (e *exitError) Error() string {
 
 func (e *exitError) Unwrap() error { return e.err }
 
+// errInterrupted ends a tool that was stopped by a signal.
+var errInterrupted = &exitError{exitNo, errors.New("interrupted")}
+
 // exitCode returns the code that err asks for. What asks for none is wrong
 // usage: that is how flag and argument errors arrive.
 func exitCode(err error) int {

@@ -31,6 +31,7 @@ const sameSignal = 300 * time.Millisecond
 // run executes a command and returns the exit code. What went wrong is said in
 // one line.
 func run(ctx context.Context, root *cobra.Command) int {
+	root.SetIn(&interruptible{ctx: ctx, in: root.InOrStdin()})
 	err := root.ExecuteContext(ctx)
 	if err != nil && err.Error() != "" {
 		fmt.Fprintln(root.ErrOrStderr(), "corona:", oneLine(err.Error()))

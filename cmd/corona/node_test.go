@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -40,14 +41,21 @@ type outcome struct {
 
 // runCorona runs the program as main does.
 func runCorona(ctx context.Context, stdin string, args ...string) outcome {
-	var out, errs bytes.Buffer
+	var out bytes.Buffer
+	got := runBetween(ctx, strings.NewReader(stdin), &out, args...)
+	got.out = out.String()
+	return got
+}
+
+// runBetween is runCorona between an input and an output of the test's own.
+func runBetween(ctx context.Context, in io.Reader, out io.Writer, args ...string) outcome {
+	var errs bytes.Buffer
 	root := newRootCommand()
-	root.SetIn(strings.NewReader(stdin))
-	root.SetOut(&out)
+	root.SetIn(in)
+	root.SetOut(out)
 	root.SetErr(&errs)
 	root.SetArgs(args)
-	code := run(ctx, root)
-	return outcome{code, out.String(), errs.String()}
+	return outcome{code: run(ctx, root), errs: errs.String()}
 }
 
 // checkGolden compares text with testdata/golden/name.

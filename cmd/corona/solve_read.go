@@ -58,8 +58,6 @@ type valueField struct {
 	values *[]float64 // nil: checked only
 }
 
-var errInterrupted = &exitError{exitNo, errors.New("interrupted")}
-
 // readChannels reads a file of channels to its end.
 func readChannels(ctx context.Context, file string, in io.Reader, keep solveColumns) (*solveInput, error) {
 	r := &rowReader{csv: newCSVReader(in), file: file, input: &solveInput{names: newNameSet()}}
@@ -197,6 +195,8 @@ func (r *rowReader) bad(column, reason string) error {
 // unreadable says where a record could not be read.
 func (r *rowReader) unreadable(err error) error {
 	switch err {
+	case errInterrupted:
+		return err
 	case errLongRecord, errBareQuote, errOpenQuote, errAfterQuote:
 		return r.bad("", err.Error())
 	}

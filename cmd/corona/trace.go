@@ -78,6 +78,9 @@ func (f *traceFlags) run(cmd *cobra.Command, path string) error {
 	}
 	defer file.Close()
 	result, err := f.replay(cmd, file)
+	if cmd.Context().Err() != nil {
+		return errInterrupted
+	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
