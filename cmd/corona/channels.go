@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"cmp"
 	"fmt"
 	"io"
@@ -56,7 +57,7 @@ func listChannels(cmd *cobra.Command, flags *nodeFlags, names []string) error {
 	}
 	defer client.Close()
 	list := newChannelList(cmd.OutOrStdout(), flags.json, len(ids) > 0)
-	for c, err := range chosenChannels(cmd, client, ids) {
+	for c, err := range chosenChannels(cmd, client, names, ids) {
 		if err != nil {
 			return nodeError(err)
 		}
@@ -68,13 +69,17 @@ func listChannels(cmd *cobra.Command, flags *nodeFlags, names []string) error {
 }
 
 // chosenChannels returns the named channels, or all when none is named.
-func chosenChannels(cmd *cobra.Command, client *api.Client, ids []channel.ID) iter.Seq2[api.Channel, error] {
+func chosenChannels(cmd *cobra.Command, client *api.Client, names []string, ids []channel.ID) iter.Seq2[api.Channel, error] {
 	if len(ids) == 0 {
 		return client.Channels(cmd.Context())
 	}
 	return func(yield func(api.Channel, error) bool) {
-		for _, id := range ids {
-			if c, err := client.Channel(cmd.Context(), id); !yield(c, err) {
+		for i, id := range ids {
+			c, err := client.Channel(cmd.Context(), id)
+			if err != nil {
+				err = fmt.Errorf("%s: %w", names[i], err)
+			}
+			if !yield(c, err) {
 				return
 			}
 		}
@@ -87,8 +92,12 @@ func newChannelList(w io.Writer, asJSON, inFull bool) rowList[api.Channel] {
 	}
 	if inFull {
 		return rowList[api.Channel]{
-			add:   func(c api.Channel) error { printChannel(w, &c); return nil },
 			close: func() error { return nil },
+			add: func(c api.Channel) error {
+				out := bufio.NewWriter(w)
+				printChannel(out, &c)
+				return out.Flush()
+			},
 		}
 	}
 	rows := newTable(w, "VERSION", "SUBSCRIBERS", "RATE", "LAST POLL", "STATUS", "NEXT POLL", "URL")

@@ -216,6 +216,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"channels", "b559c7"}, exitUsage, "b559c7"},
 		{[]string{"explain"}, exitUsage, "CHANNEL is missing"},
 		{[]string{"explain", "b559c7"}, exitUsage, "b559c7"},
+		{[]string{"serve", "now"}, exitUsage, `unexpected argument "now" (see corona serve --help)`},
 		{[]string{"serve", "--policy", "best"}, exitUsage, `policy "best"`},
 		{[]string{"serve", "--ladder", "prefix:1"}, exitUsage, `ladder "prefix:1"`},
 		{[]string{"serve", "--cost", "euros"}, exitUsage, `cost "euros"`},
@@ -235,9 +236,9 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"watch", feedURL, "--server", busy}, exitUnreachable, "the node refused"},
 		{[]string{"export", "--server", busy}, exitUnreachable, "the node refused"},
 		{[]string{"unsubscribe", "nonsense", "--server", server}, exitUnreachable, "nonsense: Not Found: no such subscription"},
-		{[]string{"updates", "https://unknown.example/", "--server", busy}, exitUnreachable, "the node refused"},
-		{[]string{"channels", "https://unknown.example/", "--server", server}, exitUnreachable, "no such channel"},
-		{[]string{"explain", "https://unknown.example/", "--server", server}, exitUnreachable, "no such channel"},
+		{[]string{"updates", "https://unknown.example/", "--server", busy}, exitUnreachable, "the node refused: https://unknown.example/: "},
+		{[]string{"channels", "https://unknown.example/", "--server", server}, exitUnreachable, "https://unknown.example/: Not Found: no such channel"},
+		{[]string{"explain", "https://unknown.example/", "--server", server}, exitUnreachable, "https://unknown.example/: Not Found: no such channel"},
 	}
 	for _, test := range tests {
 		t.Run(strings.Join(test.args, " "), func(t *testing.T) {

@@ -3,6 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
+	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,6 +46,17 @@ func newCoreCommand() *cobra.Command {
 	return cmd
 }
 
+// inputs are the arguments of a command that reads files. Standard input can be one
+// of them.
+func inputs(words ...string) cobra.PositionalArgs {
+	return cobra.MatchAll(wantArgs(words...), func(cmd *cobra.Command, args []string) error {
+		if rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" }); len(args)-len(rest) > 1 {
+			return flagError(cmd, fmt.Errorf("%s: only one can be standard input", strings.Join(words, " and ")))
+		}
+		return nil
+	})
+}
+
 // documentFlags say how to read a document from a file.
 type documentFlags struct {
 	kind string
@@ -63,6 +77,9 @@ func (f *documentFlags) add(cmd *cobra.Command) {
 // read returns the core content of a file, or of standard input for "-", and
 // the file's length in bytes.
 func (f *documentFlags) read(cmd *cobra.Command, path string) (*deltas.Core, int, error) {
+	if err := checkBase(f.url); err != nil {
+		return nil, 0, err
+	}
 	doc := deltas.Document{URL: f.url}
 	if f.kind != autoKind {
 		kind, err := deltas.ParseKind(f.kind)
@@ -80,6 +97,14 @@ func (f *documentFlags) read(cmd *cobra.Command, path string) (*deltas.Core, int
 		return nil, 0, fmt.Errorf("%s: %w", path, err)
 	}
 	return core, len(doc.Body), nil
+}
+
+// checkBase refuses a --url that links cannot be resolved against.
+func checkBase(raw string) error {
+	if base, err := url.Parse(raw); raw != "" && (err != nil || base.Scheme == "" || base.Host == "") {
+		return fmt.Errorf("--url %q: want a whole URL, such as https://example.com/page", raw)
+	}
+	return nil
 }
 
 // readInput returns the content of a file of at most limit bytes, or of standard

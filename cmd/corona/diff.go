@@ -38,7 +38,7 @@ func newDiffCommand() *cobra.Command {
 		Short:   "Compare two versions of a document by what they say",
 		Long:    diffLong,
 		Example: diffExample,
-		Args:    wantArgs("OLD", "NEW"),
+		Args:    inputs("OLD", "NEW"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return flags.run(cmd, args[0], args[1]) },
 	}
 	flags.add(cmd)

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -49,7 +50,7 @@ func explainChannel(cmd *cobra.Command, flags *nodeFlags, name string) error {
 	defer client.Close()
 	why, err := client.Explain(cmd.Context(), id)
 	if err != nil {
-		return nodeError(err)
+		return nodeError(fmt.Errorf("%s: %w", name, err))
 	}
 	if flags.json {
 		return printJSON(cmd.OutOrStdout(), why)

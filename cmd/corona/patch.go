@@ -10,7 +10,8 @@ import (
 
 const patchLong = `Apply a delta that "corona diff --out" wrote, and print the core content that it
 makes of OLD: the same bytes that "corona core" prints of the NEW it was made
-for. Give --type and --url as they were given to "corona diff".
+for. Give --type and --url as they were given to "corona diff". OLD or DELTA may be
+"-" for standard input.
 
 A delta is bound to the content that it starts from and to its result: another
 OLD, or a damaged delta, is refused with exit code 2.`
@@ -29,7 +30,7 @@ func newPatchCommand() *cobra.Command {
 		Short:   "Apply a delta and print the core content it makes",
 		Long:    patchLong,
 		Example: patchExample,
-		Args:    wantArgs("OLD", "DELTA"),
+		Args:    inputs("OLD", "DELTA"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return patch(cmd, &flags, args[0], args[1]) },
 	}
 	flags.add(cmd)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"fmt"
 	"io"
 	"time"
@@ -69,9 +70,12 @@ func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
 	if err != nil {
 		return nodeError(err)
 	}
-	out := cmd.OutOrStdout()
+	out := bufio.NewWriter(cmd.OutOrStdout())
 	if !f.node.json {
 		printSubscription(out, subscription)
+		if err := out.Flush(); err != nil {
+			return fmt.Errorf("subscribed as %s, but: %w", subscription.ID, err)
+		}
 	}
 	wait := pollWait{client: client, most: f.wait, progress: newTicker(cmd.ErrOrStderr(), "waiting for the first poll")}
 	polled, err := wait.run(cmd.Context(), subscription.Channel)
@@ -82,12 +86,12 @@ func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
 		if polled != nil && !ended(polled) {
 			polled = nil
 		}
-		return printJSON(out, subscribed{subscription, polled})
+		return printJSON(cmd.OutOrStdout(), subscribed{subscription, polled})
 	}
 	if f.wait > 0 {
 		printFirstPoll(out, polled)
 	}
-	return nil
+	return out.Flush()
 }
 
 // subscribed is what subscribe prints for programs: the subscription, and what

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -69,6 +71,9 @@ type traceResult struct {
 }
 
 func (f *traceFlags) run(cmd *cobra.Command, path string) error {
+	if err := checkBase(f.url); err != nil {
+		return err
+	}
 	file := io.NopCloser(cmd.InOrStdin())
 	if path != "-" {
 		var err error
@@ -87,7 +92,7 @@ func (f *traceFlags) run(cmd *cobra.Command, path string) error {
 	if f.json {
 		err = printJSONLine(cmd.OutOrStdout(), result)
 	} else {
-		printTrace(cmd.OutOrStdout(), result)
+		err = printTrace(cmd.OutOrStdout(), result)
 	}
 	if err == nil && result.PatchErrors > 0 {
 		return &exitError{exitNo, fmt.Errorf("%s: %s", path, count(result.PatchErrors, "patch error"))}
@@ -108,7 +113,7 @@ func (f *traceFlags) replay(cmd *cobra.Command, r io.Reader) (*traceResult, erro
 		}
 		body, err := c.document()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("line %d: %w", result.Captures+1, err)
 		}
 		at := time.Unix(0, int64(c.Time*1e9)).UTC()
 		step := replay.Capture(deltas.Document{Body: body, ContentType: c.Header["Content-Type"], URL: f.url}, at)
@@ -116,6 +121,9 @@ func (f *traceFlags) replay(cmd *cobra.Command, r io.Reader) (*traceResult, erro
 		if f.updates && step.Update != nil {
 			printer.step(at, step)
 		}
+	}
+	if result.Captures == 0 {
+		return nil, errors.New("no capture in it")
 	}
 	return result, printer.w.Flush()
 }
@@ -153,7 +161,8 @@ func (p *updatePrinter) step(at time.Time, step deltas.Step) {
 	fmt.Fprintln(p.w)
 }
 
-func printTrace(w io.Writer, r *traceResult) {
+func printTrace(out io.Writer, r *traceResult) error {
+	w := bufio.NewWriter(out)
 	fact(w, "captures", "%d: %d germane, %d noise, %d failed", r.Captures, r.Germane, r.Noise, r.Failed)
 	fact(w, "entries", "%d added, %d changed, %d removed", r.Added, r.Changed, r.Removed)
 	ratio := 0.0
@@ -162,4 +171,5 @@ func printTrace(w io.Writer, r *traceResult) {
 	}
 	fact(w, "delta", "%d bytes, %.2f %% of the %d bytes of germane documents", r.DeltaBytes, ratio, r.DocumentBytes)
 	fact(w, "patch errors", "%d", r.PatchErrors)
+	return w.Flush()
 }

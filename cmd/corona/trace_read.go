@@ -50,7 +50,11 @@ func readTrace(r io.Reader) iter.Seq2[capture, error] {
 				return
 			}
 		}
-		if err := lines.Err(); err != nil {
+		err = lines.Err()
+		if errors.Is(err, zstd.ErrMagicMismatch) {
+			err = errors.New("not compressed with zstd")
+		}
+		if err != nil {
 			yield(capture{}, err)
 		}
 	}

@@ -41,8 +41,11 @@ func unsubscribe(cmd *cobra.Command, flags *nodeFlags, ids []string) error {
 			break
 		}
 		done = append(done, id)
-		if !flags.json {
-			fmt.Fprintf(cmd.OutOrStdout(), "unsubscribed %s\n", clean(id))
+		if flags.json {
+			continue
+		}
+		if _, err = fmt.Fprintf(cmd.OutOrStdout(), "unsubscribed %s\n", clean(id)); err != nil {
+			break
 		}
 	}
 	if flags.json {

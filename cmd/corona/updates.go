@@ -49,7 +49,7 @@ func listUpdates(cmd *cobra.Command, flags *nodeFlags, name string, after uint64
 	list := newUpdateList(cmd.OutOrStdout(), flags.json, name, after)
 	for page, err := range client.Updates(cmd.Context(), id, after) {
 		if err != nil {
-			return nodeError(err)
+			return nodeError(fmt.Errorf("%s: %w", name, err))
 		}
 		if err := list.add(page); err != nil {
 			return err
@@ -109,10 +109,11 @@ func newUpdateTexts(w io.Writer, name string, after uint64) rowList[api.Updates]
 			return nil
 		},
 		close: func() error {
-			if !some {
-				fmt.Fprintf(w, "no updates above version %d so far\n", max(after, 1))
+			if some {
+				return nil
 			}
-			return nil
+			_, err := fmt.Fprintf(w, "no updates above version %d so far\n", max(after, 1))
+			return err
 		},
 	}
 }
