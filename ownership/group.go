@@ -46,6 +46,7 @@ type group struct {
 	serving  atomic.Bool   // leads, and has applied all that came before
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
+	barrier  chan struct{} // full while raft has a barrier of catchUp's
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
 }
@@ -56,7 +57,7 @@ func openGroup(id uint32, from, to channel.Bucket, log *sharedlog.Log, state *pe
 	g := &group{
 		id: id, from: from, to: to, tools: tools, clock: &clock{now: cfg.Now},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
-		stopping: make(chan struct{}), watched: make(chan struct{}),
+		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
 	g.fsm = &fsm{group: id, from: from, to: to, db: state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer}
 	if err := g.fsm.load(); err != nil {
@@ -254,10 +255,18 @@ func (g *group) watch() {
 }
 
 // catchUp waits until all entries of earlier terms are applied. Raft may leave a
-// barrier without an answer when it stops, hence the detour.
+// barrier without an answer when it stops, hence the detour; see settle.
 func (g *group) catchUp() error {
+	select {
+	case g.barrier <- struct{}{}:
+	case <-g.stopping:
+		return ErrClosed
+	}
 	done := make(chan error, 1)
-	go func() { done <- g.raft.Barrier(answerWithin).Error() }()
+	go func() {
+		done <- g.raft.Barrier(answerWithin).Error()
+		<-g.barrier
+	}()
 	select {
 	case err := <-done:
 		return err
@@ -278,6 +287,7 @@ func (g *group) stop() error {
 	if g.raft == nil {
 		return nil
 	}
+	g.settle()
 	close(g.stopping)
 	g.serving.Store(false)
 	err := g.raft.Shutdown().Error()
@@ -287,6 +297,15 @@ func (g *group) stop() error {
 		return fmt.Errorf("stop range %d: %w", g.id, err)
 	}
 	return nil
+}
+
+// settle lets the barrier that raft has be answered, and no other one begin: raft
+// would leave it, and who waits for it, behind. A disk that hangs is not waited for.
+func (g *group) settle() {
+	select {
+	case g.barrier <- struct{}{}:
+	case <-time.After(time.Second):
+	}
 }
 
 // snapshot makes the state durable and truncates the log.
