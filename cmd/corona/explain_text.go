@@ -125,7 +125,7 @@ func (e explanation) printNeighbour(w io.Writer, name string, n *api.Neighbour, 
 	if n.Channel == e.Channel {
 		who = "this channel"
 	}
-	fact(w, name, "%s at %s polls per interval: %s %s", who, rateCell(n.Rate), spares, e.spared(n.WorthS))
+	fact(w, name, "%s at %s per interval: %s %s", who, pollsText(n.Rate), spares, e.spared(n.WorthS))
 }
 
 func (e explanation) host() string {
@@ -169,6 +169,14 @@ func rateCell(rate float64) string {
 		return "1/" + number(intervals(rate))
 	}
 	return number(rate)
+}
+
+// pollsText is a rate with its noun.
+func pollsText(rate float64) string {
+	if rate == 1 {
+		return "1 poll"
+	}
+	return rateCell(rate) + " polls"
 }
 
 // intervals returns the intervals between two polls at a rate below 1, without what

@@ -204,6 +204,14 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+func TestPollsText(t *testing.T) {
+	for rate, want := range map[float64]string{6: "6 polls", 1: "1 poll", 1.0 / 3: "1/3 polls"} {
+		if got := pollsText(rate); got != want {
+			t.Errorf("pollsText(%v) = %s, want %s", rate, got, want)
+		}
+	}
+}
+
 // TestExplainNew: a channel that no solve has seen has no weight to speak of.
 func TestExplainNew(t *testing.T) {
 	why := explanation{&api.Explanation{Policy: "lite", DecidedBy: api.DecidedByStart, Factors: api.Factors{Subscribers: 3, UpdateIntervalS: 60}}}
