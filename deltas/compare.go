@@ -26,7 +26,6 @@ func Compare(base, next *Core) *Update { return Noise{}.Compare(base, next) }
 // the entries that changed tell of it. The delta is of the whole contents.
 func (n Noise) Compare(base, next *Core) *Update {
 	was, is := n.view(base), n.view(next)
-	is = is.today(was, n.day)
 	c := n.compare(was, is)
 	u := &Update{Kind: next.Kind, Entries: Entries{
 		Added: pick(next.Entries, c.added), Changed: pick(next.Entries, c.changed), Removed: pick(baseEntries(base), c.withdrawn),

@@ -85,7 +85,6 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	state = state.rest(base, obs.Begun)
 	d := decide(state, seen, newSight(state.Noise, base, obs))
 	d.Noise = state.Noise
-	d.Noise.day = obs.Begun
 	if base != nil && obs.Begun.After(state.Looked) && !wrong(d.Reason) {
 		d.State = d.State.learn(base, obs)
 	}
@@ -100,27 +99,21 @@ func wrong(reason string) bool {
 // sight is an observation as the noise lets it be seen.
 type sight struct {
 	Observation
-	face Hash  // of the content
-	view *Core // with the dates of headings as in base, see Core.today
-	says Hash  // the face of view
+	face Hash // of the content
+	view *Core
 	base *Core // may be nil
 }
 
 func newSight(noise Noise, base *Core, obs Observation) sight {
 	view := noise.view(obs.Core)
-	s := sight{Observation: obs, face: noise.face(view), base: noise.view(base)}
-	s.view, s.says = view.today(s.base, obs.Begun), s.face
-	if s.view != view {
-		s.says = noise.face(s.view)
-	}
-	return s
+	return sight{Observation: obs, face: noise.face(view), view: view, base: noise.view(base)}
 }
 
 func decide(state State, seen []uint64, s sight) Decision {
 	if !state.known() {
 		return publish(state, s, unseen(nil, nil, s.view))
 	}
-	if s.says == state.Face {
+	if s.face == state.Face || s.view.today(s.base, s.Begun) {
 		return onlyNoise(state, s)
 	}
 	f := examine(state, seen, s)

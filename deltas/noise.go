@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -17,10 +16,9 @@ import (
 // The zero Noise masks what is taken for noise on a channel that nobody knows:
 // build stamps and controls.
 type Noise struct {
-	Epoch  uint16    // counts changes of what is masked
-	chosen uint8     // score: entries leave from anywhere, or lines come in any order, see learnWindow
-	day    time.Time // of the look that it was asked about; zero: none
-	slots  []slot    // in the order of their keys, of each kind at most its policy's room
+	Epoch  uint16 // counts changes of what is masked
+	chosen uint8  // score: entries leave from anywhere, or lines come in any order, see learnWindow
+	slots  []slot // in the order of their keys, of each kind at most its policy's room
 }
 
 // slot is a place of the content that is watched.
