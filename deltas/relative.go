@@ -27,7 +27,7 @@ func maskTimes(line string) string {
 		}
 	}
 	for _, ago := range agoBefore {
-		if strings.Contains(line, ago) {
+		if strings.Contains(line, ago[1:]) {
 			line = maskBehind(line, ago)
 		}
 	}
@@ -41,7 +41,7 @@ const maxLabel = 80
 // What stands behind and before the time that has passed, in some languages.
 var (
 	agoBehind = [...]string{" geleden", " назад", "前"}
-	agoBefore = [...]string{"or ", "l y a ", "ace "} // vor, il y a, hace, in either case
+	agoBefore = [...]string{"vor ", "il y a ", "hace "} // their first letter in either case
 )
 
 var (
@@ -66,7 +66,7 @@ func maskBefore(line, ago string) string {
 			break
 		}
 		end := at + len(ago)
-		if head, ok := cutSpan(line[:at]); ok && (ago[0] != ' ' || !continuesWord(line[end:])) {
+		if head, ok := cutSpan(line[:at]); ok && endsAgo(ago, line[end:]) {
 			b.WriteString(head + mask + ago)
 		} else {
 			b.WriteString(line[:end])
@@ -77,26 +77,41 @@ func maskBefore(line, ago string) string {
 	return b.String()
 }
 
+// endsAgo reports whether what follows leaves ago the word that it is. 前後 is around a
+// time, 前まで until one.
+func endsAgo(ago, rest string) bool {
+	if ago == "前" {
+		return !strings.HasPrefix(rest, "後") && !strings.HasPrefix(rest, "ま")
+	}
+	return !continuesWord(rest)
+}
+
 // maskBehind masks the times that stand behind ago.
 func maskBehind(line, ago string) string {
 	var b strings.Builder
 	for {
-		at := strings.Index(line, ago)
+		at := strings.Index(line, ago[1:])
 		if at < 0 {
 			break
 		}
-		end := at + len(ago)
-		b.WriteString(line[:end])
-		line = line[end:]
+		head, rest := line[:at], line[at+len(ago)-1:]
+		b.WriteString(line[:len(line)-len(rest)])
+		line = rest
 		count, rest := cutFirstWord(line)
 		unit, rest := cutFirstWord(strings.TrimPrefix(rest, " "))
-		if isCount(count) && isUnit(unit) {
+		if endsWith(head, ago[0]) && isCount(count) && isUnit(unit) {
 			b.WriteString(mask)
 			line = rest
 		}
 	}
 	b.WriteString(line)
 	return b.String()
+}
+
+// endsWith reports whether s ends in a letter, in either case, that begins a word.
+func endsWith(s string, letter byte) bool {
+	n := len(s) - 1
+	return n >= 0 && s[n]|0x20 == letter && (n == 0 || !isWordByte(s[n-1]))
 }
 
 // cutSpan cuts a time off the end of s: "3 hours", "about an hour", "1h 5m".
