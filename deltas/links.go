@@ -269,7 +269,7 @@ var (
 		"phpsessid", "jsessionid", "sessid", "oscsid", "zenid", "cfid", "cftoken", "form_build_id",
 		"signature", "expires", "key-pair-id", "awsaccesskeyid", "googleaccessid")
 	sessionNames = set("sid", "sessionid", "session_id", "token", "csrf", "csrf_token", "csrfmiddlewaretoken", "_csrf", "authenticity_token", "nonce", "_wpnonce",
-		"cb", "_", "_t", "ts", "ver", "timestamp", "nocache", "cachebuster", "cachebust", "rnd", "rand", "random")
+		"cb", "_", "_t", "ts", "timestamp", "nocache", "cachebuster", "cachebust", "rnd", "rand", "random")
 )
 
 // isTracking reports parameters that say who sent a reader, who reads or until when,

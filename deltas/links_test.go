@@ -50,4 +50,7 @@ func TestVisitsInLinks(t *testing.T) {
 			t.Errorf("linkTarget(%q) = %q", raw, got)
 		}
 	}
+	if got := linkTarget("/a?ver=1.2", nil); got != "/a?ver=1.2" {
+		t.Errorf("linkTarget of a version = %q", got)
+	}
 }
