@@ -8,7 +8,7 @@ import (
 // extractHTML makes lines of what a page shows. It reads tokens and builds no
 // tree: building one has taken cubic time on hostile input.
 func extractHTML(text string, base *url.URL) *draft {
-	p := readHTML(text, page{base: base, hiding: true, targets: true, main: hasMain(text)})
+	p := readHTML(text, page{base: base, hiding: true, targets: true, main: mainContent{named: hasMain(text)}})
 	return &draft{kind: KindHTML, title: clipRunes(strings.Join(p.title.lines, " "), maxTitle), feedURL: p.feedURL, lines: p.body.lines}
 }
 
@@ -62,8 +62,7 @@ type page struct {
 	labels  map[string]bool // ids of what buttons name as their labels
 	hidden  skip
 	hiding  bool // attributes may hide
-	main    bool // the page says what of it is its main content
-	inMain  bool
+	main    mainContent
 	targets bool // link targets are noted
 }
 
@@ -101,8 +100,8 @@ func readHTML(text string, options page) *page {
 	*p = options
 	p.body.written.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
 	p.tokens(text)
-	if options.main && len(p.body.lines) == 0 {
-		options.main = false
+	if options.main.named && !p.main.said {
+		options.main.named = false
 		return readHTML(text, options)
 	}
 	if p.hidden.open() && options.hiding {
@@ -132,6 +131,7 @@ func (p *page) tokens(text string) {
 func (p *page) finish() {
 	p.endLink()
 	p.body.end()
+	p.main.end(len(p.body.lines))
 	p.title.end()
 }
 
@@ -204,9 +204,12 @@ func (p *page) open(e element, attrs *attributes) {
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure) || e.is(rowTag)
-		p.form, p.inMain = p.form || e.is(formTag), p.inMain || e.is(mainTag)
-		if e.is(headingTag) {
+		p.form = p.form || e.is(formTag)
+		switch {
+		case e.is(headingTag):
 			p.heading, p.control = true, false
+		case e.is(mainTag):
+			p.main.begin(len(p.body.lines))
 		}
 	}
 }
@@ -250,6 +253,7 @@ func (p *page) end(e element) {
 		p.endLink()
 		p.body.endCell()
 	case e.is(buttonTag):
+		p.endButton()
 		p.boundary(e)
 		p.endLink()
 	case e.is(preTag):
@@ -258,7 +262,10 @@ func (p *page) end(e element) {
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure|rowTag)
-		p.form, p.heading, p.inMain = p.form && !e.is(formTag), p.heading && !e.is(headingTag), p.inMain && !e.is(mainTag)
+		p.form, p.heading = p.form && !e.is(formTag), p.heading && !e.is(headingTag)
+		if e.is(mainTag) {
+			p.main.end(len(p.body.lines))
+		}
 	}
 }
 
