@@ -196,7 +196,7 @@ func feedEntry(item *feedItem, base *url.URL) draftEntry {
 		return *item.known
 	}
 	e := draftEntry{
-		id:        oneLine(item.guid),
+		id:        cleanLine(item.guid),
 		title:     plainLine(item.title, maxTitle),
 		link:      cleanLink(item.link, base),
 		published: item.published,

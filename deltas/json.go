@@ -162,7 +162,7 @@ func (w *jsonWriter) entry(item *jsonValue, key string, base *url.URL, known *fa
 	if isHTTP(id) {
 		id = firstOf(cleanLink(id, base), id)
 	}
-	e := draftEntry{id: oneLine(id), source: source, lines: w.flush()}
+	e := draftEntry{id: cleanLine(id), source: source, lines: w.flush()}
 	e.published, e.updated = memberDates(item)
 	return e
 }

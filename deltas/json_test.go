@@ -56,6 +56,18 @@ func TestJSONNullItems(t *testing.T) {
 	}
 }
 
+// Row 27, of identities in JSON: what ends the content does not stand in it.
+func TestJSONControlCharactersInIDs(t *testing.T) {
+	for _, body := range []string{
+		`[{"id":"a\u001enotes 1\n\u0000b"},{"id":"c"}]`,
+		`{"version":"https://jsonfeed.org/version/1","items":[{"id":"a\u001enotes 1\n\u0000b"},{"id":"c"}]}`,
+	} {
+		if core := mustExtract(t, []byte(body)); entryIDs(core.Entries) != "anotes 1 b c" {
+			t.Errorf("%s: entries %+v", body, core.Entries)
+		}
+	}
+}
+
 // Row 24, of JSON.
 func TestJSONHostile(t *testing.T) {
 	for name, body := range map[string]string{

@@ -19,6 +19,9 @@ func parseCore(text []byte, base *Core) (*Core, error) {
 	if !ok || content == "" || !strings.HasSuffix(content, "\n") {
 		return nil, fmt.Errorf("%w: core text without notes", ErrCorrupt)
 	}
+	if strings.IndexByte(content, 0) >= 0 { // which stands for numbers, see reader
+		return nil, fmt.Errorf("%w: core text with a control character", ErrCorrupt)
+	}
 	c := &Core{Text: text, content: content}
 	if err := c.parseContent(content, base); err != nil {
 		return nil, err

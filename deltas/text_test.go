@@ -77,6 +77,7 @@ func TestParseCoreErrors(t *testing.T) {
 		{"empty", "", ErrCorrupt},
 		{"no notes", "corona-core 1 text\n\nx\n", ErrCorrupt},
 		{"no content", notesMark, ErrCorrupt},
+		{"a NUL", "corona-core 1 text\n\na\x00\n" + notesMark, ErrCorrupt},
 		{"not core text", "hello\n" + notesMark, ErrCorrupt},
 		{"a later version", "corona-core 2 text\n\n" + notesMark, ErrVersion},
 		{"no such kind", "corona-core 1 image\n\n" + notesMark, ErrCorrupt},
