@@ -57,6 +57,7 @@ type page struct {
 	link    string          // target of the open <a>, if it matters
 	linkAt  int             // where its text began in the line
 	control bool            // it leads nowhere: a script makes something of it
+	button  bool            // that is a button
 	form    bool            // in a form
 	heading bool            // in a heading
 	labels  map[string]bool // ids of what buttons name as their labels
@@ -253,7 +254,6 @@ func (p *page) end(e element) {
 		p.endLink()
 		p.body.endCell()
 	case e.is(buttonTag):
-		p.endButton()
 		p.boundary(e)
 		p.endLink()
 	case e.is(preTag):
@@ -287,11 +287,12 @@ func (p *page) endLink() {
 		switch {
 		case p.link != "" && !strings.Contains(line[p.linkAt:], p.link):
 			p.mark(p.link)
+		case p.button && saysMore(line[p.linkAt:]):
 		case p.control && (p.linkAt == 0 || strings.HasSuffix(line[:p.linkAt], controlMark)):
 			p.mark(controlled)
 		}
 	}
-	p.link, p.control = "", false
+	p.link, p.control, p.button = "", false, false
 }
 
 func (p *page) mark(target string) {

@@ -59,7 +59,7 @@ func (p *page) openButton(attrs *attributes) {
 	}
 	sends := (p.form || attrs.has(attrForm)) && !strings.EqualFold(attrs.value(attrType), "button")
 	p.control = p.targets && !sends && !p.heading && !p.row && !attrs.has(attrDisabled)
-	p.linkAt = p.body.length()
+	p.button, p.linkAt = p.control, p.body.length()
 }
 
 func (p *page) noteLabels(ids string) {
@@ -77,11 +77,6 @@ func (p *page) noteLabels(ids string) {
 // longButton is the length in bytes from which what stands on a button is text.
 const longButton = 40
 
-// endButton takes in the end of a button. One that says more than what it does is
-// there to be read: "Buy now for $50".
-func (p *page) endButton() {
-	if label := p.body.line(); len(label) > p.linkAt {
-		label = label[p.linkAt:]
-		p.control = p.control && len(label) < longButton && !hasDigit(label)
-	}
-}
+// saysMore reports a button's label that says more than what it does, and is there to
+// be read: "Buy now for $50".
+func saysMore(label string) bool { return len(label) >= longButton || hasDigit(label) }

@@ -24,6 +24,7 @@ func TestHTMLAside(t *testing.T) {
 		{"a button that cannot be pressed", `<button disabled>Sold out</button>`, "Sold out\n"},
 		{"a button with a number", `<button>Buy now for $50</button>`, "Buy now for $50\n"},
 		{"a button with a question", `<button>How may a tenant apply for the grant of housing?</button>`, "How may a tenant apply for the grant of housing?\n"},
+		{"a button of blocks", `<button><div>Buy now for $50</div><p>Hide</p></button>`, "Buy now for $50\nHide\n"},
 		{"a button of a form elsewhere", `<form id="f"></form><button form="f">Sold out</button>`, "Sold out\n"},
 		{"a heading that opens what is below", "<h3><button>Who may apply?</button></h3><p>All.<button><h3>When?</h3></button>", "Who may apply?\nAll.\nWhen?\n"},
 		{"a button in a table", "<table><tr><td><button>Name</button><td>5</table>", "Name | 5\n"},
