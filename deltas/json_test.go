@@ -12,6 +12,7 @@ func TestJSONLines(t *testing.T) {
 			"  {\n    \"a\": [\n      true\n      null\n      \"x\\ny <é>\"\n    ]\n    \"b\": 1.50\n    \"c\": {\n    }\n  }\n"},
 		{"build stamps", `{"a":1,"generated_at":"2026-01-01","took":3}`, "  {\n    \"a\": 1\n  }\n"},
 		{"build stamps in other spellings", `{"a":1,"dateGenerated":"2026-01-01","x-request-id":"7f","csrfToken":"x","query_time_ms":4,"lastUpdatedAt":1}`, "  {\n    \"a\": 1\n  }\n"},
+		{"what is named as build stamps", `{"modified":["a.go"],"published":false,"updated":1}`, "  {\n    \"modified\": [\n      \"a.go\"\n    ]\n    \"published\": false\n  }\n"},
 		{"visits in URLs", `["https://x.org/a?b=1&utm_source=c&X-Amz-Signature=d#e","https://x.org/?gclid=1","https://x.org/ ?gclid=1"]`,
 			"  [\n    \"https://x.org/a?b=1#e\"\n    \"https://x.org/\"\n    \"https://x.org/ ?gclid=1\"\n  ]\n"},
 		{"list without identity", `[{"a":1},{"a":2}]`, "  [\n    {\n      \"a\": 1\n    }\n    {\n      \"a\": 2\n    }\n  ]\n"},

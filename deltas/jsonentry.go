@@ -30,9 +30,15 @@ var (
 		"updated", "updatedat", "datemodified", "modified", "modifiedat", "lastmodified")
 )
 
-// isStamp reports a member's name that is one of stampNames, however its words are
-// joined: generated_at, generatedAt, Generated-At.
-func isStamp(name string) bool {
+// isStamp reports a member that is named as one of stampNames, unless it is a list or
+// says yes or no: what was modified, or that it is published, is content.
+func (v *jsonValue) isStamp() bool {
+	return v.kind != '[' && v.text != "true" && v.text != "false" && isStampName(v.name)
+}
+
+// isStampName reports a name that is one of stampNames, however its words are joined:
+// generated_at, generatedAt, Generated-At.
+func isStampName(name string) bool {
 	var room [24]byte
 	bare := room[:0]
 	for i := range len(name) {

@@ -79,7 +79,7 @@ func (w *jsonWriter) elements(depth int, elements []jsonValue) {
 // document was made.
 func (w *jsonWriter) members(depth int, members []jsonValue) {
 	for i := range members {
-		if m := &members[i]; !isStamp(m.name) {
+		if m := &members[i]; !m.isStamp() {
 			w.margin(depth)
 			w.quote(m.name)
 			w.text = append(w.text, ": "...)
