@@ -174,6 +174,14 @@ func TestMaskStamp(t *testing.T) {
 	}
 }
 
+// TestLongLineOfNoRunes: what is not UTF-8 is broken somewhere too.
+func TestLongLineOfNoRunes(t *testing.T) {
+	s := strings.Repeat("\x89", 3*maxLine)
+	if lines := appendSentences(nil, s); len(lines) != 3 || strings.Join(lines, "") != s {
+		t.Errorf("%d lines", len(lines))
+	}
+}
+
 func TestSentences(t *testing.T) {
 	long := strings.Repeat("Words of a sentence that is long enough. ", 8)
 	tests := []struct {

@@ -140,10 +140,12 @@ func breakAt(s string, i int) int {
 	if space := strings.LastIndexByte(s[:i], ' '); space > 0 {
 		return space + 1
 	}
-	for !utf8.RuneStart(s[i]) {
-		i--
+	for end := i; end > i-utf8.UTFMax; end-- {
+		if utf8.RuneStart(s[end]) {
+			return end
+		}
 	}
-	return i
+	return i // in no rune at all
 }
 
 func beginsSentence(s string) bool {

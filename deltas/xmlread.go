@@ -133,7 +133,7 @@ func (r *xmlReader) name() (prefix, name string) {
 	name = r.word()
 	if at := strings.IndexByte(name, ':'); at >= 0 {
 		prefix, name = name[:at], name[at+1:]
-		r.odd = r.odd || prefix == "" || strings.IndexByte(name, ':') >= 0
+		r.odd = r.odd || prefix == ""
 	}
 	r.odd = r.odd || name == ""
 	return prefix, name
@@ -146,9 +146,7 @@ func (r *xmlReader) word() string {
 		r.at++
 	}
 	word := r.text[from:r.at]
-	if word != "" && strings.IndexByte("0123456789-.", word[0]) >= 0 {
-		r.odd = true
-	}
+	r.odd = r.odd || word != "" && strings.IndexByte("0123456789-.", word[0]) >= 0 || strings.Count(word, ":") > 1
 	return word
 }
 
