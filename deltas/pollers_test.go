@@ -50,14 +50,15 @@ type stand struct {
 	wrong   *Core // what a single poll shows instead, once the content is known; nil: none
 }
 
-// pageLife generates the life of a page or text: lines are written, rewritten and
+// pageLife generates the life of a page, text or JSON: lines are written, rewritten and
 // taken away, and it becomes again what it was. Now and then a poll shows a wrong
 // body, one that is cut, or one of the contents before.
 func pageLife(t *rapid.T) []stand {
-	render := pageOf
-	if rapid.Bool().Draw(t, "text") {
-		render = func(lines ...string) string { return strings.Join(lines, "\n") }
-	}
+	render := map[string]func(...string) string{
+		"page": pageOf,
+		"text": func(lines ...string) string { return strings.Join(lines, "\n") },
+		"JSON": func(lines ...string) string { return `{"lines":["` + strings.Join(lines, `","`) + `"]}` },
+	}[rapid.SampledFrom([]string{"page", "text", "JSON"}).Draw(t, "kind")]
 	var life []stand
 	wrong := []string{"<html><p>", "<html><title>503 Service Unavailable</title><p>Come back later."}
 	last := ""
