@@ -146,7 +146,7 @@ func FuzzLines(f *testing.F) {
 
 // What does a line cost to write and to read, without a connection?
 //
-//	go test -run xxx -bench Line -benchmem ./api
+//	go test -run '^$' -bench Line -benchmem ./api
 func BenchmarkLine(b *testing.B) {
 	request := SubscribeRequest{URL: "https://feeds.example.com/blogs/4711/posts.xml", Sink: Sink{Type: SinkSSE}, Key: "import-0123456789abcdef0123456789abcdef"}
 	made := exampleSubscription()

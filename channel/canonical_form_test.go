@@ -75,7 +75,7 @@ func FuzzIsCanonical(f *testing.F) {
 
 // What does a URL's canonical form cost, of one that has it and of others?
 //
-//	go test -run xxx -bench Canonical -benchmem ./channel
+//	go test -run '^$' -bench Canonical -benchmem ./channel
 func BenchmarkCanonical(b *testing.B) {
 	for name, url := range map[string]string{
 		"canonical": "https://feeds.example.com/blogs/4711/posts.xml?format=atom",
