@@ -30,8 +30,10 @@ func applySubscribe(tx *tx, items []subscribeItem) (result, error) {
 	return r, nil
 }
 
-// subscribeOne adds a subscription, unless its key has added it before. A record
-// of the same key for another request is of a claim that no longer holds.
+// subscribeOne adds a subscription, unless its key has added it before: then the
+// answer is that one, deleted or not, and of an item to be made once only while it
+// is not deleted. A record of the same key for another request is of a claim that
+// no longer holds.
 func subscribeOne(tx *tx, id channel.ID, item *subscribeItem) (subscribed, error) {
 	if item.key == "" {
 		return addSubscription(tx, id, item)
@@ -46,7 +48,13 @@ func subscribeOne(tx *tx, id channel.ID, item *subscribeItem) (subscribed, error
 		return subscribed{}, err
 	}
 	if found && string(done.Digest) == item.digest {
-		return subscribed{seq: done.Seq, createdUS: done.CreatedUs, fromVersion: done.FromVersion, existing: true}, nil
+		there, err := tx.has(channelItemKey(kindMember, id, done.Seq))
+		if err != nil {
+			return subscribed{}, err
+		}
+		if there || !item.once() {
+			return subscribed{seq: done.Seq, createdUS: done.CreatedUs, fromVersion: done.FromVersion, existing: true, deleted: !there}, nil
+		}
 	}
 	added, err := addSubscription(tx, id, item)
 	if err != nil {

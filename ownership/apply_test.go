@@ -84,7 +84,7 @@ func badCommands() map[string]*wire.Command {
 		"long sink":         bad(func(i *wire.Subscribe_Item) { i.SinkUrl = strings.Repeat("x", channel.MaxURL+1) }),
 		"long secret":       bad(func(i *wire.Subscribe_Item) { i.SinkSecret = strings.Repeat("x", maxSecret+1) }),
 		"short key":         bad(func(i *wire.Subscribe_Item) { i.Key = short }),
-		"key, no digest":    bad(func(i *wire.Subscribe_Item) { i.Key = id[:] }),
+		"short digest":      bad(func(i *wire.Subscribe_Item) { i.Key, i.Digest = id[:], short }),
 		"version leap":      commit(func(c *wire.Commit) { c.Version = 3 }),
 		"version back":      commit(func(c *wire.Commit) { c.Version = 0 }),
 		"no update":         commit(func(c *wire.Commit) { c.Update = nil }),
@@ -235,8 +235,11 @@ func TestDoneOfExpiredClaim(t *testing.T) {
 // answers, or both stop; nothing panics. What is read by hand is what generated code
 // reads.
 func FuzzEntry(f *testing.F) {
+	once := item("http://example.com/", webhook)
+	once.Key = once.Channel
 	for _, command := range []*wire.Command{
 		subscribeCommand(item("http://example.com/", webhook)),
+		subscribeCommand(once, once),
 		commitCommand(channel.IDOf("http://example.com/"), 1, 0, 1, ""),
 		{Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: 0, Seq: 1}}},
 		{Change: &wire.Command_Trim{Trim: &wire.Trim{Channel: make([]byte, 20), Incarnation: 1, BeforeUs: 5, Forced: true}}},
@@ -287,7 +290,7 @@ func answerText(a applied) string {
 	for _, r := range a.results {
 		text += fmt.Sprintln(r.err, r.claims)
 		for _, s := range r.subscribed {
-			text += fmt.Sprintln(s.seq, s.createdUS, s.fromVersion, s.existing, s.err)
+			text += fmt.Sprintln(s.seq, s.createdUS, s.fromVersion, s.existing, s.deleted, s.err)
 		}
 	}
 	return text

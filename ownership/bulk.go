@@ -22,6 +22,11 @@ type subscribeItem struct {
 	channel, url, sinkType, sinkURL, sinkSecret, key, digest string
 }
 
+// once says that the item's key stands for its channel and sink: it is made if no
+// subscription that the key has made is there. A version that does not know this
+// refuses a key without a digest, instead of taking it for something else.
+func (i *subscribeItem) once() bool { return i.key != "" && i.digest == "" }
+
 // claimItem is a wire.Claim_Item.
 type claimItem struct{ key, digest string }
 
@@ -233,6 +238,9 @@ func (i *subscribeItem) check() error {
 		return fmt.Errorf("%w: sink URL of %d bytes, secret of %d", ErrInvalid, len(i.sinkURL), len(i.sinkSecret))
 	case !utf8.ValidString(i.url), !utf8.ValidString(i.sinkType), !utf8.ValidString(i.sinkURL), !utf8.ValidString(i.sinkSecret):
 		return fmt.Errorf("%w: text that is not UTF-8", ErrInvalid)
+	case i.once():
+		_, err := textID(i.key)
+		return err
 	case i.key != "":
 		return checkKeyed(i.key, i.digest)
 	}

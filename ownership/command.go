@@ -17,7 +17,8 @@ type result struct {
 // subscribed is the outcome of one item of a Subscribe.
 type subscribed struct {
 	seq, createdUS, fromVersion uint64
-	existing                    bool
+	existing                    bool // its key had made it before
+	deleted                     bool // and it has been deleted since
 	err                         error
 }
 

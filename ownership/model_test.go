@@ -20,6 +20,7 @@ type world struct {
 	subs     map[string]Subscription // live
 	gone     map[string]bool         // deleted
 	keys     map[string]worldKey
+	once     map[NewSubscription]string // the ID that such a request made last
 	sequence map[channel.Bucket]uint64
 	births   map[channel.Bucket]uint64
 	sick     map[string]Endpoint
@@ -73,7 +74,7 @@ func TestModel(t *testing.T) {
 func newModelTest(t *testing.T) *modelTest {
 	m := &modelTest{t: t, cfg: testConfig(t), clock: newFakeClock(), files: vfs.NewCrashableMem(), world: world{
 		channels: map[channel.ID]*worldChannel{}, subs: map[string]Subscription{}, gone: map[string]bool{},
-		keys: map[string]worldKey{}, sequence: map[channel.Bucket]uint64{}, births: map[channel.Bucket]uint64{}, sick: map[string]Endpoint{},
+		keys: map[string]worldKey{}, once: map[NewSubscription]string{}, sequence: map[channel.Bucket]uint64{}, births: map[channel.Bucket]uint64{}, sick: map[string]Endpoint{},
 	}}
 	m.cfg.Ranges, m.cfg.Now = 2, m.clock.now
 	m.cfg.Dir = fmt.Sprintf("%s/%d", t.TempDir(), rand.Uint64())
@@ -96,7 +97,9 @@ func modelWish(rt *rapid.T) NewSubscription {
 	if n := rapid.IntRange(0, 8).Draw(rt, "key"); n > 2 {
 		key = fmt.Sprint(n)
 	}
-	return wish(url, key, rapid.SampledFrom([]Sink{stream, webhook}).Draw(rt, "sink"))
+	w := wish(url, key, rapid.SampledFrom([]Sink{stream, webhook}).Draw(rt, "sink"))
+	w.Once = key == "" && rapid.Bool().Draw(rt, "once")
+	return w
 }
 
 func (m *modelTest) subscribe(rt *rapid.T) {
@@ -109,9 +112,14 @@ func (m *modelTest) subscribe(rt *rapid.T) {
 		}
 	}
 	results := m.s.Subscribe(context.Background(), wishes)
-	order := make([]int, len(wishes))
-	for i := range order {
-		order[i] = i
+	var order []int
+	for i, w := range wishes {
+		there, ok := m.world.first(w)
+		if !ok {
+			order = append(order, i)
+		} else if r := results[i]; r.Err != nil || !r.Existing || r.Deleted || r.Subscription != there {
+			rt.Fatalf("to be made once: %+v, there is %+v", r, there)
+		}
 	}
 	slices.SortStableFunc(order, func(i, j int) int { return wishes[i].Channel.Compare(wishes[j].Channel) })
 	for _, i := range order {
@@ -119,11 +127,27 @@ func (m *modelTest) subscribe(rt *rapid.T) {
 	}
 }
 
+// first returns the first subscription that keeps a request from being made.
+func (w *world) first(of NewSubscription) (there Subscription, ok bool) {
+	for _, sub := range w.subs {
+		if of.Once && sub.Channel == of.Channel && sub.Sink == of.Sink && (!ok || sub.Seq < there.Seq) {
+			there, ok = sub, true
+		}
+	}
+	return there, ok
+}
+
 func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult) {
 	if known, ok := m.world.keys[w.Key]; ok && w.Key != "" {
 		same := known.wish == w
-		if same && (r.Err != nil || !r.Existing || r.Subscription != known.made) || !same && !errors.Is(r.Err, ErrKeyReused) {
+		if same && (r.Err != nil || !r.Existing || r.Deleted != m.world.gone[known.made.ID] || r.Subscription != known.made) || !same && !errors.Is(r.Err, ErrKeyReused) {
 			rt.Fatalf("key %s again, same request %v: %+v; made %+v", w.Key, same, r, known.made)
+		}
+		return
+	}
+	if there, ok := m.world.subs[m.world.once[w]]; ok {
+		if r.Err != nil || !r.Existing || r.Deleted || r.Subscription != there {
+			rt.Fatalf("to be made once, by the batch: %+v, there is %+v", r, there)
 		}
 		return
 	}
@@ -140,7 +164,7 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 		ID: subscriptionID(b, m.world.sequence[b]), Seq: m.world.sequence[b], Channel: w.Channel, URL: w.URL, Sink: w.Sink,
 		Created: r.Created, FromVersion: max(c.Version, 1) + 1,
 	}
-	if r.Err != nil || r.Existing || r.Subscription != want {
+	if r.Err != nil || r.Existing || r.Deleted || r.Subscription != want {
 		rt.Fatalf("subscribed %+v, want %+v", r, want)
 	}
 	c.Subscribers++
@@ -149,6 +173,9 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 	}
 	c.EmptiedAt = time.Time{}
 	m.world.subs[want.ID] = want
+	if w.Once {
+		m.world.once[w] = want.ID
+	}
 	if w.Key != "" {
 		m.world.keys[w.Key] = worldKey{w, want}
 	}

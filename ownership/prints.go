@@ -83,13 +83,13 @@ func (f *fsm) mayHave(kind byte, b channel.Bucket, id channel.ID) (bool, error) 
 	return err == nil && p.has(printOf(id)), err
 }
 
-// mayBeClaimed is mayHave of a claim, for who asks outside of the FSM loop: a key that
-// nobody has asked the loop for may be there.
-func (f *fsm) mayBeClaimed(key channel.ID) bool {
+// mayHold is mayHave of an ID's own bucket for callers outside of the FSM loop: what
+// the loop has not been asked for yet may be there.
+func (f *fsm) mayHold(kind byte, id channel.ID) bool {
 	f.knowing.RLock()
 	defer f.knowing.RUnlock()
-	p := f.known[key.Bucket()-f.from].claims
-	return p == nil || p.has(printOf(key))
+	p := *f.known[id.Bucket()-f.from].of(kind)
+	return p == nil || p.has(printOf(id))
 }
 
 // willHave notes that a transaction writes such a key.

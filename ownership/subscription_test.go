@@ -80,10 +80,10 @@ func TestIdempotency(t *testing.T) {
 	s := open(t, cfg)
 	w := wish("http://example.com/", "key", webhook)
 	first := subscribe(t, s, w)
-	check := func(t *testing.T, s *Store) {
+	check := func(t *testing.T, s *Store, deleted bool) {
 		t.Helper()
 		r := s.Subscribe(ctx, []NewSubscription{w})[0]
-		if r.Err != nil || !r.Existing || r.Subscription != first {
+		if r.Err != nil || !r.Existing || r.Deleted != deleted || r.Subscription != first {
 			t.Errorf("same key and request: %+v, want %+v", r, first)
 		}
 		for _, other := range []NewSubscription{
@@ -94,16 +94,16 @@ func TestIdempotency(t *testing.T) {
 			wantError(t, s.Subscribe(ctx, []NewSubscription{other})[0].Err, ErrKeyReused)
 		}
 	}
-	check(t, s)
+	check(t, s, false)
 	if err := s.Unsubscribe(ctx, first.ID); err != nil {
 		t.Fatal(err)
 	}
-	check(t, s) // the answer is the same, the subscription stays deleted
+	check(t, s, true) // the answer is the same, the subscription stays deleted
 	_, err := s.Subscription(first.ID)
 	wantError(t, err, ErrNotFound)
 	shut(t, s)
 	s = open(t, cfg)
-	check(t, s)
+	check(t, s, true)
 	if _, n := s.Counts(); n != 0 {
 		t.Errorf("%d subscriptions, want none", n)
 	}

@@ -23,6 +23,7 @@ type NewSubscription struct {
 	Channel channel.ID // of URL
 	Sink    Sink
 	Key     string // idempotency key, empty for none; only its hash is kept
+	Once    bool   // make none while the channel has one with the same sink; takes no Key
 }
 
 // Subscription is one subscriber's wish for one channel.
@@ -37,11 +38,11 @@ type Subscription struct {
 }
 
 // SubscribeResult is the outcome of one [NewSubscription]: Err, or the
-// subscription. Existing says that the key had made it before; it may have been
-// deleted since.
+// subscription.
 type SubscribeResult struct {
 	Subscription
-	Existing bool
+	Existing bool // it was made before: by the key or, with Once, by any request
+	Deleted  bool // the key had made it before, and it has been deleted since
 	Err      error
 }
 

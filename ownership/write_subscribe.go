@@ -37,9 +37,11 @@ const perItem = 500 * time.Microsecond
 // each durable. A batch is not atomic: every item has its own error. Ranges work
 // in parallel, one that is unavailable fails its own items.
 //
-// An item with a key is made once: the same key with the same request returns
-// the subscription of before, for at least 48 hours and even if it was deleted
-// since; with another request it is ErrKeyReused. While the disk is nearly full all
+// An item with a key is made by it one time: the same key with the same request
+// returns the subscription of before, for at least 48 hours and even if it was
+// deleted since, which Deleted says; with another request it is ErrKeyReused. An
+// item to be made Once is made if its channel has no subscription with its sink;
+// of several such items at the same time one makes it. While the disk is nearly full all
 // is ErrNoSpace.
 func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []SubscribeResult {
 	limit := answerWithin + perItem*time.Duration(len(wishes))
@@ -47,12 +49,14 @@ func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []Subsc
 	defer cancel()
 	b := &subscribing{s: s, wishes: wishes, results: make([]SubscribeResult, len(wishes)), items: make([]subscribeItem, len(wishes))}
 	b.prepare()
+	b.compare(ctx)
 	b.claim(ctx, limit/2) // a range that does not answer leaves the others the rest
 	b.subscribe(ctx)
 	return b.results
 }
 
-// subscribing is a batch on its way. An item is out once its result has an error.
+// subscribing is a batch on its way. An item is out once its result has an error,
+// or is there.
 type subscribing struct {
 	s       *Store
 	wishes  []NewSubscription
@@ -69,7 +73,12 @@ func (b *subscribing) prepare() {
 			channel: string(wish.Channel[:]), url: wish.URL,
 			sinkType: wish.Sink.Type, sinkURL: wish.Sink.URL, sinkSecret: wish.Sink.Secret,
 		}
-		if wish.Key != "" {
+		switch {
+		case wish.Once:
+			text = appendRequest(append(text[:0], onceMark), wish)
+			key := sha1.Sum(text)
+			item.key = string(key[:])
+		case wish.Key != "":
 			text = append(text[:0], wish.Key...)
 			key := sha1.Sum(text)
 			text = appendRequest(text[:0], wish)
@@ -77,6 +86,9 @@ func (b *subscribing) prepare() {
 			item.key, item.digest = string(key[:]), string(digest[:digestLen])
 		}
 		err := item.check()
+		if err == nil && wish.Once && wish.Key != "" {
+			err = fmt.Errorf("%w: a key, and to be made once", ErrInvalid)
+		}
 		if err == nil && channel.IDOf(wish.URL) != wish.Channel {
 			err = fmt.Errorf("%w: %s is not the channel of its URL", ErrInvalid, wish.Channel)
 		}
@@ -86,6 +98,10 @@ func (b *subscribing) prepare() {
 		b.results[i].Err = err
 	}
 }
+
+// onceMark begins what is hashed to the key of an item to be made once. No key that a
+// client gives begins with it.
+const onceMark = 0
 
 // appendRequest spells out what tells requests apart that carry the same key.
 func appendRequest(text []byte, wish *NewSubscription) []byte {
@@ -99,6 +115,9 @@ func appendRequest(text []byte, wish *NewSubscription) []byte {
 // claim ties the keys to their requests, in the keys' ranges.
 func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 	parts := b.split(func(item *subscribeItem) string {
+		if item.once() {
+			return "" // no other request has its key
+		}
 		if len(b.items) <= fewItems && item.key != "" && b.s.claimed(item) {
 			return ""
 		}
@@ -137,7 +156,7 @@ func (s *Store) claimed(item *subscribeItem) bool {
 	}
 	defer done()
 	g := s.of[key.Bucket()]
-	if !g.serving.Load() || !g.fsm.mayBeClaimed(key) {
+	if !g.serving.Load() || !g.fsm.mayHold(kindClaim, key) {
 		return false
 	}
 	now := max(g.clock.newest(), g.clock.wall())
@@ -171,7 +190,7 @@ func (b *subscribing) outcome(i int, made subscribed) SubscribeResult {
 		return SubscribeResult{Err: made.err}
 	}
 	wish := &b.wishes[i]
-	return SubscribeResult{Existing: made.existing, Subscription: newSubscription(wish.Channel, wish.URL, wish.Sink, made)}
+	return SubscribeResult{Existing: made.existing, Deleted: made.deleted, Subscription: newSubscription(wish.Channel, wish.URL, wish.Sink, made)}
 }
 
 // placed is an item and the first bytes of the ID that says where it belongs.
@@ -186,7 +205,7 @@ type placed struct {
 func (b *subscribing) split(where func(*subscribeItem) string) map[*group][]int {
 	order := make([]placed, 0, len(b.items))
 	for i := range b.items {
-		if b.results[i].Err != nil {
+		if b.results[i].Err != nil || b.results[i].Existing {
 			continue
 		}
 		if id, err := textID(where(&b.items[i])); err == nil {

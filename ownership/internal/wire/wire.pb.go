@@ -2573,14 +2573,16 @@ func (x *Claim_Item) GetDigest() []byte {
 }
 
 type Subscribe_Item struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
-	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
-	SinkType      string                 `protobuf:"bytes,3,opt,name=sink_type,json=sinkType,proto3" json:"sink_type,omitempty"`
-	SinkUrl       string                 `protobuf:"bytes,4,opt,name=sink_url,json=sinkUrl,proto3" json:"sink_url,omitempty"`
-	SinkSecret    string                 `protobuf:"bytes,5,opt,name=sink_secret,json=sinkSecret,proto3" json:"sink_secret,omitempty"`
-	Key           []byte                 `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`       // SHA-1 of the key, empty for none
-	Digest        []byte                 `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"` // of the request, empty without key
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Channel    []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Url        string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	SinkType   string                 `protobuf:"bytes,3,opt,name=sink_type,json=sinkType,proto3" json:"sink_type,omitempty"`
+	SinkUrl    string                 `protobuf:"bytes,4,opt,name=sink_url,json=sinkUrl,proto3" json:"sink_url,omitempty"`
+	SinkSecret string                 `protobuf:"bytes,5,opt,name=sink_secret,json=sinkSecret,proto3" json:"sink_secret,omitempty"`
+	// SHA-1 of the key, empty for none. Without a digest it is that of URL and sink:
+	// the item is made unless a subscription that the key has made is there.
+	Key           []byte `protobuf:"bytes,6,opt,name=key,proto3" json:"key,omitempty"`
+	Digest        []byte `protobuf:"bytes,7,opt,name=digest,proto3" json:"digest,omitempty"` // of the request, empty without a key of a client
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
