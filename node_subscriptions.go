@@ -43,7 +43,7 @@ func (n *Node) wanted(request api.SubscribeRequest) (ownership.NewSubscription, 
 		return ownership.NewSubscription{}, api.BadField("url", err.Error())
 	}
 	sink := ownership.Sink{Type: request.Sink.Type, URL: request.Sink.URL, Secret: request.Sink.Secret}
-	return ownership.NewSubscription{URL: url, Channel: id, Sink: sink, Key: request.Key}, nil
+	return ownership.NewSubscription{URL: url, Channel: id, Sink: sink, Key: request.Key, Once: request.Once}, nil
 }
 
 func (n *Node) outcome(result ownership.SubscribeResult) api.SubscribeOutcome {
@@ -51,6 +51,9 @@ func (n *Node) outcome(result ownership.SubscribeResult) api.SubscribeOutcome {
 		return api.SubscribeOutcome{Err: problem(result.Err)}
 	}
 	subscription := subscriptionView(result.Subscription)
+	if result.Deleted {
+		subscription.State = api.StateDeleted
+	}
 	return api.SubscribeOutcome{Subscription: &subscription, Existing: result.Existing}
 }
 

@@ -33,7 +33,8 @@ type Sink struct {
 type SubscribeRequest struct {
 	URL  string `json:"url"`
 	Sink Sink   `json:"sink"`
-	Key  string `json:"key,omitempty"` // a batch line's idempotency key
+	Key  string `json:"key,omitempty"`  // a batch line's idempotency key
+	Once bool   `json:"once,omitempty"` // make none while there is one of the same URL and sink; takes no Key
 }
 
 // The states of a subscription.
@@ -41,6 +42,7 @@ const (
 	StateActive    = "active"
 	StateSuspended = "suspended" // the endpoint failed through the whole retry schedule; one probe a day
 	StateDisabled  = "disabled"  // the endpoint answered 410
+	StateDeleted   = "deleted"   // it is there no more: only in the answer to a key that had made it
 )
 
 // Subscription is one subscriber's wish for one channel.
@@ -67,7 +69,7 @@ type Subscriptions struct {
 // subscription, or an error and no subscription.
 type BatchResult struct {
 	*Subscription
-	Existing bool     `json:"existing,omitempty"` // the line's key had made it before
+	Existing bool     `json:"existing,omitempty"` // it was made before: by the line's key or, with once, by any request
 	Error    *Problem `json:"error,omitempty"`
 }
 

@@ -18,7 +18,8 @@ const (
 )
 
 // Subscribe makes a subscription and returns when it is durable. With a Key the
-// call may be repeated, for at least 24 h, and makes one subscription.
+// call may be repeated, for at least 24 h, and makes one subscription: if that has
+// been deleted since, it is returned with [StateDeleted], and is there no more.
 func (c *Client) Subscribe(ctx context.Context, request SubscribeRequest) (Subscription, error) {
 	header := http.Header{}
 	if request.Key != "" {

@@ -15,6 +15,9 @@ func (r *SubscribeRequest) AppendLine(line []byte) []byte {
 	if r.Key != "" {
 		line = appendText(append(line, `,"key":`...), r.Key)
 	}
+	if r.Once {
+		line = append(line, `,"once":true`...)
+	}
 	return append(line, "}\n"...)
 }
 
@@ -34,6 +37,7 @@ const (
 	requestURL = 1 << iota
 	requestSink
 	requestKey
+	requestOnce
 	sinkType
 	sinkURL
 	sinkSecret
@@ -58,6 +62,9 @@ func (r *SubscribeRequest) ScanLine(line []byte) bool {
 		case "key":
 			r.Key = s.string("")
 			return requestKey
+		case "once":
+			r.Once = s.word("true")
+			return requestOnce * only(r.Once)
 		}
 		return 0
 	})

@@ -47,7 +47,7 @@ func drawResult(t *rapid.T) BatchResult {
 // What is written by hand is what encoding/json writes, and is read back the same.
 func TestLinesAreJSON(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		request := SubscribeRequest{URL: texts.Draw(t, "url"), Sink: drawSink(t), Key: texts.Draw(t, "key")}
+		request := SubscribeRequest{URL: texts.Draw(t, "url"), Sink: drawSink(t), Key: texts.Draw(t, "key"), Once: rapid.Bool().Draw(t, "once")}
 		line := string(request.AppendLine([]byte("before ")))
 		if want := "before " + asJSON(t, request); line != want {
 			t.Fatalf("request %q, want %q", line, want)
@@ -66,7 +66,7 @@ func TestLinesAreJSON(t *testing.T) {
 // fields set the two ways must still agree.
 func TestLinesHaveEveryField(t *testing.T) {
 	for name, fields := range map[string]struct{ have, want int }{
-		"SubscribeRequest": {reflect.TypeFor[SubscribeRequest]().NumField(), 3},
+		"SubscribeRequest": {reflect.TypeFor[SubscribeRequest]().NumField(), 4},
 		"Sink":             {reflect.TypeFor[Sink]().NumField(), 3},
 		"Subscription":     {reflect.TypeFor[Subscription]().NumField(), 10},
 		"BatchResult":      {reflect.TypeFor[BatchResult]().NumField(), 3},
@@ -82,6 +82,7 @@ func TestUsualLinesAreScanned(t *testing.T) {
 	for _, line := range []string{
 		`{"url":"https://example.com/a?b=1&c=2","sink":{"type":"sse"}}`,
 		`{"url":"https://example.com/","sink":{"type":"webhook","url":"https://example.com/hook","secret":"whsec_x"},"key":"k"}` + "\n",
+		`{"url":"https://example.com/","sink":{"type":"sse"},"once":true}` + "\n",
 		`{ "key" : "k", "sink" : { "type" : "sse" } , "url" : "https://example.com/" }` + "\r\n",
 		`{}`,
 	} {

@@ -10,7 +10,7 @@ import (
 // error and no subscription.
 type SubscribeOutcome struct {
 	Subscription *Subscription
-	Existing     bool // the request's key had made it before
+	Existing     bool // it was made before: by the request's key or, with Once, by any request
 	Err          error
 }
 

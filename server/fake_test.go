@@ -44,21 +44,27 @@ func (n *fakeNode) Subscribe(ctx context.Context, requests []api.SubscribeReques
 	n.calls++
 	outcomes := make([]api.SubscribeOutcome, len(requests))
 	for i, request := range requests {
-		made, err := n.subscribe(request)
-		outcomes[i] = api.SubscribeOutcome{Subscription: made, Err: err}
+		outcomes[i] = n.subscribe(request)
 	}
 	return outcomes
 }
 
-func (n *fakeNode) subscribe(request api.SubscribeRequest) (*api.Subscription, error) {
+func (n *fakeNode) subscribe(request api.SubscribeRequest) api.SubscribeOutcome {
 	if n.failure != nil {
-		return nil, n.failure
+		return api.SubscribeOutcome{Err: n.failure}
 	}
 	if before, ok := n.keys[request.Key]; ok && request.Key != "" {
 		if before.URL != request.URL || before.Sink != request.Sink {
-			return nil, api.NewProblem(http.StatusConflict, "the key was used for something else")
+			return api.SubscribeOutcome{Err: api.NewProblem(http.StatusConflict, "the key was used for something else")}
 		}
-		return &before, nil
+		if n.gone[before.ID] {
+			before.State = api.StateDeleted
+		}
+		return api.SubscribeOutcome{Subscription: &before, Existing: true}
+	}
+	same := func(s api.Subscription) bool { return s.URL == request.URL && s.Sink == request.Sink }
+	if i := slices.IndexFunc(n.subs, same); i >= 0 && request.Once {
+		return api.SubscribeOutcome{Subscription: &n.subs[i], Existing: true}
 	}
 	made := api.Subscription{
 		ID:          "sub_" + strconv.Itoa(len(n.subs)+1),
@@ -77,7 +83,7 @@ func (n *fakeNode) subscribe(request api.SubscribeRequest) (*api.Subscription, e
 		}
 		n.keys[request.Key] = made
 	}
-	return &made, nil
+	return api.SubscribeOutcome{Subscription: &made}
 }
 
 func (n *fakeNode) addChannel(url string) {

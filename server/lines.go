@@ -41,7 +41,7 @@ func (s *Server) appendAnswers(answer []byte, outcomes []api.SubscribeOutcome) [
 			made = present(*outcome.Subscription)
 			result.Subscription, result.Existing = &made, outcome.Existing
 		}
-		counts[lineResult(result.Error)]++
+		counts[lineResult(&result)]++
 		answer = result.AppendLine(answer)
 	}
 	for result, n := range counts {
@@ -50,11 +50,13 @@ func (s *Server) appendAnswers(answer []byte, outcomes []api.SubscribeOutcome) [
 	return answer
 }
 
-func lineResult(problem *api.Problem) string {
+func lineResult(result *api.BatchResult) string {
 	switch {
-	case problem == nil:
+	case result.Error == nil && result.State == api.StateDeleted:
+		return "deleted"
+	case result.Error == nil:
 		return "subscribed"
-	case problem.Status >= http.StatusInternalServerError:
+	case result.Error.Status >= http.StatusInternalServerError:
 		return "failed"
 	}
 	return "refused"

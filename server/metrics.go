@@ -61,7 +61,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		streams:      gauge("streams", "Open streams of updates."),
 		streamEvents: counter("stream_events_total", "Events written to streams."),
 		streamEnds:   counters("stream_ends_total", "Ended streams: the client left, was too slow, the node ended it, or the server stopped.", "reason"),
-		batchLines:   counters("batch_lines_total", "Lines of batches: subscribed, refused as bad input, or failed.", "result"),
+		batchLines:   counters("batch_lines_total", "Lines of batches: subscribed, deleted (what the key stands for), refused as bad input, or failed.", "result"),
 	}
 }
 

@@ -41,6 +41,9 @@ func (r Rules) check(request api.SubscribeRequest, checkSink func(api.Sink) (api
 	if request.Sink, err = checkSink(request.Sink); err != nil {
 		return request, err
 	}
+	if request.Once && request.Key != "" {
+		return request, api.BadField("once", "a request has a key, or is to be made once")
+	}
 	return request, checkKey("key", request.Key)
 }
 

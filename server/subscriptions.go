@@ -26,7 +26,13 @@ func (s *Server) subscribe(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	made := present(*outcomes[0].Subscription)
+	if made.State == api.StateDeleted {
+		return writeJSON(w, http.StatusOK, made) // there is nothing at its place
+	}
 	w.Header().Set("Location", "/v1/subscriptions/"+url.PathEscape(made.ID))
+	if request.Once && outcomes[0].Existing {
+		return writeJSON(w, http.StatusOK, made)
+	}
 	return writeJSON(w, http.StatusCreated, made)
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -62,6 +63,67 @@ func TestRow38IdempotencyKey(t *testing.T) {
 	wantProblem(t, serve(s, request("POST", "/v1/subscriptions", otherBody, "Idempotency-Key", "k")), http.StatusConflict, "", "")
 	if without := post(sseBody); without == first {
 		t.Errorf("without a key the first subscription came again")
+	}
+	if len(node.subs) != 2 {
+		t.Errorf("%d subscriptions, want 2", len(node.subs))
+	}
+}
+
+// batch returns the answers to the lines of a batch, one for each.
+func batch(t *testing.T, s *server.Server, lines ...string) []api.BatchResult {
+	t.Helper()
+	answers := results(t, serve(s, request("POST", "/v1/subscriptions:batch", strings.Join(lines, "\n"))).Body)
+	if len(answers) != len(lines) {
+		t.Fatalf("%d answers to %d lines", len(answers), len(lines))
+	}
+	return answers
+}
+
+// TestKeyOfDeleted: a key whose subscription was deleted is answered with it and its
+// state, under no status or address that says that it is there.
+func TestKeyOfDeleted(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{}, server.Config{})
+	post := func() *httptest.ResponseRecorder {
+		return serve(s, request("POST", "/v1/subscriptions", sseBody, "Idempotency-Key", "k"))
+	}
+	made := read[api.Subscription](t, post(), http.StatusCreated)
+	if again := read[api.Subscription](t, post(), http.StatusCreated); again != made {
+		t.Errorf("again %+v, first %+v", again, made)
+	}
+	serve(s, request("DELETE", "/v1/subscriptions/"+made.ID, ""))
+	answer := post()
+	gone := made
+	gone.State = "deleted"
+	if got := read[api.Subscription](t, answer, http.StatusOK); got != gone {
+		t.Errorf("after its deletion %+v, want %+v", got, gone)
+	}
+	if location := answer.Header().Get("Location"); location != "" {
+		t.Errorf("Location %s of what is not there", location)
+	}
+	line := strings.TrimSuffix(sseBody, "}") + `,"key":"k"}`
+	if got := batch(t, s, line)[0]; !got.Existing || got.Subscription == nil || *got.Subscription != gone {
+		t.Errorf("line %+v, want %+v", got, gone)
+	}
+	wantProblem(t, serve(s, request("GET", "/v1/subscriptions/"+made.ID, "")), http.StatusNotFound, "", "")
+}
+
+// TestOnce: 201 when the request made the subscription, 200 when one was there.
+func TestOnce(t *testing.T) {
+	node := &fakeNode{}
+	s, _ := newServer(t, node, server.Config{})
+	body := strings.TrimSuffix(sseBody, "}") + `,"once":true}`
+	made := read[api.Subscription](t, serve(s, request("POST", "/v1/subscriptions", body)), http.StatusCreated)
+	answer := serve(s, request("POST", "/v1/subscriptions", body))
+	if again := read[api.Subscription](t, answer, http.StatusOK); again != made || answer.Header().Get("Location") == "" {
+		t.Errorf("again %+v at %q, first %+v", again, answer.Header().Get("Location"), made)
+	}
+	got := batch(t, s, body, otherBody)
+	if !got[0].Existing || *got[0].Subscription != made || got[1].Existing {
+		t.Errorf("lines %+v", got)
+	}
+	wantProblem(t, serve(s, request("POST", "/v1/subscriptions", body, "Idempotency-Key", "k")), http.StatusBadRequest, "once", "")
+	if both := batch(t, s, strings.TrimSuffix(body, "}")+`,"key":"k"}`)[0]; both.Error == nil || both.Error.Field != "once" {
+		t.Errorf("a line with both: %+v", both)
 	}
 	if len(node.subs) != 2 {
 		t.Errorf("%d subscriptions, want 2", len(node.subs))
