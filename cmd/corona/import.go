@@ -19,11 +19,11 @@ is asked for again after a second, then two, and so on up to half a minute. When
 the node has taken nothing for --retry-for, import ends with exit code 3, or with 1
 if all that is left of the list was refused; when its disk is nearly full, at once.
 
-The list may be imported again, whole or after an interruption: within 24 hours
-the same URL and sink give the same subscription, which is counted as there
-before. So the way to go on after an interruption is to run it again. Where
-standard error is no terminal, a long import tells there once a second how far it
-is.
+The list may be imported again, whole or after an interruption: a URL that has a
+subscription with the same sink, whoever made it, gets no other, and is counted as
+subscribed before. One that was unsubscribed meanwhile is subscribed again. So the
+way to go on after an interruption is to run it again. Where standard error is no
+terminal, a long import tells there once a second how far it is.
 
 ` + sinkHelp
 
@@ -80,7 +80,7 @@ func (f *importFlags) run(cmd *cobra.Command, path string) error {
 	report := newImportReport(cmd.OutOrStdout(), progress, name, f.node.json)
 	imp := &importer{
 		client: client, sink: sink, tally: tally, progress: progress, report: report,
-		retries: newRetries(f.retryFor, pause),
+		retries: newRetries(f.retryFor, pause), begun: time.Now(),
 	}
 	err = imp.run(cmd.Context(), name, readList(list))
 	progress.close()

@@ -17,17 +17,17 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// batchNode answers :batch as a node does, by key. It refuses hosts of
-// refused.example, and those of busy.example for now.
+// batchNode answers :batch as a node does, each URL and sink once. It refuses hosts
+// of refused.example, and those of busy.example for now.
 type batchNode struct {
 	mu struct {
 		sync.Mutex
-		byKey    map[string]api.SubscribeRequest
+		made     map[api.SubscribeRequest]*api.Subscription
 		requests int // bodies
 		lines    int
 		broken   int // connections
 	}
-	breakAt int // the line, counted over all bodies, behind which the connection breaks; 0: none
+	breakAt int // the line, counted over all bodies, that is taken and not answered: the connection breaks; 0: none
 	breaks  int // how often; 0: always
 
 	failAt, failFor int // the line behind which so many are refused, with failure
@@ -63,6 +63,7 @@ func (n *batchNode) subscribe(request api.SubscribeRequest) *api.BatchResult {
 	defer n.mu.Unlock()
 	if n.breakAt != 0 && n.mu.lines >= n.breakAt && (n.breaks == 0 || n.mu.broken < n.breaks) {
 		n.mu.broken++
+		n.make(request)
 		return nil
 	}
 	n.mu.lines++
@@ -74,12 +75,23 @@ func (n *batchNode) subscribe(request api.SubscribeRequest) *api.BatchResult {
 	case strings.Contains(request.URL, "busy.example"):
 		return &api.BatchResult{Error: api.NewProblem(http.StatusServiceUnavailable, "no majority")}
 	}
-	if n.mu.byKey == nil {
-		n.mu.byKey = map[string]api.SubscribeRequest{}
+	return n.make(request)
+}
+
+// make is called with mu locked.
+func (n *batchNode) make(request api.SubscribeRequest) *api.BatchResult {
+	if !request.Once || request.Key != "" {
+		return &api.BatchResult{Error: api.BadField("once", "an import is to compare with what is there")}
 	}
-	_, existing := n.mu.byKey[request.Key]
-	n.mu.byKey[request.Key] = request
-	return &api.BatchResult{Subscription: &api.Subscription{ID: "sub_" + request.Key, URL: request.URL}, Existing: existing}
+	made, existing := n.mu.made[request]
+	if !existing {
+		made = &api.Subscription{ID: fmt.Sprint("sub_", len(n.mu.made)), URL: request.URL, Created: time.Now().UTC()}
+	}
+	if n.mu.made == nil {
+		n.mu.made = map[api.SubscribeRequest]*api.Subscription{}
+	}
+	n.mu.made[request] = made
+	return &api.BatchResult{Subscription: made, Existing: existing}
 }
 
 func writeList(t *testing.T, name, text string) string {
@@ -159,8 +171,8 @@ func TestImportAgain(t *testing.T) {
 		if want := fmt.Sprintf("standard input: 3 subscribed (%d of them before), 0 refused\n", test.before); got.code != exitDone || got.out != want {
 			t.Fatalf("import %d: %+v, want %s", i, got, want)
 		}
-		if len(node.mu.byKey) != test.stored {
-			t.Errorf("after import %d: %d subscriptions, want %d", i, len(node.mu.byKey), test.stored)
+		if len(node.mu.made) != test.stored {
+			t.Errorf("after import %d: %d subscriptions, want %d", i, len(node.mu.made), test.stored)
 		}
 	}
 }
@@ -237,7 +249,8 @@ func TestImportEnds(t *testing.T) {
 }
 
 // TestImportRetries: an import goes through cut connections and refusals for now,
-// waits longer each time that nothing came of it, and leaves nothing out.
+// waits longer each time that nothing came of it, leaves nothing out, and counts
+// nothing of its own as there before.
 func TestImportRetries(t *testing.T) {
 	busy := api.NewProblem(http.StatusServiceUnavailable, "no majority")
 	tests := []struct {
@@ -266,7 +279,7 @@ func TestImportRetries(t *testing.T) {
 			var waits []time.Duration
 			tally := &importTally{}
 			progress := newImportProgress(&notes, "feeds", 0, tally)
-			imp := &importer{client: client, sink: api.Sink{Type: api.SinkSSE}, tally: tally, progress: progress,
+			imp := &importer{begun: time.Now(), client: client, sink: api.Sink{Type: api.SinkSSE}, tally: tally, progress: progress,
 				report: newImportReport(&out, progress, "feeds", false),
 				retries: newRetries(time.Minute, func(_ context.Context, d time.Duration) error {
 					waits = append(waits, d)
@@ -275,8 +288,8 @@ func TestImportRetries(t *testing.T) {
 			if err := imp.run(t.Context(), "feeds", readList(strings.NewReader(list.String()))); err != nil {
 				t.Fatal(err)
 			}
-			if tally.subscribed.Load() != entries || tally.refused.Load() != 0 || len(test.node.mu.byKey) != entries {
-				t.Errorf("%s; the node has %d", tally, len(test.node.mu.byKey))
+			if tally.subscribed.Load() != entries || tally.existing.Load() != 0 || tally.refused.Load() != 0 || len(test.node.mu.made) != entries {
+				t.Errorf("%s; the node has %d", tally, len(test.node.mu.made))
 			}
 			if fmt.Sprint(waits) != test.waits || strings.Count(notes.String(), "asking again in") < len(waits) {
 				t.Errorf("waited %v, want %s; said %s", waits, test.waits, notes.String())
@@ -312,7 +325,7 @@ func TestImportRealList(t *testing.T) {
 	if want := path + ": 36515 subscribed (2 of them before), 0 refused\n"; got.code != exitDone || got.out != want {
 		t.Errorf("%+v, want %s", got, want)
 	}
-	if want := 36513; len(node.mu.byKey) != want { // two stand there in two spellings
-		t.Errorf("%d keys, want %d", len(node.mu.byKey), want)
+	if want := 36513; len(node.mu.made) != want { // two stand there in two spellings
+		t.Errorf("%d subscriptions, want %d", len(node.mu.made), want)
 	}
 }

@@ -2,13 +2,12 @@ package main
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"iter"
 	"net/http"
 	"sync/atomic"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -32,6 +31,7 @@ type importer struct {
 	progress *importProgress
 	report   importReport
 	retries  *retries
+	begun    time.Time
 
 	next    func() (listEntry, error, bool) // of the list; nil at its end
 	listErr error                           // why the list cannot be read on
@@ -50,6 +50,7 @@ type importer struct {
 type importEntry struct {
 	listEntry
 	problem *api.Problem
+	again   bool // it was asked for before, and may have been subscribed without an answer
 }
 
 // run returns nil when every entry is subscribed or reported.
@@ -97,6 +98,7 @@ func (imp *importer) request(ctx context.Context) (trouble error) {
 		if entry := <-imp.sent; entry.problem != nil {
 			imp.done(entry, false)
 		} else {
+			entry.again = true
 			imp.again = append(imp.again, entry)
 		}
 	}
@@ -162,13 +164,7 @@ func (imp *importer) check(entry listEntry) (api.SubscribeRequest, *api.Problem)
 	if errors.As(err, &urlErr) {
 		return api.SubscribeRequest{}, api.BadField("url", urlErr.Reason)
 	}
-	return api.SubscribeRequest{URL: canonical, Sink: imp.sink, Key: importKey(canonical, imp.sink)}, nil
-}
-
-// importKey is the idempotency key of a URL and a sink: the same in each import.
-func importKey(canonical string, sink api.Sink) string {
-	sum := sha256.Sum256([]byte(sink.Type + "\n" + sink.URL + "\n" + canonical))
-	return "import-" + hex.EncodeToString(sum[:16])
+	return api.SubscribeRequest{URL: canonical, Sink: imp.sink, Once: true}, nil
 }
 
 // answer takes a result, which is that of the first entry that was asked for: it
@@ -184,15 +180,23 @@ func (imp *importer) answer(result api.BatchResult) {
 		entry.problem = result.Error
 		if result.Error == nil || !result.Error.Retryable {
 			imp.took = true
-			imp.done(entry, result.Existing)
+			imp.done(entry, result.Existing && !imp.madeUnheard(entry, result))
 			return
 		}
+		entry.again = true
 		imp.again, imp.refusal = append(imp.again, entry), result.Error
 		if len(imp.again) >= importAgain || isDiskFull(result.Error) {
 			imp.stop.Store(true)
 		}
 		return
 	}
+}
+
+// madeUnheard says that a subscription that was there is of this import: of an
+// entry whose first answer was lost, and made since the import began. A clock of the
+// node that differs by more than the retries take makes the count wrong, nothing else.
+func (imp *importer) madeUnheard(entry importEntry, result api.BatchResult) bool {
+	return entry.again && !result.Created.Before(imp.begun)
 }
 
 // done reports an entry that is settled.

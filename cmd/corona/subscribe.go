@@ -20,7 +20,8 @@ which nobody gets.
 ` + sinkHelp + `
 
 Each call makes a subscription of its own, unless --key names one made within
-the last 24 hours by the same request: then it is that one again.`
+the last 24 hours by the same request: then it is that one again. If that has been
+deleted since, nothing is subscribed, and the exit code is 1.`
 
 const subscribeExample = `  corona subscribe https://blog.rust-lang.org/feed.xml
   corona subscribe https://example.com/terms --sink webhook:https://example.com/hook
@@ -70,6 +71,9 @@ func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
 	if err != nil {
 		return nodeError(err)
 	}
+	if subscription.State == api.StateDeleted {
+		return f.deleted(cmd.OutOrStdout(), subscription)
+	}
 	out := bufio.NewWriter(cmd.OutOrStdout())
 	if !f.node.json {
 		printSubscription(out, subscription)
@@ -92,6 +96,17 @@ func (f *subscribeFlags) run(cmd *cobra.Command, rawURL string) error {
 		printFirstPoll(out, polled)
 	}
 	return out.Flush()
+}
+
+// deleted reports that the key's subscription is there no more.
+func (f *subscribeFlags) deleted(out io.Writer, subscription api.Subscription) error {
+	if f.node.json {
+		if err := printJSON(out, subscription); err != nil {
+			return err
+		}
+	}
+	return &exitError{exitNo, fmt.Errorf("not subscribed: the key %q stands for %s, which has been deleted; give another key, or none",
+		f.key, subscription.ID)}
 }
 
 // subscribed is what subscribe prints for programs: the subscription, and what
