@@ -1,52 +1,52 @@
 package honeycomb
 
 import (
-	"math"
 	"slices"
 	"time"
 )
 
-// A History is what polls have told about how often a channel changes. The zero
-// value knows nothing. Times are in seconds, and what is known halves in
-// [HalfLife].
+// A History is what polls have told about how often a channel changes, on both
+// sides of an instant at which it may have begun to change more often: a
+// change-point, found by a generalised likelihood ratio test over a one-sided
+// CUSUM's candidate (E. S. Page, "Continuous inspection schemes", Biometrika
+// 41, 1954). While the test does not tell the two sides apart, the estimate is that
+// of both together. The zero value knows nothing.
 //
-// A poll tells only whether a channel changed since the poll before, not how
-// often, so changes over time under-estimates. The estimate is the most likely
-// rate of a Poisson process seen so, with half an unchanged poll added, which
-// for regular polls is the bias-corrected estimator −log((n−x+½)/(n+½)) of Cho
-// and Garcia-Molina, "Estimating frequency of change", ACM Transactions on
-// Internet Technology 3(3), 2003. Of unchanged polls it needs to know nothing but
-// until when they were so: only changes are told. Where entries say when they were
-// published, changes are counted instead.
+// The other direction needs no second side: a silence that is far longer than the
+// known rate explains ends what was known.
 type History struct {
-	Changes float32 // seen, or counted
-	Gap     float32 // seconds between regular polls that would tell as much of them as theirs did; 0: all were counted
-	Quiet   float32 // seconds in which nothing changed, or in which changes were counted
+	Before Stretch // the candidate
+	Since  Stretch
 }
 
 const (
-	// HalfLife is the time in seconds after which a change, and a second without
-	// one, counts half: weeks differ, hours of day must not.
-	HalfLife = 14 * 24 * 3600.0
+	// What lasts less than this many seconds may be an hour of day, and replaces
+	// nothing that was known: neither activity nor silence.
+	hoursOfDay = 24 * 3600.0
 
-	// More changes than these are not remembered either: a channel that changed often
-	// shows soon that it does no longer, and the other way round.
-	mostRemembered = 128
+	// A candidate ends when the rate since is not so many times the one before.
+	keptRatio = 2
+
+	// So many changes may pass before a candidate is told apart, or as many as were
+	// before it.
+	undecided = 12
+
+	// The estimate is the rate since the candidate when it is so many times the one
+	// before, so many changes were since, and two rates are by so much likelier than
+	// one, in nats.
+	chosenRatio    = 4
+	chosenChanges  = 4
+	chosenEvidence = 8
+
+	// So many mean intervals without a change are no chance any more.
+	silence = 8
+
+	// After a silence of so many times what it lasted, a burst is over.
+	burstSilence = 2
 
 	mostCounted = 32 // changes believed of one poll
 	mostSeeded  = 8  // and of a first document
-	enoughPolls = 10 // with one change; two need none
-	halvings    = 24
 )
-
-// Faded returns what is left of one after so many seconds.
-func Faded(seconds float64) float64 { return math.Exp2(-seconds / HalfLife) }
-
-// FadedSpan returns what is left of the last so many seconds, at most about twenty
-// days.
-func FadedSpan(seconds float64) float64 {
-	return -HalfLife / math.Ln2 * math.Expm1(-seconds*math.Ln2/HalfLife)
-}
 
 // Changed adds a change: polls showed none for quiet seconds since the change
 // before, or since the first content, and the next one, gap seconds later, showed
@@ -57,21 +57,35 @@ func (h *History) Changed(quiet, gap float64) {
 	}
 	h.pass(quiet)
 	h.fade(gap)
-	h.join(1, gap)
+	h.Since.join(1, gap)
+	h.decide()
 }
 
-// Counted adds changes whose number is known from [Published]: so many in so many
-// seconds, which are all since the change before.
-func (h *History) Counted(seconds float64, changes int) {
-	if !(seconds > 0) || changes < 1 {
+// Counted adds changes whose moments are known from [Published]: those after one
+// instant, which is the change before or the first content, and up to another.
+func (h *History) Counted(from time.Time, moments []time.Time, until time.Time) {
+	if len(moments) == 0 || !until.After(from) {
+		return
+	}
+	each := (len(moments) + mostCounted - 1) / mostCounted
+	for i := each - 1; i < len(moments); i += each {
+		h.counted(moments[i].Sub(from).Seconds())
+		from = moments[i]
+	}
+	h.pass(max(until.Sub(from).Seconds(), 0))
+}
+
+func (h *History) counted(seconds float64) {
+	if !(seconds > 0) {
 		return
 	}
 	h.pass(seconds)
-	h.join(float64(min(changes, mostCounted)), 0)
+	h.Since.join(1, 0)
+	h.decide()
 }
 
 // Seed takes in when the entries of a first document, seen at a time, were
-// published, and replaces what was known: how many came since the middle one. Those
+// published, and replaces what was known: how they came since the middle one. Those
 // before may be what is left of more, as where a page keeps what is worth it. It
 // takes nothing where fewer than half were published in moments of their own, as
 // where a build stamps them, and counts as much as [mostSeeded] changes at most.
@@ -81,13 +95,15 @@ func (h *History) Seed(entries []time.Time, seen time.Time) {
 		return
 	}
 	moments = moments[len(moments)/2:]
-	span := FadedSpan(seen.Sub(moments[0]).Seconds())
-	changes := 0.0
-	for _, at := range moments[1:] {
-		changes += Faded(seen.Sub(at).Seconds())
+	*h = History{}
+	for i, at := range moments[1:] {
+		h.counted(at.Sub(moments[i]).Seconds())
 	}
-	believed := min(1, mostSeeded/changes)
-	*h = History{Changes: float32(changes * believed), Quiet: float32(span * believed)}
+	h.pass(seen.Sub(moments[len(moments)-1]).Seconds())
+	if changes := h.Before.Changes + h.Since.Changes; changes > mostSeeded {
+		h.Before.scale(mostSeeded / changes)
+		h.Since.scale(mostSeeded / changes)
+	}
 }
 
 // Interval returns the estimated mean time between two changes in seconds, from
@@ -95,80 +111,114 @@ func (h *History) Seed(entries []time.Time, seen time.Time) {
 // the latest change, or since the first content. It is the longest too until two
 // changes are known, or one and nine times the gap in which it was seen without
 // another: ten polls as far apart.
-//
-// Since the latest poll is not known, half a gap is quiet at least.
 func (h History) Interval(quiet float64) float64 {
-	h.pass(max(quiet, float64(h.Gap)/2))
-	if !h.tells() {
-		return LongestInterval
+	interval := LongestInterval
+	if rate, known := h.rate(quiet); known {
+		interval = max(1/rate, h.asleep(quiet))
 	}
-	return 1 / h.rate()
+	return min(interval, LongestInterval)
 }
 
-// tells says whether enough is known for an estimate.
-func (h History) tells() bool {
-	return h.Changes > 1 || h.Gap > 0 && h.Quiet >= (enoughPolls-1)*h.Gap
+// rate returns the likeliest changes per second now, and whether enough is known to
+// say so.
+func (h History) rate(quiet float64) (rate float64, known bool) {
+	before, since := h.Before, h.Since
+	gap := since.Gap
+	if since.Changes == 0 {
+		gap = before.Gap
+	}
+	unseen := max(quiet, float64(gap)/2) // the latest poll is not known
+	before.fade(unseen)
+	since.pass(unseen)
+	if h.awake(quiet) && chosen(before, since) {
+		return since.rate(), true
+	}
+	all := before.with(since)
+	return all.rate(), all.tells()
 }
 
-// pass lets time go by in which nothing changes.
-func (h *History) pass(seconds float64) {
-	h.fade(seconds)
-	h.Quiet += float32(FadedSpan(seconds))
+// asleep returns the silence in seconds that the rate known before does not
+// explain, 0 when it may be chance or an hour of day.
+func (h History) asleep(quiet float64) float64 {
+	if quiet <= hoursOfDay {
+		return 0
+	}
+	rate, _ := h.rate(0)
+	return max(quiet-max(hoursOfDay, silence/rate), 0)
+}
+
+// awake says whether what began at the candidate may still go on after a silence.
+func (h History) awake(quiet float64) bool {
+	return quiet <= max(burstSilence*h.Since.lasted(), silence/h.Since.after(0).rate())
+}
+
+// chosen says whether a candidate is believed: what came since it is told apart from
+// what was before.
+func chosen(before, since Stretch) bool {
+	return since.Changes >= chosenChanges && since.rate() >= chosenRatio*before.rate() && apart(before, since)
+}
+
+// apart is the generalised likelihood ratio test of two stretches with a rate of
+// their own against one rate for both.
+func apart(before, since Stretch) bool {
+	if before.Quiet == 0 {
+		return false
+	}
+	one := before.with(since).likeliest()
+	return before.logLikelihood(before.likeliest())+since.logLikelihood(since.likeliest())-
+		before.logLikelihood(one)-since.logLikelihood(one) >= chosenEvidence
+}
+
+// decide ends a candidate that is none, or that has been told apart from what was
+// before by none of as many changes; and lets one that lasted a day, or that fills
+// the memory, replace what was before.
+func (h *History) decide() {
+	before, since := h.Before, h.Since.after(0)
+	full := since.Changes > mostRemembered-1
+	switch {
+	case before == Stretch{} || since.rate() < keptRatio*before.rate():
+		h.merge()
+	case !apart(before, since):
+		if since.Changes > max(undecided, before.Changes) {
+			h.merge()
+		}
+	case since.lasted() >= hoursOfDay || full && chosen(before, since):
+		h.replace()
+	case full:
+		h.merge()
+	}
+}
+
+func (h *History) merge() {
+	h.Before = h.Before.with(h.Since)
+	h.Before.limit()
+	h.Since = Stretch{}
+}
+
+func (h *History) replace() {
+	h.Before, h.Since = h.Since, Stretch{}
+	h.Before.limit()
+}
+
+// pass lets time go by in which nothing changes. A silence that nothing known
+// explains ends all that was known: what is left is its own rate, as two changes.
+func (h *History) pass(quiet float64) {
+	if asleep := h.asleep(quiet); asleep > 0 {
+		if rate, known := h.rate(quiet); known && asleep*rate > 1 {
+			*h = History{Since: Stretch{Changes: 2, Gap: h.Before.with(h.Since).Gap, Quiet: float32(2 * asleep)}}
+			return
+		}
+	}
+	if h.Since.Changes > 0 && !h.awake(quiet) {
+		h.merge()
+	}
+	h.Before.fade(quiet)
+	h.Since.pass(quiet)
 }
 
 func (h *History) fade(seconds float64) {
-	left := float32(Faded(seconds))
-	h.Changes *= left
-	h.Quiet *= left
-}
-
-// rate returns the likeliest changes per second, within the clamps of the
-// interval: where Changes·Gap/(e^(rate·Gap) − 1) = Quiet.
-func (h History) rate() float64 {
-	changes, gap, quiet := float64(h.Changes), float64(h.Gap), float64(h.Quiet)
-	rate := changes / quiet
-	if gap > 0 {
-		rate = math.Log1p(changes*gap/quiet) / gap
-	}
-	return min(max(rate, 1/LongestInterval), 1/ShortestInterval)
-}
-
-// join adds changes that were seen in a gap. The gap of all becomes the one at
-// which they pull as much together as each in its own, at the rate that was
-// estimated before: so a change seen after an outage, which says little, does not
-// make the others say little.
-func (h *History) join(changes, gap float64) {
-	before, at := float64(h.Changes), float64(h.Gap)
-	rate := History{h.Changes, h.Gap, h.Quiet + h.Gap/2}.rate()
-	h.Changes += float32(changes)
-	if h.Changes > mostRemembered {
-		h.Quiet *= mostRemembered / h.Changes
-		h.Changes = mostRemembered
-	}
-	if before == 0 {
-		h.Gap = float32(gap)
-		return
-	}
-	pulls := (before*pull(rate, at) + changes*pull(rate, gap)) / (before + changes)
-	short, long := min(at, gap), max(at, gap)
-	for range halvings {
-		middle := (short + long) / 2
-		if pull(rate, middle) > pulls {
-			short = middle
-		} else {
-			long = middle
-		}
-	}
-	h.Gap = float32((short + long) / 2)
-}
-
-// pull is by how many quiet seconds a change that was seen in a gap outweighs a
-// rate: the derivative of log(1 − e^(−rate·gap)). It falls with both.
-func pull(rate, gap float64) float64 {
-	if gap == 0 {
-		return 1 / rate
-	}
-	return gap / math.Expm1(rate*gap)
+	h.Before.fade(seconds)
+	h.Since.fade(seconds)
 }
 
 // Published returns the moments in which entries were published after an instant

@@ -9,7 +9,7 @@ import (
 )
 
 // evidence is what the plan keeps in memory of how often a channel changes, and of
-// how soon its document overflows: 24 bytes.
+// how soon its document overflows: 36 bytes.
 type evidence struct {
 	history honeycomb.History // until the latest change
 	turned  float32           // see learned

@@ -50,12 +50,12 @@ func learn(ch ownership.Channel, state deltas.State, report engine.Report, decis
 // begun when known, the latest before, and was in the one begun at. Where no such
 // poll is known, as after a start, polls are taken to have been close.
 func (l *learned) change(before, known, at time.Time, times []time.Time) {
-	counted := len(honeycomb.Published(times, later(before, known), at))
-	if known.IsZero() {
-		counted = max(counted, 1)
+	moments := honeycomb.Published(times, later(before, known), at)
+	if known.IsZero() && len(moments) == 0 {
+		moments = []time.Time{at}
 	}
-	if counted > 0 {
-		l.history.Counted(at.Sub(before).Seconds(), counted)
+	if len(moments) > 0 {
+		l.history.Counted(before, moments, at)
 		return
 	}
 	l.history.Changed(max(known.Sub(before), 0).Seconds(), at.Sub(known).Seconds())
@@ -112,35 +112,46 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// The stored form: the version, four numbers as IEEE 754 and one of 16 bits, big
-// endian.
+// The stored form: the version, numbers as IEEE 754 in 32 bits, the last of them
+// turned, and shown in 16 bits, big endian. Version 1 knows of one stretch of time,
+// version 2 of two.
 const (
-	learnedVersion = 1
-	learnedLen     = 1 + 4*4 + 2
+	learnedVersion = 2
+	learnedLen     = 1 + 7*4 + 2
+	learnedLen1    = 1 + 4*4 + 2
 )
 
 func (l learned) append(b []byte) []byte {
 	b = append(b, learnedVersion)
-	for _, number := range [...]float32{l.history.Changes, l.history.Gap, l.history.Quiet, l.turned} {
+	before, since := l.history.Before, l.history.Since
+	for _, number := range [...]float32{before.Changes, before.Gap, before.Quiet, since.Changes, since.Gap, since.Quiet, l.turned} {
 		b = binary.BigEndian.AppendUint32(b, math.Float32bits(number))
 	}
 	return binary.BigEndian.AppendUint16(b, l.shown)
 }
 
-// readLearned reads what append wrote. It reports false for anything else, such as
-// what another version wrote: then nothing is known, and learning starts anew.
-func readLearned(b []byte) (l learned, ok bool) {
-	if len(b) != learnedLen || b[0] != learnedVersion {
+// readLearned reads what append wrote, now or as version 1. It reports false for
+// anything else, such as what a later version wrote: then nothing is known, and
+// learning starts again.
+func readLearned(b []byte) (learned, bool) {
+	switch {
+	case len(b) == learnedLen && b[0] == learnedVersion:
+	case len(b) == learnedLen1 && b[0] == 1:
+	default:
 		return learned{}, false
 	}
-	var numbers [4]float32
-	for i := range numbers {
-		numbers[i] = math.Float32frombits(binary.BigEndian.Uint32(b[1+4*i:]))
-		if !(numbers[i] >= 0 && numbers[i] <= math.MaxFloat32) {
+	numbers, tail := make([]float32, 0, 7), b[1:]
+	for ; len(tail) > 2; tail = tail[4:] {
+		number := math.Float32frombits(binary.BigEndian.Uint32(tail))
+		if !(number >= 0 && number <= math.MaxFloat32) {
 			return learned{}, false
 		}
+		numbers = append(numbers, number)
 	}
-	l.history = honeycomb.History{Changes: numbers[0], Gap: numbers[1], Quiet: numbers[2]}
-	l.turned, l.shown = numbers[3], binary.BigEndian.Uint16(b[1+4*len(numbers):])
+	l := learned{turned: numbers[len(numbers)-1], shown: binary.BigEndian.Uint16(tail)}
+	l.history.Before = honeycomb.Stretch{Changes: numbers[0], Gap: numbers[1], Quiet: numbers[2]}
+	if b[0] == learnedVersion {
+		l.history.Since = honeycomb.Stretch{Changes: numbers[3], Gap: numbers[4], Quiet: numbers[5]}
+	}
 	return l, true
 }
