@@ -46,8 +46,10 @@ func (f *solveFlags) run(cmd *cobra.Command) (err error) {
 	}
 	defer func() { err = errors.Join(err, profiler.close()) }()
 
-	s := &solver{config: config, files: f.solveFiles, stdin: cmd.InOrStdin()}
-	if err := s.repeat(cmd.Context(), f.repeat); err != nil {
+	s := &solver{config: config, files: f.solveFiles, stdin: cmd.InOrStdin(), progress: newSolveProgress(cmd.ErrOrStderr(), f.source())}
+	err = s.repeat(cmd.Context(), f.repeat)
+	s.progress.close()
+	if err != nil {
 		return err
 	}
 	if err := profiler.stop(); err != nil {
@@ -82,6 +84,8 @@ type solver struct {
 	config honeycomb.Config
 	files  solveFiles
 	stdin  io.Reader
+
+	progress *solveProgress
 
 	input    *solveInput
 	problem  *honeycomb.Problem
@@ -132,6 +136,7 @@ func (s *solver) once(ctx context.Context) error {
 			return errInterrupted
 		}
 		var err error
+		s.progress.phase(step.name)
 		begun := time.Now()
 		pprof.Do(ctx, pprof.Labels("phase", step.name), func(context.Context) { err = step.do() })
 		if err != nil {
@@ -154,7 +159,7 @@ func (s *solver) read(ctx context.Context) (err error) {
 		if s.input != nil {
 			return nil
 		}
-		s.input, err = readChannels(ctx, s.files.source(), s.stdin, keep)
+		s.input, err = readChannels(ctx, s.files.source(), s.stdin, 0, keep, s.progress.at)
 		runtime.GC()
 		return err
 	}
@@ -164,7 +169,12 @@ func (s *solver) read(ctx context.Context) (err error) {
 		return err
 	}
 	defer file.Close()
-	s.input, err = readChannels(ctx, s.files.source(), file, keep)
+	size := int64(0)
+	if info, err := file.Stat(); err == nil && info.Mode().IsRegular() {
+		size = info.Size()
+	}
+	s.progress.of(size)
+	s.input, err = readChannels(ctx, s.files.source(), file, size, keep, s.progress.at)
 	runtime.GC()
 	return err
 }

@@ -1,19 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"io"
 )
 
-// csvReader reads records of comma-separated fields by the rules of
+// csvReader splits a block into records of comma-separated fields by the rules of
 // encoding/csv, without its string per record: plain lines are split where they
 // lie, quoted ones in a buffer that is used again. Blank lines are no records.
 type csvReader struct {
-	in     *bufio.Reader
-	line   int // where the last record begins, from 1
-	next   int // lines read
+	rest   []byte // of the block
+	line   int    // where the last record begins, from 1
+	next   int    // lines read
+	plain  bool   // no line has a quote
 	quoted []byte
 	fields [][]byte
 }
@@ -28,8 +28,9 @@ var (
 	errAfterQuote = errors.New(`has text between a closing " and the next comma`)
 )
 
-func newCSVReader(in io.Reader) *csvReader {
-	return &csvReader{in: bufio.NewReaderSize(in, maxRecord)}
+// newCSVReader reads a block that begins at the start of a record.
+func newCSVReader(b block) *csvReader {
+	return &csvReader{rest: b.text, next: b.line, plain: b.plain}
 }
 
 // read returns the fields of the next record, valid until the next call, or
@@ -44,7 +45,7 @@ func (r *csvReader) read() ([][]byte, error) {
 		if len(line) == 0 {
 			continue
 		}
-		if bytes.IndexByte(line, '"') >= 0 {
+		if !r.plain && bytes.IndexByte(line, '"') >= 0 {
 			return r.readQuoted(line)
 		}
 		r.fields = split(line, r.fields[:0])
@@ -54,14 +55,19 @@ func (r *csvReader) read() ([][]byte, error) {
 
 // readLine returns the next line without its end.
 func (r *csvReader) readLine() ([]byte, error) {
-	line, err := r.in.ReadSlice('\n')
 	r.next++
-	switch {
-	case errors.Is(err, bufio.ErrBufferFull):
-		return nil, errLongRecord
-	case err != nil && (err != io.EOF || len(line) == 0):
-		return nil, err
+	if len(r.rest) == 0 {
+		return nil, io.EOF
 	}
+	end := bytes.IndexByte(r.rest, '\n') + 1
+	if end == 0 {
+		end = len(r.rest) + 1 // as if it had one
+	}
+	if end > maxRecord {
+		return nil, errLongRecord
+	}
+	line := r.rest[:min(end, len(r.rest))]
+	r.rest = r.rest[len(line):]
 	if r.next == 1 {
 		line = bytes.TrimPrefix(line, []byte("\ufeff"))
 	}

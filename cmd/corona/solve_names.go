@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"hash/maphash"
+	"slices"
 )
 
 // nameSet numbers different names from 0, in the order in which they come. It is
@@ -23,12 +24,20 @@ func newNameSet() *nameSet {
 	return &nameSet{seed: maphash.MakeSeed(), slots: make([]uint64, 1<<10)}
 }
 
-// add returns a name's number, and whether it is new.
-func (s *nameSet) add(name []byte) (number int, fresh bool) {
+// reserve makes room for so many names.
+func (s *nameSet) reserve(names int) {
+	s.starts = slices.Grow(s.starts, names)
+	for names*4 > len(s.slots)*3 {
+		s.grow()
+	}
+}
+
+// add returns a name's number, and whether it is new. hash is of the set's seed.
+func (s *nameSet) add(name []byte, hash uint64) (number int, fresh bool) {
 	if (len(s.starts)+1)*4 > len(s.slots)*3 {
 		s.grow()
 	}
-	hash := maphash.Bytes(s.seed, name) >> 32
+	hash >>= 32
 	mask := uint64(len(s.slots) - 1)
 	i := hash & mask
 	for ; s.slots[i] != 0; i = (i + 1) & mask {

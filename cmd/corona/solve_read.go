@@ -1,11 +1,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,16 +38,27 @@ func (e *badRow) Error() string {
 	return fmt.Sprintf("%s: line %d, column %s: %s", e.file, e.line, e.column, e.reason)
 }
 
-// rowReader reads rows into columns.
+// rowReader reads a file of channels: it cuts blocks, has them parsed side by side,
+// and joins what they have in the order of the file.
 type rowReader struct {
-	csv     *csvReader
+	layout layout
+	blocks *blockReader
+	hosts  *nameSet
+	input  *solveInput
+	tell   func(read int64, rows int) // how far it is
+
+	read  int64    // bytes
+	spare []*chunk // joined, to be used again
+}
+
+// A layout says what the fields of a row are.
+type layout struct {
 	file    string
 	names   []string // of the columns
 	channel int      // its field
 	host    int      // its field, −1: none is kept
-	hosts   *nameSet
 	values  []valueField
-	input   *solveInput
+	seed    maphash.Seed // of names and hosts
 }
 
 // valueField is a column of numbers.
@@ -58,54 +69,161 @@ type valueField struct {
 	values *[]float64 // nil: checked only
 }
 
-// readChannels reads a file of channels to its end.
-func readChannels(ctx context.Context, file string, in io.Reader, keep solveColumns) (*solveInput, error) {
-	r := &rowReader{csv: newCSVReader(in), file: file, input: &solveInput{names: newNameSet()}}
-	if err := r.header(keep); err != nil {
+// readChannels reads a file of channels to its end, of so many bytes, 0 if that is
+// not known. It tells how far it is from time to time.
+func readChannels(ctx context.Context, file string, in io.Reader, size int64, keep solveColumns, tell func(read int64, rows int)) (*solveInput, error) {
+	names := newNameSet()
+	r := &rowReader{
+		layout: layout{file: file, seed: names.seed},
+		blocks: &blockReader{in: in}, input: &solveInput{names: names}, tell: tell,
+	}
+	first, err := r.header(keep)
+	if err != nil {
 		return nil, err
 	}
-	for rows := 0; ; rows++ {
-		if rows%(1<<16) == 0 && ctx.Err() != nil {
-			return nil, errInterrupted
+	if err := r.body(ctx, first, size); err != nil {
+		return nil, err
+	}
+	r.input.names.seal()
+	return r.input, nil
+}
+
+// body reads the rows: the rest of a block, and all that follow.
+func (r *rowReader) body(ctx context.Context, first *csvReader, size int64) (err error) {
+	pending := []*chunk{r.parse(first, block{})}
+	defer func() {
+		for _, c := range pending {
+			<-c.parsed
 		}
-		fields, err := r.csv.read()
-		if err == io.EOF {
-			r.input.names.seal()
-			return r.input, nil
+	}()
+	most := runtime.GOMAXPROCS(0) + 1
+	for len(pending) > 0 {
+		if ctx.Err() != nil {
+			return errInterrupted
 		}
-		if err != nil {
-			return nil, r.unreadable(err)
+		b, err := r.blocks.next()
+		switch {
+		case err == nil:
+			pending = append(pending, r.parse(newCSVReader(b), b))
+			if len(pending) < most {
+				continue
+			}
+		case err != io.EOF:
+			return r.layout.unreadable(err, 0)
 		}
-		if err := r.row(fields); err != nil {
-			return nil, err
+		c := pending[0]
+		<-c.parsed
+		if err := r.join(c, size); err != nil {
+			return err
+		}
+		pending = pending[1:]
+	}
+	return nil
+}
+
+// parse parses a block beside what else is done.
+func (r *rowReader) parse(csv *csvReader, b block) *chunk {
+	c := &chunk{layout: &r.layout, values: make([][]float64, len(r.layout.values))}
+	if n := len(r.spare); n > 0 {
+		c, r.spare = r.spare[n-1], r.spare[:n-1]
+	}
+	c.begin(b, len(csv.rest))
+	go func() {
+		defer close(c.parsed)
+		c.parse(csv)
+	}()
+	return c
+}
+
+// join appends a chunk to the columns.
+func (r *rowReader) join(c *chunk, size int64) error {
+	names := r.input.names
+	r.read += c.size
+	if len(names.starts) == 0 && size > c.size && c.rows > 0 { // room for all
+		r.grow(int(min(size*int64(c.rows)/c.size*9/8, maxRoom)))
+	}
+	for i, name := range c.names {
+		if number, fresh := names.add(name.in(c), name.hash); !fresh {
+			return r.layout.bad(name.line, "channel", fmt.Sprintf("%s is there already, in data row %d", brief(name.in(c)), number+1))
+		}
+		if r.hosts != nil && i < len(c.hosts) {
+			r.input.channels.Host = append(r.input.channels.Host, r.hostNumber(c.hosts[i], c))
+		}
+	}
+	if c.err != nil {
+		return c.err
+	}
+	for i, column := range r.layout.values {
+		if column.values != nil {
+			*column.values = append(*column.values, c.values[i]...)
+		}
+	}
+	r.blocks.release(c.block)
+	r.spare = append(r.spare, c)
+	r.tell(r.read, len(names.starts))
+	return nil
+}
+
+// maxRoom is the most rows that room is made for before they are there.
+const maxRoom = 1 << 26
+
+func (r *rowReader) grow(rows int) {
+	r.input.names.reserve(rows)
+	for _, column := range r.layout.values {
+		if column.values != nil {
+			*column.values = slices.Grow(*column.values, rows)
 		}
 	}
 }
 
-// header finds the columns.
-func (r *rowReader) header(keep solveColumns) error {
-	fields, err := r.csv.read()
-	if err == io.EOF {
-		return fmt.Errorf("%s is empty: a header with the names of the columns is missing", r.file)
+// hostNumber returns a host's number, −1 for none.
+func (r *rowReader) hostNumber(host nameAt, c *chunk) int32 {
+	if host.end == host.start {
+		return -1
 	}
-	if err != nil {
-		return r.unreadable(err)
+	number, _ := r.hosts.add(host.in(c), host.hash)
+	return int32(number)
+}
+
+// header finds the columns. It returns what follows of the block that has it.
+func (r *rowReader) header(keep solveColumns) (*csvReader, error) {
+	for {
+		b, err := r.blocks.next()
+		if err == io.EOF {
+			return nil, fmt.Errorf("%s is empty: a header with the names of the columns is missing", r.layout.file)
+		}
+		if err != nil {
+			return nil, r.layout.unreadable(err, 0)
+		}
+		csv := newCSVReader(b)
+		fields, err := csv.read()
+		switch {
+		case err == io.EOF: // blank lines
+		case err != nil:
+			return nil, r.layout.unreadable(err, csv.line)
+		default:
+			return csv, r.named(fields, csv.line, keep)
+		}
 	}
+}
+
+// named takes in the names of the columns.
+func (r *rowReader) named(fields [][]byte, line int, keep solveColumns) error {
 	seen := make(map[string]bool)
 	for _, field := range fields {
 		name := strings.TrimSpace(string(field))
 		if seen[name] {
-			return r.bad(strconv.Quote(name), "is in the header twice")
+			return r.layout.bad(line, strconv.Quote(name), "is in the header twice")
 		}
 		seen[name] = true
-		r.names = append(r.names, name)
+		r.layout.names = append(r.layout.names, name)
 	}
-	return r.columns(r.names, keep)
+	return r.columns(line, keep)
 }
 
 // columns places the columns that a header names.
-func (r *rowReader) columns(names []string, keep solveColumns) error {
-	ch := &r.input.channels
+func (r *rowReader) columns(line int, keep solveColumns) error {
+	ch, l := &r.input.channels, &r.layout
 	known := []valueField{
 		{name: "subscribers", asked: true, values: &ch.Subscribers},
 		{name: "size_bytes", asked: true, values: &ch.SizeBytes},
@@ -116,145 +234,35 @@ func (r *rowReader) columns(names []string, keep solveColumns) error {
 	if !keep.sizes {
 		known[1].values = nil
 	}
-	r.channel, r.host = slices.Index(names, "channel"), slices.Index(names, "host")
-	if r.channel < 0 {
-		return r.bad("channel", "is missing in the header")
+	l.channel, l.host = slices.Index(l.names, "channel"), slices.Index(l.names, "host")
+	if l.channel < 0 {
+		return l.bad(line, "channel", "is missing in the header")
 	}
 	for _, column := range known {
-		column.field = slices.Index(names, column.name)
+		column.field = slices.Index(l.names, column.name)
 		if column.field < 0 && column.asked {
-			return r.bad(column.name, "is missing in the header")
+			return l.bad(line, column.name, "is missing in the header")
 		}
 		if column.field >= 0 {
-			r.values = append(r.values, column)
+			l.values = append(l.values, column)
 		}
 	}
-	r.input.unused = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+	r.input.unused = slices.DeleteFunc(slices.Clone(l.names), func(name string) bool {
 		return name == "channel" || name == "host" ||
 			slices.ContainsFunc(known, func(column valueField) bool { return column.name == name })
 	})
-	return r.chooseHosts(keep.hosts)
+	return r.chooseHosts(line, keep.hosts)
 }
 
-func (r *rowReader) chooseHosts(keep bool) error {
+func (r *rowReader) chooseHosts(line int, keep bool) error {
 	switch {
 	case !keep:
-		r.host = -1
-	case r.host < 0:
-		return r.bad("host", "is missing in the header, and --host-cap needs it")
+		r.layout.host = -1
+	case r.layout.host < 0:
+		return r.layout.bad(line, "host", "is missing in the header, and --host-cap needs it")
 	default:
 		r.hosts = newNameSet()
+		r.hosts.seed = r.layout.seed
 	}
 	return nil
-}
-
-// row takes in one channel.
-func (r *rowReader) row(fields [][]byte) error {
-	switch {
-	case len(fields) < len(r.names):
-		return r.bad(r.names[len(fields)], missing)
-	case len(fields) > len(r.names):
-		return r.bad("", fmt.Sprintf("has %d fields, the header %d", len(fields), len(r.names)))
-	}
-	name := fields[r.channel]
-	if len(name) == 0 {
-		return r.bad("channel", "is missing")
-	}
-	if number, fresh := r.input.names.add(name); !fresh {
-		return r.bad("channel", fmt.Sprintf("%s is there already, in data row %d", brief(name), number+1))
-	}
-	for i := range r.values {
-		column := &r.values[i]
-		value, reason := parseValue(fields[column.field])
-		if reason != "" && (column.asked || reason != missing) {
-			return r.bad(column.name, reason)
-		}
-		if column.values != nil {
-			*column.values = append(*column.values, value)
-		}
-	}
-	if r.host >= 0 {
-		r.input.channels.Host = append(r.input.channels.Host, r.hostNumber(fields[r.host]))
-	}
-	return nil
-}
-
-// hostNumber returns a host's number, −1 for none.
-func (r *rowReader) hostNumber(host []byte) int32 {
-	if len(host) == 0 {
-		return -1
-	}
-	number, _ := r.hosts.add(host)
-	return int32(number)
-}
-
-func (r *rowReader) bad(column, reason string) error {
-	return &badRow{r.file, r.csv.line, column, reason}
-}
-
-// unreadable says where a record could not be read.
-func (r *rowReader) unreadable(err error) error {
-	switch err {
-	case errInterrupted:
-		return err
-	case errLongRecord, errBareQuote, errOpenQuote, errAfterQuote:
-		return r.bad("", err.Error())
-	}
-	return fmt.Errorf("%s: %w", r.file, err)
-}
-
-const missing = "is missing"
-
-// parseValue reads a decimal number that a solve can use; reason says why not.
-func parseValue(field []byte) (value float64, reason string) {
-	if whole, ok := parseWhole(field); ok {
-		return whole, ""
-	}
-	text := bytes.TrimSpace(field)
-	if len(text) == 0 {
-		return 0, missing
-	}
-	value, err := strconv.ParseFloat(string(text), 64)
-	switch {
-	case value != value:
-		return 0, "is not a number (NaN)"
-	case err != nil && !errors.Is(err, strconv.ErrRange) || bytes.ContainsAny(text, "xX_"):
-		return 0, brief(text) + " is not a number"
-	case value < 0:
-		return 0, brief(text) + " is negative"
-	case value != 0 && (value < smallestValue || value > largestValue):
-		return 0, brief(text) + " is out of range: 0, or from 1e-100 to 1e100"
-	}
-	return value, ""
-}
-
-// The sizes of numbers that package honeycomb computes with.
-const (
-	smallestValue = 1e-100
-	largestValue  = 1e100
-)
-
-// parseWhole reads up to 15 digits, which a float64 holds exactly: most fields
-// are.
-func parseWhole(field []byte) (float64, bool) {
-	if len(field) == 0 || len(field) > 15 {
-		return 0, false
-	}
-	var whole uint64
-	for _, c := range field {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		whole = whole*10 + uint64(c-'0')
-	}
-	return float64(whole), true
-}
-
-// brief quotes a field for a message.
-func brief(field []byte) string {
-	const most = 60
-	if len(field) > most {
-		return strconv.Quote(string(field[:most])) + "…"
-	}
-	return strconv.Quote(string(field))
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 	"math"
@@ -27,24 +26,31 @@ func writeRates(path string, names *nameSet, config honeycomb.Config, problem *h
 }
 
 func printRates(w io.Writer, names *nameSet, config honeycomb.Config, problem *honeycomb.Problem) error {
-	out := bufio.NewWriterSize(w, 256<<10)
-	out.WriteString("channel,rate,width\n")
-	var line []byte
+	text := append(make([]byte, 0, 2*writeSize), "channel,rate,width\n"...)
 	for row := range names.starts {
 		rate := problem.Rate(row)
-		line = appendField(line[:0], names.at(row))
-		line = appendRate(append(line, ','), rate)
-		line = strconv.AppendInt(append(line, ','), int64(config.Width(rate)), 10)
-		if _, err := out.Write(append(line, '\n')); err != nil {
+		text = appendField(text, names.at(row))
+		text = appendRate(append(text, ','), rate)
+		text = strconv.AppendInt(append(text, ','), int64(config.Width(rate)), 10)
+		text = append(text, '\n')
+		if len(text) < writeSize {
+			continue
+		}
+		if _, err := w.Write(text); err != nil {
 			return err
 		}
+		text = text[:0]
 	}
-	return out.Flush()
+	_, err := w.Write(text)
+	return err
 }
+
+// writeSize is the bytes that are written at a time.
+const writeSize = 256 << 10
 
 // appendField quotes a field where encoding/csv would have to.
 func appendField(dst, field []byte) []byte {
-	if !bytes.ContainsAny(field, "\",\r\n") {
+	if !needsQuotes(field) {
 		return append(dst, field...)
 	}
 	dst = append(dst, '"')
@@ -55,6 +61,15 @@ func appendField(dst, field []byte) []byte {
 		dst = append(dst, c)
 	}
 	return append(dst, '"')
+}
+
+func needsQuotes(field []byte) bool {
+	for _, c := range []byte("\",\r\n") {
+		if bytes.IndexByte(field, c) >= 0 {
+			return true
+		}
+	}
+	return false
 }
 
 func appendRate(dst []byte, rate float64) []byte {
