@@ -14,8 +14,9 @@ import (
 )
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	context.AfterFunc(ctx, func() {
+		signal.Ignore(syscall.SIGHUP) // the kernel, the shell and the session may each send one
 		time.Sleep(sameSignal)
 		stop() // a second signal ends the program at once
 	})
@@ -27,6 +28,17 @@ func main() {
 // sameSignal is how soon a second signal is still the first one: timeout(1) signals
 // its child and then the child's group.
 const sameSignal = 300 * time.Millisecond
+
+// stopSignals are the signals that ask the program to stop in order. A terminal that
+// closes sends SIGHUP; nohup(1) starts the program with SIGHUP ignored, and Notify
+// would undo that.
+func stopSignals() []os.Signal {
+	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		signals = append(signals, syscall.SIGHUP)
+	}
+	return signals
+}
 
 // run executes a command and returns the exit code. What went wrong is said in
 // one line.
@@ -57,10 +69,12 @@ func newRootCommand() *cobra.Command {
 		Short:             "Publish-subscribe for the part of the Web that only answers when asked",
 		Long:              rootLong,
 		Example:           rootExample,
+		Version:           thisBuild().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd, os.Environ()) },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().String(configFlag, "", "YAML `file` with settings (see corona help settings)")
 	addGroup(root, "run", "Run:",

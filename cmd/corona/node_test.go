@@ -22,8 +22,12 @@ import (
 // updateGolden rewrites the files of testdata/golden: go test ./cmd/corona -update-golden
 var updateGolden = flag.Bool("update-golden", false, "write what the commands print to testdata/golden")
 
-// TestMain takes away the settings of whoever runs the tests.
+// TestMain takes away the settings of whoever runs the tests. With [asProgram] the
+// binary is the program: for tests that need a process.
 func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" {
+		main()
+	}
 	flag.Parse()
 	for _, pair := range os.Environ() {
 		if name, _, _ := strings.Cut(pair, "="); strings.HasPrefix(name, envPrefix) {

@@ -56,7 +56,8 @@ a --budget leaves no more.
 whole stands.
 
 Everything that the node acknowledges is on disk in --data first; it may be
-killed at any instant. One process at a time can use a data directory. Of file
+killed at any instant. SIGTERM, Ctrl-C and a terminal that closes (SIGHUP, unless
+nohup has it ignored) stop it in order; settings are read at the start alone. One process at a time can use a data directory. Of file
 descriptors it uses up to 20,000; with fewer (ulimit -n) it keeps fewer
 connections open.
 
