@@ -109,7 +109,7 @@ func (e *explainer) why(key slotKey, text string) Masked {
 	return m
 }
 
-// String returns the line that people read.
+// String returns the line that people read, but for Calm.
 func (m Masked) String() string {
 	text := m.What
 	if m.Text != "" {
@@ -117,9 +117,6 @@ func (m Masked) String() string {
 	}
 	if m.Lines > 1 {
 		text += fmt.Sprintf(" (%d lines)", m.Lines)
-	}
-	if m.Calm > 0 {
-		return fmt.Sprintf("%s: %s; counts again after %.3g hours of calm", text, m.Why, m.Calm.Hours())
 	}
 	return text + ": " + m.Why
 }

@@ -21,17 +21,17 @@ func TestExplain(t *testing.T) {
 	}{
 		{"nothing", []string{pageOf("a", "b 5")}, ""},
 		{"a counter", bodies(8, func(n int) string { return pageOf("News.", fmt.Sprint("Visitors: ", 7000+13*n, " today")) }),
-			`number "Visitors: … today": it changed at nearly every look; counts again after 3.5 hours of calm` + "\n"},
-		{"a counter of entries", bodies(8, entries), `number "Pulls: … so" (5 lines): it changed at nearly every look; counts again after 7 hours of calm` + "\n"},
+			`number "Visitors: … today": it changed at nearly every look; calm for 3.5 h` + "\n"},
+		{"a counter of entries", bodies(8, entries), `number "Pulls: … so" (5 lines): it changed at nearly every look; calm for 7 h` + "\n"},
 		{"a stamp", []string{pageOf("News.", "Last updated: March 1, 2026")},
-			`stamp "Last updated: …": it says when the document was made; counts again after 2 hours of calm` + "\n"},
+			`stamp "Last updated: …": it says when the document was made; calm for 2 h` + "\n"},
 		{"a control", []string{pageOf(control)}, `control "Turn off animations ⟨#⟩": it leads nowhere without a script, and scripts show and hide it` + "\n"},
 		{"a line that comes and goes", bodies(24, func(n int) string {
 			return pageOf("News.", "Weather: fine", []string{"Tip: drink water", "Tip: eat fruit", "Tip: go to bed"}[n%3])
-		}), `line "Tip: eat fruit": it came and went at nearly every look; counts again after 4.5 hours of calm` + "\n" +
-			strings.Repeat("line: it came and went at nearly every look; counts again after 12 hours of calm\n", 2)},
+		}), `line "Tip: eat fruit": it came and went at nearly every look; calm for 4.5 h` + "\n" +
+			strings.Repeat("line: it came and went at nearly every look; calm for 12 h\n", 2)},
 		{"lines in any order", bodies(8, func(n int) string { return pageOf([]string{"Anna", "Ben", "Cleo", "Anna", "Ben"}[n%3 : n%3+3]...) }),
-			"order: its lines come in another order again and again; counts again after 2.5 hours of calm\n"},
+			"order: its lines come in another order again and again; calm for 2.5 h\n"},
 		{"a front page", bodies(8, front), "window: entries leave from anywhere when others come, so none that leaves counts as withdrawn\n"},
 	}
 	for _, test := range tests {
@@ -39,7 +39,11 @@ func TestExplain(t *testing.T) {
 		looks(t, &o, 0, test.bodies...)
 		var got strings.Builder
 		for _, m := range o.state.Noise.Explain(o.base) {
-			fmt.Fprintln(&got, m)
+			got.WriteString(m.String())
+			if m.Calm > 0 {
+				fmt.Fprintf(&got, "; calm for %v h", m.Calm.Hours())
+			}
+			got.WriteByte('\n')
 		}
 		if got.String() != test.want {
 			t.Errorf("%s:\n%swant\n%s", test.name, got.String(), test.want)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // ChannelStats is what the engine knows of one channel.
@@ -76,7 +77,7 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 		Host:       s.hostStats(t, now),
 	}
 	if t.words != nil {
-		stats.Bounds = t.words.bounds()
+		stats.Bounds = t.words.bounds(timespan.Setting)
 	}
 	if t.due != never {
 		stats.NextPoll = time.Unix(0, t.due)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -68,21 +69,21 @@ func (w *words) near(other words) bool {
 	return w.source == other.source && w.hints == other.hints && difference <= other.fresh/8
 }
 
-// bounds returns the words as people see them.
-func (w *words) bounds() (bounds []Bound) {
-	add := func(source string, wish time.Duration, said string) {
+// bounds returns the words as people see them, durations written by text.
+func (w *words) bounds(text func(time.Duration) string) (bounds []Bound) {
+	add := func(source string, wish time.Duration) {
 		if wish > 0 {
-			bounds = append(bounds, Bound{Source: source, Interval: min(wish, longestWait), Clamped: wish > longestWait, Said: said})
+			bounds = append(bounds, Bound{Source: source, Interval: min(wish, longestWait), Clamped: wish > longestWait, Said: text(wish)})
 		}
 	}
 	switch w.source {
 	case fetcher.SourceMaxAge:
-		add("max-age", w.fresh, w.fresh.String())
+		add("max-age", w.fresh)
 	case fetcher.SourceExpires:
-		add("expires", w.fresh, w.fresh.String())
+		add("expires", w.fresh)
 	}
-	add("ttl", w.hints.TTL, w.hints.TTL.String())
-	add("update-period", w.hints.UpdatePeriod, w.hints.UpdatePeriod.String())
+	add("ttl", w.hints.TTL)
+	add("update-period", w.hints.UpdatePeriod)
 	if hours := w.hints.SkipHours & allHours; hours != 0 {
 		bounds = append(bounds, newMask(hours, 0).bound("skip-hours", mask{hours: hours}))
 	}
@@ -95,7 +96,7 @@ func (w *words) bounds() (bounds []Bound) {
 // detail names those of the words that are a cause of waiting, as they were said.
 func (w *words) detail(why cause) string {
 	var all []string
-	for _, b := range w.bounds() {
+	for _, b := range w.bounds(timespan.Text) {
 		if strings.HasPrefix(b.Source, "skip-") == (why == bySkip) {
 			all = append(all, b.Source+" "+b.Said)
 		}

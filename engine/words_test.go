@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -49,24 +50,24 @@ func TestBounds(t *testing.T) {
 		TTL: hour, UpdatePeriod: 7 * day, SkipHours: 1<<23 | 1<<0 | 1<<5, SkipDays: 1<<time.Sunday | 1<<time.Saturday,
 	}}
 	want := []Bound{
-		{"expires", day, true, "48h0m0s"},
-		{"ttl", hour, false, "1h0m0s"},
-		{"update-period", day, true, "168h0m0s"},
+		{"expires", day, true, "48h"},
+		{"ttl", hour, false, "1h"},
+		{"update-period", day, true, "168h"},
 		{"skip-hours", 2 * hour, false, "0, 5, 23"},
 		{"skip-days", day, true, "Sunday, Saturday"},
 	}
-	if got := w.bounds(); !reflect.DeepEqual(got, want) {
+	if got := w.bounds(timespan.Setting); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	// What leaves nothing is shown, and not heeded.
 	w = words{hints: deltas.Hints{SkipHours: 1<<24 - 1, SkipDays: 1<<7 - 1}}
-	for _, b := range w.bounds() {
+	for _, b := range w.bounds(timespan.Setting) {
 		if b.Interval != 0 || !b.Clamped || b.Said == "" {
 			t.Errorf("%+v", b)
 		}
 	}
-	if len(w.bounds()) != 2 || w.mask().excludes(1e18) {
-		t.Errorf("%+v", w.bounds())
+	if len(w.bounds(timespan.Setting)) != 2 || w.mask().excludes(1e18) {
+		t.Errorf("%+v", w.bounds(timespan.Setting))
 	}
 }
 

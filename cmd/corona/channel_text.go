@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // printChannel prints all that is known of a channel.
@@ -77,7 +78,7 @@ func changesText(c *api.Channel) string {
 	if c.Version < 3 && c.UpdateIntervalS >= unknownIntervalS {
 		return "not known yet"
 	}
-	return span(c.UpdateIntervalS)
+	return timespan.Seconds(c.UpdateIntervalS)
 }
 
 // inARow says how many times something has happened without a break.
@@ -143,13 +144,13 @@ func waitText(waiting *api.Waiting) string {
 
 // boundText says what an origin asked for and what follows from it.
 func boundText(b api.Bound) string {
-	text := "at most every " + span(b.IntervalS)
+	text := "at most every " + timespan.Seconds(b.IntervalS)
 	if b.Source == api.BoundSkipHours || b.Source == api.BoundSkipDays {
-		text = "none for up to " + span(b.IntervalS)
+		text = "none for up to " + timespan.Seconds(b.IntervalS)
 	}
 	text += ", by " + b.Source
-	if b.Said != "" && b.Said != span(b.IntervalS) { // else it is said already
-		text += " " + b.Said
+	if said := saidText(b.Said); said != "" && said != timespan.Seconds(b.IntervalS) { // else it is said already
+		text += " " + said
 	}
 	if b.Clamped {
 		text += ", which is more than is followed"
@@ -157,11 +158,20 @@ func boundText(b api.Bound) string {
 	return text
 }
 
+// saidText writes what an origin asked for: a duration as all others, hours and days
+// to skip as they came.
+func saidText(said string) string {
+	if d, err := time.ParseDuration(said); err == nil {
+		return timespan.Text(d)
+	}
+	return said
+}
+
 // hostText says how a host is treated.
 func hostText(h *api.ChannelHost) string {
 	text := h.Name + ": no gap between requests"
 	if h.GapS > 0 {
-		text = h.Name + ": a request every " + span(h.GapS)
+		text = h.Name + ": a request every " + timespan.Seconds(h.GapS)
 	}
 	text += fmt.Sprintf(", %d at a time", h.Parallel)
 	if h.Refusals > 0 {
@@ -169,26 +179,6 @@ func hostText(h *api.ChannelHost) string {
 	}
 	if h.RestingUntil != nil && h.Scope == api.ScopeHost {
 		text += "; left alone until " + timeText(h.RestingUntil)
-	}
-	return text
-}
-
-// span prints seconds as a duration without empty parts, and without digits that say
-// nothing: 1h30m, 24h, 2.5s.
-func span(seconds float64) string {
-	d := time.Duration(seconds * float64(time.Second))
-	switch {
-	case d >= time.Minute:
-		d = d.Round(time.Second)
-	case d >= time.Second:
-		d = d.Round(10 * time.Millisecond)
-	}
-	text := d.String()
-	if strings.HasSuffix(text, "m0s") {
-		text = strings.TrimSuffix(text, "0s")
-	}
-	if strings.HasSuffix(text, "h0m") {
-		text = strings.TrimSuffix(text, "0m")
 	}
 	return text
 }

@@ -5,10 +5,10 @@ import (
 	"io"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // print says the rate and its reason first, then what that rests on.
@@ -53,7 +53,7 @@ func (e explanation) reason() string {
 	case api.RateByBudget:
 		return "the budget is too small for a poll per interval of each channel; " + e.worth()
 	case api.RateByFloor:
-		return fmt.Sprintf("no poll comes sooner than the floor of %s after another", span(e.FloorS))
+		return fmt.Sprintf("no poll comes sooner than the floor of %s after another", timespan.Seconds(e.FloorS))
 	case api.RateByOrigin:
 		return "its origin asks for no more polls"
 	case api.RateByHost:
@@ -75,7 +75,7 @@ func (e explanation) worth() string {
 }
 
 // spared prints a worth of a unit of cost as that of a poll here.
-func (e explanation) spared(worth float64) string { return shortText(worth*e.Factors.Cost) + " s" }
+func (e explanation) spared(worth float64) string { return timespan.Seconds(worth * e.Factors.Cost) }
 
 // shortText prints three digits, or all before the point.
 func shortText(x float64) string {
@@ -94,7 +94,7 @@ func (e explanation) factors() string {
 	if f.UpdateIntervalS >= unknownIntervalS {
 		text += "; changes seldom, or not known how often"
 	} else {
-		text += "; changes every " + span(math.Round(f.UpdateIntervalS))
+		text += "; changes every " + timespan.Seconds(f.UpdateIntervalS)
 	}
 	if f.SizeBytes > 0 {
 		text += fmt.Sprintf("; a poll of %.0f bytes", f.SizeBytes)
@@ -135,7 +135,7 @@ func (e explanation) host() string {
 	}
 	text := fmt.Sprintf("%s: %s polls per interval planned, %s at most", h.Name, number(h.Planned), number(*h.Cap))
 	if h.MuS > 0 {
-		text += fmt.Sprintf("; it is full, another poll must spare %s s more", shortText(h.MuS))
+		text += fmt.Sprintf("; it is full, another poll must spare %s more", timespan.Seconds(h.MuS))
 	}
 	return text
 }
@@ -158,9 +158,9 @@ func paceText(rate, everyS float64) string {
 		return text
 	}
 	if rate >= 1 {
-		return text + " (every " + span(everyS) + ")"
+		return text + " (every " + timespan.Seconds(everyS) + ")"
 	}
-	return text + " (" + span(everyS) + ")"
+	return text + " (" + timespan.Seconds(everyS) + ")"
 }
 
 // rateCell is a rate in few characters: 6, or 1/3.
@@ -185,6 +185,9 @@ func intervals(rate float64) float64 { return math.Round(1000/rate) / 1000 }
 
 // noiseText says what is passed over, and why.
 func noiseText(n api.Noise) string {
-	calm := time.Duration(n.CalmS * float64(time.Second))
-	return clean(deltas.Masked{What: n.What, Text: n.Text, Lines: n.Lines, Why: n.Why, Calm: calm}.String())
+	text := deltas.Masked{What: n.What, Text: n.Text, Lines: n.Lines, Why: n.Why}.String()
+	if n.CalmS > 0 {
+		text += "; counts again after " + timespan.Seconds(n.CalmS) + " of calm"
+	}
+	return clean(text)
 }

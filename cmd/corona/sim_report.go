@@ -7,11 +7,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/sim/report"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // checkReport refuses a report that cannot be written before a simulation of a
@@ -61,9 +63,10 @@ func newSimBar(w io.Writer, name string) *simBar {
 	if !isTerminal(w) {
 		return &simBar{}
 	}
-	container := mpb.New(mpb.WithOutput(w))
+	container, begun := mpb.New(mpb.WithOutput(w)), time.Now()
+	elapsed := decor.Any(func(decor.Statistics) string { return timespan.Text(time.Since(begun).Round(time.Second)) }, decor.WCSyncSpace)
 	return &simBar{container, container.AddBar(0, mpb.PrependDecorators(decor.Name(name+" ")),
-		mpb.AppendDecorators(decor.Percentage(), decor.Elapsed(decor.ET_STYLE_GO, decor.WCSyncSpace)))}
+		mpb.AppendDecorators(decor.Percentage(), elapsed))}
 }
 
 // at says how much is done.

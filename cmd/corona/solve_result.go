@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // solveResult is what --json prints.
@@ -68,10 +68,10 @@ func printSolve(w io.Writer, s *solver, r solveResult) error {
 	out := bufio.NewWriter(w)
 	c := s.config
 	fact(out, "solved", "%s, %d with subscribers: policy %s, ladder %s, %s, interval %s, floor %s",
-		count(r.Channels, "channel"), s.solution.Polled, r.Policy, r.Ladder, count(c.Nodes, "node"), c.Interval, c.Floor)
+		count(r.Channels, "channel"), s.solution.Polled, r.Policy, r.Ladder, count(c.Nodes, "node"), timespan.Text(c.Interval), timespan.Text(c.Floor))
 	fact(out, "detection", "%s mean wait of a change, weighted by subscribers (at one poll an interval: %s)",
-		seconds(r.DetectionS), c.Interval/2)
-	fact(out, "", "%s weighted by how often channels change as well", seconds(r.DetectionPerUpdate))
+		timespan.Seconds(r.DetectionS), timespan.Text(c.Interval/2))
+	fact(out, "", "%s weighted by how often channels change as well", timespan.Seconds(r.DetectionPerUpdate))
 	fact(out, "load", "%s of %s %s per interval (%s)", amount(r.Load), amount(r.Budget), c.Cost, share(r.Load, r.Budget))
 	printBound(out, c, r)
 	printMultiplier(out, c, s.solution, r)
@@ -81,13 +81,13 @@ func printSolve(w io.Writer, s *solver, r solveResult) error {
 	if s.files.out != "" {
 		fact(out, "rates", "%d rows in %s", r.Channels, s.files.out)
 	}
-	fact(out, "time", "read %.0f ms, prepare %.1f ms, solve %.1f ms, write %.0f ms; sorting as many numbers %.1f ms",
-		r.TimeMS.Read, r.TimeMS.Prepare, r.TimeMS.Solve, r.TimeMS.Write, r.SortMS)
+	fact(out, "time", "read %s, prepare %s, solve %s, write %s; sorting as many numbers %s",
+		tookText(r.TimeMS.Read), tookText(r.TimeMS.Prepare), tookText(r.TimeMS.Solve), tookText(r.TimeMS.Write), tookText(r.SortMS))
 	return out.Flush()
 }
 
 func printBound(w io.Writer, c honeycomb.Config, r solveResult) {
-	objective, bound := seconds(r.Objective), seconds(r.Bound)
+	objective, bound := timespan.Seconds(r.Objective), timespan.Seconds(r.Bound)
 	if c.Policy == honeycomb.Fast {
 		objective, bound = amount(r.Objective)+" "+c.Cost.String(), amount(r.Bound)
 	}
@@ -126,7 +126,7 @@ func unmet(c honeycomb.Config, s *honeycomb.Solution) string {
 		why = append(why, "even the lowest rates cost more than the budget")
 	}
 	if s.Unmet.Target {
-		why = append(why, fmt.Sprintf("the target of %s is out of reach", c.Target))
+		why = append(why, fmt.Sprintf("the target of %s is out of reach", timespan.Text(c.Target)))
 	}
 	if n := s.Unmet.Channels; n > 0 {
 		why = append(why, fmt.Sprintf("channels outside their own bounds: %d", n))
@@ -137,18 +137,8 @@ func unmet(c honeycomb.Config, s *honeycomb.Solution) string {
 	return strings.Join(why, ", ")
 }
 
-// seconds prints a duration to four digits or so.
-func seconds(s float64) string {
-	if s < 1e-6 || s > 1e9 {
-		return fmt.Sprintf("%.4g s", s)
-	}
-	d := time.Duration(s * float64(time.Second))
-	round := time.Nanosecond
-	for round*10_000 < d {
-		round *= 10
-	}
-	return d.Round(round).String()
-}
+// tookText writes milliseconds.
+func tookText(ms float64) string { return timespan.Seconds(ms / 1000) }
 
 func amount(v float64) string {
 	if v < 1e15 && v == float64(int64(v)) {

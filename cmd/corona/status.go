@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 const statusLong = `Print what a node sees of itself and its cluster: members, ranges and their
@@ -62,9 +63,9 @@ func printStatus(w io.Writer, s *api.Status) {
 	fact(w, "channels", "%d", s.Channels)
 	fact(w, "subscriptions", "%d", s.Subscriptions)
 	fact(w, "polls", "%s a second; per interval of %s %s measured, %s planned", number(s.Load.PollsPerS),
-		span(s.Optimiser.IntervalS), number(math.Round(s.Optimiser.Measured)), number(math.Round(s.Load.PlannedPollsPerInterval)))
+		timespan.Seconds(s.Optimiser.IntervalS), number(math.Round(s.Optimiser.Measured)), number(math.Round(s.Load.PlannedPollsPerInterval)))
 	fact(w, "troubles", "%s; %s", count(s.Polling.FailingChannels, "failing channel"), count(s.Polling.RestingHosts, "resting host"))
-	fact(w, "detection", "planned %s s on average, at best %s s", number(s.Detection.PlannedS), number(s.Detection.BoundS))
+	fact(w, "detection", "planned %s on average, at best %s", timespan.Seconds(s.Detection.PlannedS), timespan.Seconds(s.Detection.BoundS))
 	printOptimiser(w, &s.Optimiser)
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // printOptimiser prints what rates are solved for, and how that stands.
@@ -23,7 +24,7 @@ func printOptimiser(w io.Writer, o *api.Optimiser) {
 func policyText(o *api.Optimiser) string {
 	text := o.Policy
 	if o.TargetS > 0 {
-		text += " with a target of " + span(o.TargetS)
+		text += " with a target of " + timespan.Seconds(o.TargetS)
 	}
 	return text + ", ladder " + o.Ladder
 }
@@ -68,7 +69,7 @@ func solvedText(o *api.Optimiser) string {
 	if o.Solved == nil {
 		return "not yet"
 	}
-	text := fmt.Sprintf("%s, in %s ms; again each %s", timeText(o.Solved), shortText(o.SolveMs), span(o.MaintenanceS))
+	text := fmt.Sprintf("%s, in %s; again each %s", timeText(o.Solved), tookText(o.SolveMs), timespan.Seconds(o.MaintenanceS))
 	if o.Updates > 0 {
 		text += fmt.Sprintf(", and %d times since for what had changed", o.Updates)
 	}

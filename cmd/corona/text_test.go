@@ -59,16 +59,6 @@ func TestNumber(t *testing.T) {
 	}
 }
 
-func TestSpan(t *testing.T) {
-	for seconds, want := range map[float64]string{
-		86400: "24h", 5400: "1h30m", 60: "1m", 61: "1m1s", 3601: "1h0m1s", 2.5: "2.5s", 1: "1s", 90.4: "1m30s", 0.1: "100ms", 600: "10m", 36000: "10h",
-	} {
-		if got := span(seconds); got != want {
-			t.Errorf("span(%v) = %s, want %s", seconds, got, want)
-		}
-	}
-}
-
 // TestColours: what colours paint is clean, and nothing is painted without.
 func TestColours(t *testing.T) {
 	var plain, painted bytes.Buffer
@@ -112,7 +102,7 @@ func TestChangesText(t *testing.T) {
 		intervalS float64
 		want      string
 	}{
-		{0, 604800, "not known yet"}, {2, 604800, "not known yet"}, {3, 604800, "168h"}, {2, 5400, "1h30m"},
+		{0, 604800, "not known yet"}, {2, 604800, "not known yet"}, {3, 604800, "7 d"}, {2, 5400, "1 h 30 min"},
 	}
 	for _, test := range tests {
 		if got := changesText(&api.Channel{Version: test.version, UpdateIntervalS: test.intervalS}); got != test.want {
@@ -128,8 +118,8 @@ func TestRateText(t *testing.T) {
 		want    string
 	}{
 		{api.Channel{Pollers: []string{}}, "not at all"},
-		{api.Channel{Rate: 2, Width: 1, Pollers: []string{"n1"}, PollIntervalS: 900}, "2 times an interval (every 15m), by 1 poller: n1"},
-		{api.Channel{Rate: 0.25, Width: 1, Pollers: []string{"n1"}, PollIntervalS: 7200}, "every 4 intervals (2h), by 1 poller: n1"},
+		{api.Channel{Rate: 2, Width: 1, Pollers: []string{"n1"}, PollIntervalS: 900}, "2 times an interval (every 15 min), by 1 poller: n1"},
+		{api.Channel{Rate: 0.25, Width: 1, Pollers: []string{"n1"}, PollIntervalS: 7200}, "every 4 intervals (2 h), by 1 poller: n1"},
 	}
 	for _, test := range tests {
 		if got := rateText(&test.channel); got != test.want {
@@ -215,7 +205,7 @@ func TestPollsText(t *testing.T) {
 // TestExplainNew: a channel that no solve has seen has no weight to speak of.
 func TestExplainNew(t *testing.T) {
 	why := explanation{&api.Explanation{Policy: "lite", DecidedBy: api.DecidedByStart, Factors: api.Factors{Subscribers: 3, UpdateIntervalS: 60}}}
-	if got, want := why.factors(), "3 subscribers; changes every 1m"; got != want {
+	if got, want := why.factors(), "3 subscribers; changes every 1 min"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 }

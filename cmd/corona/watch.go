@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 const watchLong = `Print updates as they come: of these URLs, or of every channel of the cluster.
@@ -130,7 +131,7 @@ func (w *watcher) isSubscribed(ctx context.Context, id channel.ID) (bool, error)
 // follow prints what comes until the context ends.
 func (w *watcher) follow(ctx context.Context) error {
 	lost := func(err error, wait time.Duration) {
-		fmt.Fprintf(w.notes, "connection lost, trying again in %v: %s\n", wait.Round(100*time.Millisecond), oneLine(err.Error()))
+		fmt.Fprintf(w.notes, "connection lost, trying again in %s: %s\n", timespan.Text(wait), oneLine(err.Error()))
 	}
 	for event, err := range w.client.Follow(ctx, w.filter, "", lost) {
 		if err != nil {
