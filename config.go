@@ -13,6 +13,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // Config is what a node needs to know. The zero value of a field means its
@@ -24,8 +26,8 @@ type Config struct {
 
 	Ranges int // Raft groups, decided at the birth of Data; default 16
 
-	Interval time.Duration // τ: how often a plain feed reader would poll; default 30m, at least 1s
-	Floor    time.Duration // shortest time between two polls of a channel; default 5m, at most Interval
+	Interval time.Duration // τ: how often a plain feed reader would poll; default 30m, 1s to 8760h
+	Floor    time.Duration // shortest time between two polls of a channel; default 5m, 1ms to Interval
 
 	// Policy, Ladder and Cost say what the rates of polls are solved for, as package
 	// honeycomb has them; default: lite, any, polls.
@@ -37,7 +39,7 @@ type Config struct {
 	// Budget is the most that all polls of an Interval may cost, in polls or bytes;
 	// default: what the subscribers would cause if each polled by itself.
 	Budget      float64
-	Maintenance time.Duration // between two solves of all rates; default 10m, at least 1s
+	Maintenance time.Duration // between two solves of all rates; default 10m, 1s to 8760h
 
 	// HostGap is the shortest time between two requests to a host; default: 1s, and
 	// none for hosts that are private or loopback addresses. NoHostGap: none for any.
@@ -71,6 +73,8 @@ const (
 	defaultInterval     = 30 * time.Minute
 	defaultFloor        = 5 * time.Minute
 	minInterval         = time.Second
+	maxSpan             = 365 * 24 * time.Hour // of any setting: sums of spans and clocks stay far from overflow
+	minFloor            = time.Millisecond
 	defaultMaintenance  = 10 * time.Minute
 	maxBudget           = 1e18
 	defaultPublicGap    = time.Second
@@ -147,18 +151,20 @@ func (c Config) Validate() error {
 	}
 	return errors.Join(
 		check(c.Name == "" || nodeName.MatchString(c.Name), "name %q: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", c.Name),
-		check(c.Interval >= minInterval, "interval %s: want %s at least", c.Interval, minInterval),
-		check(c.Floor > 0, "floor %s: want more than 0", c.Floor),
-		check(c.Floor <= c.Interval, "floor %s: want at most the interval, %s", c.Floor, c.Interval),
+		check(c.Interval >= minInterval && c.Interval <= maxSpan, "interval %s: want %s to %s", timespan.Setting(c.Interval), timespan.Setting(minInterval), timespan.Setting(maxSpan)),
+		check(c.Floor >= minFloor, "floor %s: want %s at least", timespan.Setting(c.Floor), timespan.Setting(minFloor)),
+		check(c.Floor <= c.Interval, "floor %s: want at most the interval, %s", timespan.Setting(c.Floor), timespan.Setting(c.Interval)),
 		check(c.Policy <= honeycomb.FairLog && c.Cost <= honeycomb.Bytes, "policy %d, cost %d: unknown", c.Policy, c.Cost),
 		check(isLadder(c.Ladder), "ladder %s: want any, prefix:BASE (from 2) or geometric:FACTOR (from 1.01)", c.Ladder),
 		check(c.Policy != honeycomb.Fast || c.Target > 0, "policy fast: want a target, the mean wait of a change to reach"),
-		check(c.Policy == honeycomb.Fast || c.Target == 0, "target %s: is for policy fast, not %s", c.Target, c.Policy),
+		check(c.Policy == honeycomb.Fast || c.Target == 0, "target %s: is for policy fast, not %s", timespan.Setting(c.Target), c.Policy),
+		check(c.Target >= 0 && c.Target <= maxSpan, "target %s: want more than 0s, at most %s", timespan.Setting(c.Target), timespan.Setting(maxSpan)),
 		check(c.Budget >= 0 && c.Budget <= maxBudget, "budget %v: want more than 0, at most %v", c.Budget, maxBudget),
-		check(c.Maintenance >= time.Second, "maintenance %s: want 1s at least", c.Maintenance),
+		check(c.Maintenance >= time.Second && c.Maintenance <= maxSpan, "maintenance %s: want 1s to %s", timespan.Setting(c.Maintenance), timespan.Setting(maxSpan)),
 		check(c.Ranges >= 1 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
 		check(!strings.ContainsFunc(c.Contact, unicode.IsControl), "contact %q: control characters cannot be sent", c.Contact),
-		check(c.HostGap >= 0 || c.HostGap == NoHostGap, "host gap %s: want 0 or more", c.HostGap),
+		check(c.HostGap >= 0 && c.HostGap <= maxSpan || c.HostGap == NoHostGap, "host gap %s: want 0s to %s", timespan.Setting(c.HostGap), timespan.Setting(maxSpan)),
+		check(c.DiskReserve == 0 || c.DiskReserve >= volume.LeastReserve, "disk reserve %d: want %d bytes at least", c.DiskReserve, volume.LeastReserve),
 		check(c.HostParallel >= 1, "host parallel %d: want 1 at least", c.HostParallel),
 	)
 }

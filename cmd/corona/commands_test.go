@@ -221,7 +221,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"serve", "--ladder", "prefix:1"}, exitUsage, `ladder "prefix:1"`},
 		{[]string{"serve", "--cost", "euros"}, exitUsage, `cost "euros"`},
 		{[]string{"serve", "--budget", "0"}, exitUsage, "want auto, or a number above 0"},
-		{[]string{"serve", "--maintenance", "0"}, exitUsage, "--maintenance 0s: want 1s at least"},
+		{[]string{"serve", "--maintenance", "0"}, exitUsage, "want a duration above 0"},
 		{[]string{"updates", feedURL, "--after", "-1"}, exitUsage, `"-1"`},
 		{[]string{"watch", "http://u:p@a/"}, exitUsage, "user name or password"},
 		{[]string{"import", "testdata/none.txt"}, exitUsage, "testdata/none.txt"},

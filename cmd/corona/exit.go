@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -80,6 +81,10 @@ func explain(err error) error {
 
 // flagError adds to a flag error what leads on from there.
 func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		err = fmt.Errorf("--%s %q: %w", invalid.GetFlag().Name, invalid.GetValue(), wantedOf(invalid))
+	}
 	return fmt.Errorf("%w (see %s --help)", err, cmd.CommandPath())
 }
 

@@ -1,10 +1,10 @@
 package main
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
 // hostGap is the value of --host-gap, in which 0 is an answer of its own.
@@ -18,16 +18,14 @@ func (g hostGap) String() string {
 	case *g.gap == corona.NoHostGap:
 		return "0s"
 	}
-	return g.gap.String()
+	return timespan.Setting(*g.gap)
 }
 
 func (g hostGap) Set(text string) error {
 	gap, err := time.ParseDuration(text)
 	switch {
-	case err != nil:
-		return err
-	case gap < 0:
-		return fmt.Errorf("%s: want 0 or more", text)
+	case err != nil, gap < 0:
+		return wanted("want a duration such as 2s, or 0 for none")
 	case gap == 0:
 		gap = corona.NoHostGap
 	}

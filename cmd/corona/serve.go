@@ -90,48 +90,40 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.StringVar(&o.node.Data, "data", "corona-data", "data directory")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8410", "address of the API and the page")
 	flags.StringVar(&o.node.Name, "name", "", "node name (default: made once and kept in the data directory)")
-	flags.IntVar(&o.node.Ranges, "ranges", 16, "Raft groups; counts when the data directory is made")
-	flags.DurationVar(&o.node.Interval, "interval", 30*time.Minute, "polling interval of a channel, 1s at least")
-	flags.DurationVar(&o.node.Floor, "floor", 0, "shortest time between two polls of a channel (default 5m, or the interval if that is shorter)")
+	positiveInt(flags, &o.node.Ranges, "ranges", 16, "Raft groups; counts when the data directory is made")
+	positiveDuration(flags, &o.node.Interval, "interval", 30*time.Minute, "polling interval of a channel, 1s at least")
+	positiveDuration(flags, &o.node.Floor, "floor", 0, "shortest time between two polls of a channel, at most the interval (default 5m, or the interval if that is shorter)")
 	bindPlan(flags, &o.node)
 	flags.Var(hostGap{&o.node.HostGap}, "host-gap", "shortest time between two requests to one host; 0: none (default 1s, and none for private and loopback addresses)")
-	flags.IntVar(&o.node.HostParallel, "host-parallel", 2, "requests to one host at a time")
-	flags.Uint64Var(&o.node.RetainBytes, "retain-bytes", 1<<30, "bytes of updates kept for slow subscribers, in all")
-	flags.Uint64Var(&o.node.DiskReserve, "disk-reserve", 0, "bytes that stay free on the file system of --data: with less, new subscriptions are refused (default a tenth of it, 1 GiB at most)")
+	positiveInt(flags, &o.node.HostParallel, "host-parallel", 2, "requests to one host at a time")
+	positiveBytes(flags, &o.node.RetainBytes, "retain-bytes", 1<<30, "bytes of updates kept for slow subscribers, in all")
+	positiveBytes(flags, &o.node.DiskReserve, "disk-reserve", 0, "bytes that stay free on the file system of --data: with less, new subscriptions are refused (default a tenth of it, 1 GiB at most)")
 	flags.StringVar(&o.node.Contact, "contact", "", "URL or address for publishers, sent in the User-Agent")
 	flags.BoolVar(&o.node.AllowPrivate, "allow-private", false, "poll and call private and loopback addresses; hosts there have no gap unless --host-gap is given")
 	flags.Var(&o.apiTokens, "api-token", "`TOKEN` that requests need, or several with commas, each of 16 characters at least; better as CORONA_API_TOKEN_FILE=path")
 	markSecret(command, "api-token")
 	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everybody there can use the API")
-	flags.TextVar(&o.logLevel, "log-level", slog.LevelInfo, "debug, info, warn or error")
+	flags.Var(named[slog.Level]{&o.logLevel, parseLevel}, "log-level", "debug, info, warn or error")
 }
 
-// check refuses what cannot be, and what the node would take for a default:
-// nobody asks for 0. It returns the tokens that requests need.
+func parseLevel(text string) (level slog.Level, err error) {
+	if level.UnmarshalText([]byte(text)) != nil {
+		err = wanted("want debug, info, warn or error")
+	}
+	return level, err
+}
+
+// check refuses what can be seen to be wrong before anything is opened; the rest of
+// the node's settings, [corona.Open] does. It returns the tokens that requests need.
 func (o *serveOptions) check() (server.Tokens, error) {
 	tokens, err := o.apiTokens.parse()
 	if err != nil {
 		return tokens, err
 	}
-	return tokens, cmp.Or(o.checkNode(), server.CheckListen(o.listen, o.insecureAPI || tokens.Wanted()))
-}
-
-func (o *serveOptions) checkNode() error {
-	switch {
-	case o.node.Interval <= 0:
-		return fmt.Errorf("--interval %s: want 1s at least", o.node.Interval)
-	case o.node.Maintenance <= 0:
-		return fmt.Errorf("--maintenance %s: want 1s at least", o.node.Maintenance)
-	case o.node.Ranges < 1:
-		return fmt.Errorf("--ranges %d: want 1 at least", o.node.Ranges)
-	case o.node.HostParallel < 1:
-		return fmt.Errorf("--host-parallel %d: want 1 at least", o.node.HostParallel)
-	case o.node.RetainBytes == 0:
-		return errors.New("--retain-bytes 0: want 1 at least")
-	case o.node.Data == "":
-		return errors.New("--data: want a directory")
+	if o.node.Data == "" { // which a node would take for its default
+		return tokens, errors.New("--data: want a directory")
 	}
-	return nil
+	return tokens, server.CheckListen(o.listen, o.insecureAPI || tokens.Wanted())
 }
 
 // stopWithin is the promise that SIGTERM ends the process in time, whatever it is

@@ -2,9 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -49,28 +46,6 @@ func TestHostGap(t *testing.T) {
 		err := command.ParseFlags(test.args)
 		if (err == nil) != test.ok || options.node.HostGap != test.want {
 			t.Errorf("%v: gap %d, %v; want %d, accepted %v", test.args, options.node.HostGap, err, test.want, test.ok)
-		}
-	}
-}
-
-// TestServeRefuses: what no node can be is wrong usage, and leaves nothing behind.
-func TestServeRefuses(t *testing.T) {
-	for want, args := range map[string][]string{
-		`name "a b": want 1 to 64 letters`:               {"--name", "a b"},
-		"policy fast: want a target":                     {"--policy", "fast"},
-		"target 1m0s: is for policy fast, not fair":      {"--policy", "fair", "--target", "1m"},
-		"maintenance 1ms: want 1s at least":              {"--maintenance", "1ms"},
-		"floor 1h0m0s: want at most the interval, 30m0s": {"--floor", "1h"},
-		"budget 1e+20: want more than 0, at most 1e+18":  {"--budget", "1e20"},
-		`value "many": want auto, or a number above 0`:   {"--config", writeConfig(t, "budget: many")},
-	} {
-		data := filepath.Join(t.TempDir(), "data")
-		got := runCorona(t.Context(), "", append([]string{"serve", "--data", data, "--listen", "127.0.0.1:0"}, args...)...)
-		if got.code != exitUsage || strings.Count(got.errs, "\n") != 1 || !strings.Contains(got.errs, want) {
-			t.Errorf("%v: exit code %d, said %q, want %q", args, got.code, got.errs, want)
-		}
-		if _, err := os.Stat(data); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the data directory: %v; want none", err)
 		}
 	}
 }

@@ -118,7 +118,7 @@ func setFlag(flags *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	err := flags.Set(flag.Name, values[0])
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return fmt.Errorf("value %q: %w", invalid.GetValue(), invalid.Unwrap())
+		return fmt.Errorf("value %q: %w", invalid.GetValue(), wantedOf(invalid))
 	}
 	return err
 }
