@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // TestRatesFollowSubscribers: a node polls more where more subscribe, within what they
@@ -33,9 +34,15 @@ func TestRatesFollowSubscribers(t *testing.T) {
 	if why.DecidedBy != api.DecidedByWorth || why.Factors.Subscribers != 4 || *why.Worth.NextS > why.Worth.NeededS || *why.Worth.LastS < why.Worth.NeededS {
 		t.Errorf("%+v", why)
 	}
+	for _, polled := range []channel.ID{id, last} {
+		until(t, node, polled, func(ch *api.Channel) bool { return ch.Version > 0 })
+	}
 	status, err := node.Status(t.Context())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if n := status.Optimiser.FirstPolls; n != 2 {
+		t.Errorf("%d first polls of two channels", n)
 	}
 	if o := status.Optimiser; o.Budget != 5 || o.Planned != 5 || !o.BudgetAuto || !o.Feasible || o.Solved == nil || time.Since(*o.Solved) > patience {
 		t.Errorf("%+v", o)

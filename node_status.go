@@ -21,7 +21,7 @@ func (n *Node) Status(context.Context) (*api.Status, error) {
 		Cluster:       api.Cluster{Nodes: []string{n.Name()}, Ranges: rangeViews(n.store.Ranges())},
 		Load:          n.loadView(&plan, load.PollsPerSecond),
 		Detection:     api.Detection{PlannedS: plan.Detected.Seconds(), BoundS: plan.Bound.Seconds()},
-		Optimiser:     n.optimiserView(&plan),
+		Optimiser:     n.optimiserView(&plan, load.FirstPolls),
 		Polling:       api.Polling{FailingChannels: load.Failing, RestingHosts: load.Resting},
 		Channels:      channels,
 		Subscriptions: subscriptions,
@@ -38,7 +38,7 @@ func (n *Node) loadView(plan *primary.Plan, pollsPerSecond float64) api.Load {
 	return view
 }
 
-func (n *Node) optimiserView(plan *primary.Plan) api.Optimiser {
+func (n *Node) optimiserView(plan *primary.Plan, firstPolls int) api.Optimiser {
 	return api.Optimiser{
 		Policy:       n.config.Policy.String(),
 		Ladder:       n.config.Ladder.String(),
@@ -51,6 +51,7 @@ func (n *Node) optimiserView(plan *primary.Plan) api.Optimiser {
 		Capacity:     unlessZero(plan.Capacity),
 		Planned:      plan.Planned,
 		Measured:     plan.Measured,
+		FirstPolls:   firstPolls,
 		LambdaS:      plan.Lambda,
 		HostsBound:   plan.HostsBound,
 		Feasible:     plan.Feasible,

@@ -67,11 +67,12 @@ func (n *Node) primaryConfig() primary.Config {
 	}
 }
 
-// measure says how the engine keeps up with what is planned.
+// measure says how the engine keeps up with what is planned, of which first polls and
+// the steps of redirects are no part.
 func (n *Node) measure() primary.Measured {
 	load := n.engine.Load()
 	return primary.Measured{
-		PollsPerInterval: load.PollsPerSecond * n.config.Interval.Seconds(),
+		PollsPerInterval: load.ByPlan * n.config.Interval.Seconds(),
 		Behind:           load.Behind,
 		Starting:         load.Starting,
 	}

@@ -70,7 +70,7 @@ func exampleExplanation() Explanation {
 func exampleOptimiser() Optimiser {
 	return Optimiser{
 		Policy: "fast", Ladder: "any", Cost: "polls", TargetS: 60, IntervalS: 1800, MaintenanceS: 600,
-		Budget: 50000, BudgetAuto: true, Capacity: pointer(48000.0), Planned: 22500, Measured: 22350.5,
+		Budget: 50000, BudgetAuto: true, Capacity: pointer(48000.0), Planned: 22500, Measured: 22350.5, FirstPolls: 2800,
 		LambdaS: 12.5, HostsBound: 3, Unmet: Unmet{Budget: true, Target: true, Channels: 2, Hosts: 1},
 		Solved: &exampleTime, SolveMs: 24.6, Updates: 17,
 	}

@@ -72,7 +72,8 @@ type Optimiser struct {
 	BudgetAuto   bool       `json:"budget_auto"` // it is what the subscribers would cause alone
 	Capacity     *float64   `json:"capacity"`    // what the node was measured to carry; nil: more than it is asked for
 	Planned      float64    `json:"planned"`
-	Measured     float64    `json:"measured_polls"` // over the last minute, per interval; polls whatever the cost
+	Measured     float64    `json:"measured_polls"` // of those planned, over the last minute, per interval; polls whatever the cost
+	FirstPolls   int        `json:"first_polls"`    // in the last minute, of channels without content: beside the plan
 	LambdaS      float64    `json:"lambda_s"`       // what a step must be worth, as in [Worth]
 	HostsBound   int        `json:"hosts_bound"`    // whose cap keeps polls out
 	Feasible     bool       `json:"feasible"`

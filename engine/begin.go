@@ -28,6 +28,7 @@ type poll struct {
 	loaded      bool
 	held        bool
 	stray       bool
+	first       bool // of a channel without content: rates do not plan it
 
 	eligible int64 // when its slot had come and its host allowed it
 	hostWait int64 // how long after its slot that was
@@ -197,7 +198,7 @@ func (p *poll) see(t *target) {
 	}
 	p.version, p.hash = t.version, t.hash
 	p.holding, p.loaded, p.held, p.stray = t.holding, t.loaded, t.held, t.stray
-	p.words, p.subscribers, p.known = t.words, t.subscribers, t.known()
+	p.words, p.subscribers, p.known, p.first = t.words, t.subscribers, t.known(), t.isFirst()
 }
 
 // release ends a poll's request: its host may be asked again, unless the answer

@@ -53,7 +53,7 @@ func (e *Engine) finish(p *poll, r *result, inbox chan poll) (next poll, more bo
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	e.mu.recent.note(now, p.lateness())
+	e.mu.recent.note(now, kindOf(p, r), p.lateness())
 	if e.mu.schedule.conclude(p, r, now) {
 		e.mu.Unlock()
 		e.note(p) // while the target is still the worker's

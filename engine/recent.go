@@ -5,17 +5,47 @@ import (
 	"time"
 )
 
-// recent remembers how late the polls of the last minute began, in steps of ten
-// seconds. Guarded by Engine.mu.
+// recent remembers the polls of the last minute, what they counted as and how late
+// they began, in steps of ten seconds. Guarded by Engine.mu.
 type recent struct {
 	steps [recentSteps]recentStep
 }
 
-// recentStep counts the polls of one step by lateness.
+// recentStep counts the polls of one step, and all of them by lateness.
 type recentStep struct {
 	number int64 // nanoseconds since the epoch over stepLength
 	total  uint32
+	kinds  [pollKinds]uint32
 	counts [latenessBuckets]uint32
+}
+
+// pollKind is what a poll that ended counts as beside what rates plan.
+type pollKind uint8
+
+const (
+	byPlan    pollKind = iota // one of those that the channel's rate is for
+	firstPoll                 // of a channel without content: rates do not plan it
+	partial                   // none: a redirect whose target is still to be asked, or the origin was not asked
+	pollKinds                 // their number
+)
+
+// kindOf returns what a poll that ended counts as.
+func kindOf(p *poll, r *result) pollKind {
+	switch {
+	case r.outcome == redirected, r.outcome == deferred:
+		return partial
+	case p.first:
+		return firstPoll
+	}
+	return byPlan
+}
+
+// minute is what recent polls come to.
+type minute struct {
+	perSecond float64 // all
+	byPlan    float64 // per second
+	firsts    int     // first polls
+	lateness  time.Duration
 }
 
 const (
@@ -28,12 +58,13 @@ const (
 	latenessBuckets = 40 << bucketBits
 )
 
-func (r *recent) note(now int64, lateness time.Duration) {
+func (r *recent) note(now int64, kind pollKind, lateness time.Duration) {
 	step := &r.steps[uint64(now/stepLength)%recentSteps]
 	if step.number != now/stepLength {
 		*step = recentStep{number: now / stepLength}
 	}
 	step.total++
+	step.kinds[kind]++
 	step.counts[latenessBucket(lateness)]++
 }
 
@@ -54,11 +85,12 @@ func bucketEnd(bucket int) time.Duration {
 	return time.Duration(bucket-exponent<<bucketBits+1) << exponent * time.Microsecond
 }
 
-// rate returns the polls per second, and percentile the lateness that a share of
-// the polls did not exceed, over the last minute as far as it has been seen.
-func (r *recent) summary(now int64, share float64) (rate float64, percentile time.Duration) {
+// summary returns what the polls of the last minute come to, as far as it has been
+// seen; lateness is what a share of the polls did not exceed.
+func (r *recent) summary(now int64, share float64) minute {
 	current := now / stepLength
 	oldest, total := current, uint64(0)
+	var kinds [pollKinds]uint64
 	var counts [latenessBuckets]uint64
 	for i := range r.steps {
 		step := &r.steps[i]
@@ -67,12 +99,20 @@ func (r *recent) summary(now int64, share float64) (rate float64, percentile tim
 		}
 		oldest = min(oldest, step.number)
 		total += uint64(step.total)
+		for kind, n := range step.kinds {
+			kinds[kind] += uint64(n)
+		}
 		for bucket, n := range step.counts {
 			counts[bucket] += uint64(n)
 		}
 	}
 	seconds := max(float64(now-oldest*stepLength)/float64(time.Second), 1)
-	return float64(total) / seconds, percentileOf(&counts, total, share)
+	return minute{
+		perSecond: float64(total) / seconds,
+		byPlan:    float64(kinds[byPlan]) / seconds,
+		firsts:    int(kinds[firstPoll]),
+		lateness:  percentileOf(&counts, total, share),
+	}
 }
 
 func percentileOf(counts *[latenessBuckets]uint64, total uint64, share float64) time.Duration {

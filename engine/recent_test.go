@@ -2,6 +2,7 @@ package engine
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -29,27 +30,69 @@ func TestLatenessBuckets(t *testing.T) {
 func TestRecentForgets(t *testing.T) {
 	var r recent
 	now := int64(1e18)
-	if rate, late := r.summary(now, 0.99); rate != 0 || late != 0 {
-		t.Errorf("nothing yet: %v a second, %v late", rate, late)
+	if got := r.summary(now, 0.99); got.perSecond != 0 || got.lateness != 0 {
+		t.Errorf("nothing yet: %v a second, %v late", got.perSecond, got.lateness)
 	}
 	for i := range 600 { // ten a second; the first ten seconds' are late
 		lateness := time.Millisecond
 		if i < 100 {
 			lateness = time.Second
 		}
-		r.note(now+int64(i)*1e8, lateness)
+		r.note(now+int64(i)*1e8, byPlan, lateness)
 	}
 	now += 60e9 - 1
-	if rate, late := r.summary(now, 0.99); rate < 9.9 || rate > 10.1 || late < time.Second || late > 1200*time.Millisecond {
-		t.Errorf("after a minute: %v a second, %v late", rate, late)
+	if got := r.summary(now, 0.99); got.perSecond < 9.9 || got.perSecond > 10.1 || got.lateness < time.Second || got.lateness > 1200*time.Millisecond {
+		t.Errorf("after a minute: %v a second, %v late", got.perSecond, got.lateness)
 	}
-	if _, late := r.summary(now, 0.5); late > 1200*time.Microsecond {
-		t.Errorf("half were %v late", late)
+	if got := r.summary(now, 0.5); got.lateness > 1200*time.Microsecond {
+		t.Errorf("half were %v late", got.lateness)
 	}
-	if rate, late := r.summary(now+10e9, 0.99); rate > 10 || late > 1200*time.Microsecond {
-		t.Errorf("ten seconds later: %v a second, %v late", rate, late)
+	if got := r.summary(now+10e9, 0.99); got.perSecond > 10 || got.lateness > 1200*time.Microsecond {
+		t.Errorf("ten seconds later: %v a second, %v late", got.perSecond, got.lateness)
 	}
-	if rate, late := r.summary(now+60e9, 0.99); rate != 0 || late != 0 {
-		t.Errorf("a minute later: %v a second, %v late", rate, late)
+	if got := r.summary(now+60e9, 0.99); got.perSecond != 0 || got.lateness != 0 {
+		t.Errorf("a minute later: %v a second, %v late", got.perSecond, got.lateness)
 	}
+}
+
+// TestLoadByPlan: after an import, and where polls are redirected, the polls that count
+// as planned are as many as the rates say; first polls are counted apart.
+func TestLoadByPlan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 100 * time.Second, Floor: time.Second})
+		defer w.close()
+		const imported, redirected = 500, 100
+		var orders []Order
+		for i := range imported + redirected {
+			o := *testOrder(i, 0)
+			w.origins[o.URL] = &origin{status: 200, body: "x"}
+			if i >= imported {
+				o = *testOrder(i, 1)
+				w.origins[o.URL] = &origin{to: nameOf(orders[i%imported].URL)}
+			}
+			orders = append(orders, o)
+		}
+		w.engine.Order(orders...)
+		about := func(when string, got, want float64) {
+			t.Helper()
+			if got < want*0.85 || got > want*1.15 {
+				t.Errorf("%s: %v, want about %v", when, got, want)
+			}
+		}
+		const planned = (imported + redirected) / 100.
+		w.pass(59 * time.Second)
+		load := w.engine.Load()
+		if load.FirstPolls != imported {
+			t.Errorf("%d first polls, want %d", load.FirstPolls, imported)
+		}
+		about("planned polls a second after the import", load.ByPlan, planned)
+		about("all polls a second after the import", load.PollsPerSecond, planned+redirected/100.+imported/59.)
+		w.pass(141 * time.Second)
+		load = w.engine.Load()
+		if load.FirstPolls != 0 {
+			t.Errorf("two intervals later %d first polls", load.FirstPolls)
+		}
+		about("planned polls a second, later", load.ByPlan, planned)
+		about("requests a second, later", load.PollsPerSecond, planned+redirected/100.)
+	})
 }

@@ -130,7 +130,9 @@ func (s *schedule) hostStats(t *target, now int64) HostStats {
 
 // Load is how busy the engine is.
 type Load struct {
-	PollsPerSecond float64       // over the last minute
+	PollsPerSecond float64       // over the last minute: requests, each redirect one
+	ByPlan         float64       // of those per second, polls that rates plan: without first polls, and a chain of redirects is one
+	FirstPolls     int           // of channels without content, in the last minute
 	LatenessP99    time.Duration // over the last minute: see DESIGN.md, lateness
 	Behind         time.Duration // how long the poll has waited for the loop or a worker that has waited longest: of a channel with content, at a host that is steady
 	Channels       int           // ordered
@@ -147,10 +149,12 @@ func (e *Engine) Load() Load {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	rate, lateness := e.mu.recent.summary(now, share)
+	last := e.mu.recent.summary(now, share)
 	return Load{
-		PollsPerSecond: rate,
-		LatenessP99:    lateness,
+		PollsPerSecond: last.perSecond,
+		ByPlan:         last.byPlan,
+		FirstPolls:     last.firsts,
+		LatenessP99:    last.lateness,
 		Behind:         time.Duration(e.mu.schedule.behind(now)),
 		Channels:       e.mu.schedule.live,
 		Failing:        e.mu.schedule.failing,

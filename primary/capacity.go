@@ -4,7 +4,7 @@ import "time"
 
 // Measured is how a poller keeps up.
 type Measured struct {
-	PollsPerInterval float64       // over the last minute
+	PollsPerInterval float64       // that rates plan, over the last minute: without first polls
 	Behind           time.Duration // how long the poll has been due that has waited longest for a worker
 	Starting         bool          // it has other work, as never later
 }

@@ -17,7 +17,7 @@ type Plan struct {
 	Capacity float64 // measured; 0: no limit was met
 	Planned  float64 // Σ cost·rate
 	Polls    float64 // Σ rate
-	Measured float64 // over the last minute, per interval; polls whatever the cost
+	Measured float64 // of what rates plan, over the last minute, per interval; polls whatever the cost
 	Target   time.Duration
 
 	Detected time.Duration // planned mean wait of a change, weighted by subscribers

@@ -204,7 +204,7 @@ func fakeStatus() api.Status {
 		Load:      api.Load{PollsPerS: 12.34, BudgetPollsPerInterval: 24000, PlannedPollsPerInterval: 22000.5},
 		Detection: api.Detection{PlannedS: 53.21, BoundS: 50},
 		Optimiser: api.Optimiser{Policy: "fast", Ladder: "any", Cost: "polls", TargetS: 50, IntervalS: 1800, MaintenanceS: 600,
-			Budget: 24000, BudgetAuto: true, Capacity: pointer(22010.4), Planned: 22000.5, Measured: 22212.6, LambdaS: 9.02, HostsBound: 3,
+			Budget: 24000, BudgetAuto: true, Capacity: pointer(22010.4), Planned: 22000.5, Measured: 22212.6, FirstPolls: 2800, LambdaS: 9.02, HostsBound: 3,
 			Unmet: api.Unmet{Target: true, Channels: 2}, Solved: at(5), SolveMs: 24.63, Updates: 17},
 		Polling: api.Polling{FailingChannels: 1, RestingHosts: 2},
 	}

@@ -62,11 +62,22 @@ func printStatus(w io.Writer, s *api.Status) {
 	fact(w, "ranges", "%s", rangesText(s.Cluster.Ranges))
 	fact(w, "channels", "%d", s.Channels)
 	fact(w, "subscriptions", "%d", s.Subscriptions)
-	fact(w, "polls", "%s a second; per interval of %s %s measured, %s planned", number(s.Load.PollsPerS),
-		timespan.Seconds(s.Optimiser.IntervalS), number(math.Round(s.Optimiser.Measured)), number(math.Round(s.Load.PlannedPollsPerInterval)))
+	fact(w, "polls", "%s", pollsPlanned(s))
 	fact(w, "troubles", "%s; %s", count(s.Polling.FailingChannels, "failing channel"), count(s.Polling.RestingHosts, "resting host"))
 	fact(w, "detection", "planned %s on average, at best %s", timespan.Seconds(s.Detection.PlannedS), timespan.Seconds(s.Detection.BoundS))
 	printOptimiser(w, &s.Optimiser)
+}
+
+// pollsPlanned compares what is polled with what is planned. First polls are no part of
+// the plan: after an import they may be many times as many.
+func pollsPlanned(s *api.Status) string {
+	o := &s.Optimiser
+	text := fmt.Sprintf("%s a second; per interval of %s %s measured, %s planned", number(s.Load.PollsPerS),
+		timespan.Seconds(o.IntervalS), number(math.Round(o.Measured)), number(math.Round(s.Load.PlannedPollsPerInterval)))
+	if o.FirstPolls > 0 {
+		text += fmt.Sprintf("; besides %s in the last minute", count(o.FirstPolls, "first poll"))
+	}
+	return text
 }
 
 // rangesText says how many ranges there are and which have no leader.
