@@ -73,9 +73,14 @@ func TestExport(t *testing.T) {
 			t.Errorf("%s: import would read %v, want %s", golden, urls, want)
 		}
 	}
+	got := runCorona(t.Context(), "", "export", "--json", "--server", server)
+	if got.code != exitDone || got.errs != "" || !json.Valid([]byte(got.out)) {
+		t.Errorf("--json: exit code %d, standard error %q, valid JSON %v", got.code, got.errs, json.Valid([]byte(got.out)))
+	}
+	checkGolden(t, "export.json", got.out)
 }
 
-// TestExportHalf: OPML that the node did not finish has no end.
+// TestExportHalf: OPML and JSON that the node did not finish have no end.
 func TestExportHalf(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /v1/channels", func(w http.ResponseWriter, r *http.Request) {
@@ -85,9 +90,14 @@ func TestExportHalf(t *testing.T) {
 		}
 		respond(w, http.StatusOK, api.Channels{Channels: fakeChannels(), Next: "x"})
 	})
-	got := runCorona(t.Context(), "", "export", "--opml", "--server", serveFake(t, mux))
+	server := serveFake(t, mux)
+	got := runCorona(t.Context(), "", "export", "--opml", "--server", server)
 	if got.code != exitUnreachable || !strings.Contains(got.out, feedURL) || strings.Contains(got.out, "</opml>") {
 		t.Errorf("exit code %d, printed %s", got.code, got.out)
+	}
+	got = runCorona(t.Context(), "", "export", "--json", "--server", server)
+	if got.code != exitUnreachable || json.Valid([]byte(got.out)) {
+		t.Errorf("--json: exit code %d, printed %s", got.code, got.out)
 	}
 }
 
@@ -216,6 +226,7 @@ func TestExitCodes(t *testing.T) {
 		{[]string{"channels", "b559c7"}, exitUsage, "b559c7"},
 		{[]string{"explain"}, exitUsage, "CHANNEL is missing"},
 		{[]string{"explain", "b559c7"}, exitUsage, "b559c7"},
+		{[]string{"export", "--json", "--opml"}, exitUsage, "json opml"},
 		{[]string{"serve", "now"}, exitUsage, `unexpected argument "now" (see corona serve --help)`},
 		{[]string{"serve", "--policy", "best"}, exitUsage, `policy "best"`},
 		{[]string{"serve", "--ladder", "prefix:1"}, exitUsage, `ladder "prefix:1"`},

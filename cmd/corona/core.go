@@ -19,14 +19,19 @@ parameters. Line numbers of "corona diff" count these lines.
 
 The type is found from the content; --type overrules it. --url says where the
 document came from, so that relative links can be resolved. FILE may be "-" for
-standard input.`
+standard input.
+
+--json prints one object: the kind, a hash that is the same as long as nothing of
+meaning changes, sizes, the entries and the core content as "text".`
 
 const coreExample = `  corona core feed.xml
+  corona core feed.xml --json | jq -r '.entries[].title'
   curl -s https://blog.rust-lang.org/feed.xml | corona core - --url https://blog.rust-lang.org/feed.xml
   diff <(corona core old.html) <(corona core new.html)`
 
 func newCoreCommand() *cobra.Command {
 	var flags documentFlags
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "core FILE",
 		Short:   "Print a document's core content",
@@ -34,16 +39,44 @@ func newCoreCommand() *cobra.Command {
 		Example: coreExample,
 		Args:    wantArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			core, _, err := flags.read(cmd, args[0])
+			core, size, err := flags.read(cmd, args[0])
 			if err != nil {
 				return err
 			}
-			_, err = cmd.OutOrStdout().Write(core.Content())
-			return err
+			return printCore(cmd.OutOrStdout(), core, coreResult{DocumentBytes: size}, asJSON)
 		},
 	}
 	flags.add(cmd)
+	addJSON(cmd, &asJSON)
 	return cmd
+}
+
+// coreResult is what --json prints of core content, beside the size of what it was
+// made from.
+type coreResult struct {
+	Kind          string         `json:"kind"`
+	Title         string         `json:"title,omitempty"`
+	FeedURL       string         `json:"feed_url,omitempty"` // the feed that an HTML page names
+	Hash          string         `json:"hash"`               // 32 hex digits, of text
+	DocumentBytes int            `json:"document_bytes,omitempty"`
+	DeltaBytes    int            `json:"delta_bytes,omitempty"`
+	CoreBytes     int            `json:"core_bytes"`
+	Entries       []deltas.Entry `json:"entries"`
+	Text          string         `json:"text"`
+}
+
+// printCore prints core content: as it is, or as JSON with what madeOf says.
+func printCore(w io.Writer, core *deltas.Core, madeOf coreResult, asJSON bool) error {
+	content := core.Content()
+	if !asJSON {
+		_, err := w.Write(content)
+		return err
+	}
+	result := madeOf
+	result.Kind, result.Title, result.FeedURL = core.Kind.String(), core.Title, core.FeedURL
+	result.Hash, result.CoreBytes, result.Text = core.Hash.String(), len(content), string(content)
+	result.Entries = append([]deltas.Entry{}, core.Entries...) // [] where there are none
+	return printJSON(w, result)
 }
 
 // inputs are the arguments of a command that reads files. Standard input can be one

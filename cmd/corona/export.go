@@ -12,10 +12,15 @@ import (
 )
 
 const exportLong = `Print the URL of every channel that somebody subscribes to, one a line, or as
-OPML: what "corona import" and feed readers take.`
+OPML: what "corona import" and feed readers take. --json prints these channels as
+"corona channels --json" does.
+
+When the node fails half-way, the exit code is 3, and OPML and JSON have no end: no
+program takes them for whole.`
 
 const exportExample = `  corona export --opml > feeds.opml
-  corona export | corona import - --server http://10.0.0.7:8410`
+  corona export | corona import - --server http://10.0.0.7:8410
+  corona export --json | jq -r '.channels[] | select(.kind == "feed") | .url'`
 
 func newExportCommand() *cobra.Command {
 	var flags nodeFlags
@@ -29,26 +34,21 @@ func newExportCommand() *cobra.Command {
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE:              func(cmd *cobra.Command, _ []string) error { return export(cmd, &flags, opml) },
 	}
-	flags.addServer(cmd)
+	flags.add(cmd)
 	cmd.Flags().BoolVar(&opml, "opml", false, "print OPML 2.0 instead of one URL a line")
+	cmd.MarkFlagsMutuallyExclusive("json", "opml")
 	return cmd
 }
 
-// export prints channels as they come. When the node fails half-way the OPML
-// has no end, so that nobody takes it for whole.
+// export prints channels as they come.
 func export(cmd *cobra.Command, flags *nodeFlags, opml bool) error {
 	client, err := flags.client()
 	if err != nil {
 		return err
 	}
 	defer client.Close()
-	out := bufio.NewWriter(cmd.OutOrStdout())
-	defer out.Flush()
-	add, end := exportLine, ""
-	if opml {
-		add, end = exportOutline, opmlEnd
-		io.WriteString(out, opmlBegin)
-	}
+	list, flush := newExportList(cmd.OutOrStdout(), flags.json, opml)
+	defer flush()
 	for c, err := range client.Channels(cmd.Context()) {
 		if err != nil {
 			return nodeError(err)
@@ -56,12 +56,32 @@ func export(cmd *cobra.Command, flags *nodeFlags, opml bool) error {
 		if c.Subscribers == 0 {
 			continue
 		}
-		if err := add(out, &c); err != nil {
+		if err := list.add(c); err != nil {
 			return err
 		}
 	}
-	io.WriteString(out, end)
-	return out.Flush()
+	return list.close()
+}
+
+// newExportList returns the list in the form that is asked for. It has no end before
+// close; flush prints what there is of one for people.
+func newExportList(w io.Writer, asJSON, opml bool) (list rowList[api.Channel], flush func() error) {
+	if asJSON {
+		return newJSONRows[api.Channel](w, "channels"), func() error { return nil }
+	}
+	out := bufio.NewWriter(w)
+	add, end := exportLine, ""
+	if opml {
+		add, end = exportOutline, opmlEnd
+		out.WriteString(opmlBegin)
+	}
+	return rowList[api.Channel]{
+		add: func(c api.Channel) error { return add(out, &c) },
+		close: func() error {
+			out.WriteString(end)
+			return out.Flush()
+		},
+	}, out.Flush
 }
 
 const (

@@ -3,9 +3,11 @@ package main
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -86,6 +88,37 @@ func TestPatchCommand(t *testing.T) {
 	wrong := runCorona(t.Context(), "", "patch", next, delta)
 	if wrong.code != exitUsage || !strings.Contains(wrong.errs, "another base") || strings.Count(wrong.errs, "\n") != 1 {
 		t.Errorf("patch of another base: exit %d, %q", wrong.code, wrong.errs)
+	}
+}
+
+// TestCoreAndPatchJSON: both say the same of the same core content, but for what it was
+// made from.
+func TestCoreAndPatchJSON(t *testing.T) {
+	old, next := feedFile(t, "old.xml", 2, 1), feedFile(t, "new.xml", 3, 2, 1)
+	delta := filepath.Join(t.TempDir(), "delta")
+	runCorona(t.Context(), "", "diff", old, next, "--out", delta)
+	core, patched := runCorona(t.Context(), "", "core", next, "--json"), runCorona(t.Context(), "", "patch", old, delta, "--json")
+	checkGolden(t, "core.json", core.out)
+	checkGolden(t, "patch.json", patched.out)
+	var ofCore, ofPatch coreResult
+	if err := errors.Join(json.Unmarshal([]byte(core.out), &ofCore), json.Unmarshal([]byte(patched.out), &ofPatch)); err != nil {
+		t.Fatal(err)
+	}
+	if text := runCorona(t.Context(), "", "core", next).out; ofCore.Text != text || ofCore.CoreBytes != len(text) || ofCore.DocumentBytes != len(feedText(3, 2, 1)) {
+		t.Errorf("core: %+v, want the text %q", ofCore, text)
+	}
+	if info, err := os.Stat(delta); err != nil || ofPatch.DeltaBytes != int(info.Size()) {
+		t.Errorf("patch: %+v, of a delta %v, %v", ofPatch, info, err)
+	}
+	ofCore.DocumentBytes, ofPatch.DeltaBytes = 0, 0
+	if !reflect.DeepEqual(ofCore, ofPatch) {
+		t.Errorf("core says %+v, patch %+v", ofCore, ofPatch)
+	}
+	page := textFile(t, "page.html", `<title>T</title><link rel="alternate" type="application/rss+xml" href="/f.xml"><p>Hello`)
+	checkGolden(t, "core-page.json", runCorona(t.Context(), "", "core", page, "--url", "https://example.com/", "--json").out)
+	wrong := runCorona(t.Context(), "", "patch", next, delta, "--json")
+	if wrong.code != exitUsage || wrong.out != "" {
+		t.Errorf("patch of another base: exit %d, printed %q", wrong.code, wrong.out)
 	}
 }
 
