@@ -131,16 +131,21 @@ func newImportProgress(w io.Writer, name string, size int64, tally *importTally)
 	}
 	p.container = mpb.New(mpb.WithOutput(w))
 	p.w = p.container
-	sums := decor.Any(func(decor.Statistics) string {
+	p.bar = newImportBar(p.container, name, size, func(decor.Statistics) string {
 		return fmt.Sprintf("%s, %.0f/s", tally, float64(tally.total())/time.Since(p.begun).Seconds())
-	}, decor.WCSyncSpaceR)
-	options := []mpb.BarOption{mpb.PrependDecorators(decor.Name(name + " ")), mpb.AppendDecorators(decor.OnComplete(decor.Percentage(), ""), sums)}
-	if size > 0 {
-		p.bar = p.container.AddBar(size+1, options...) // the last entry is not yet the end
-	} else {
-		p.bar = p.container.AddSpinner(0, options...)
-	}
+	})
 	return p
+}
+
+// newImportBar adds a bar, which has a space on both of its own sides; 0 bytes are an
+// unknown size, of which there is no share.
+func newImportBar(container *mpb.Progress, name string, size int64, sums decor.DecorFunc) *mpb.Bar {
+	before, after := mpb.PrependDecorators(decor.Name(clean(name))), decor.Any(sums, decor.WCSyncSpace)
+	if size == 0 {
+		return container.AddSpinner(0, before, mpb.AppendDecorators(after))
+	}
+	share := decor.OnComplete(decor.Percentage(), "")
+	return container.AddBar(size+1, before, mpb.AppendDecorators(share, after)) // the last entry is not yet the end
 }
 
 // Write prints a note.

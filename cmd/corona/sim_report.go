@@ -65,7 +65,7 @@ func newSimBar(w io.Writer, name string) *simBar {
 	}
 	container, begun := mpb.New(mpb.WithOutput(w)), time.Now()
 	elapsed := decor.Any(func(decor.Statistics) string { return timespan.Text(time.Since(begun).Round(time.Second)) }, decor.WCSyncSpace)
-	return &simBar{container, container.AddBar(0, mpb.PrependDecorators(decor.Name(name+" ")),
+	return &simBar{container, container.AddBar(0, mpb.PrependDecorators(decor.Name(name)),
 		mpb.AppendDecorators(decor.Percentage(), elapsed))}
 }
 
