@@ -16,9 +16,9 @@ Polls go where they spare most waiting: what another poll per interval of a
 channel would spare all its subscribers together (each waits half the time between
 two polls for a change, on average) is compared with what the same poll spares
 elsewhere. Which of these decided is said first: that comparison, or a bound,
-such as the floor, the origin's words or the cap of its host. Under the fair policies waiting
-is weighted by how often a channel changes; where the budget is of bytes, what is
-compared is for as many bytes.`
+such as the floor, the origin's words or the cap of its host. Under the fair
+policies waiting is weighted by how often a channel changes; where the budget is of
+bytes, what is compared is for as many bytes.`
 
 const explainExample = `  corona explain https://blog.rust-lang.org/feed.xml
   corona explain b559c7edd3fb67374c1a25e739cdd7edd1d79949 --json | jq -r .decided_by`

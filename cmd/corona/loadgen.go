@@ -17,7 +17,10 @@ func newLoadgenCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "loadgen",
 		Short: "Generate load: origins whose updates are known in advance",
-		Args:  wantArgs("COMMAND…"),
+		Long: `Generate load to try a node with, without asking anything of the Web: "origin" serves
+channels of whose updates every one is known in advance, and counts who asks.`,
+		Example: "  corona loadgen origin --channels 100 --speedup 60\n  corona loadgen origin --help",
+		Args:    wantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return flagError(command, fmt.Errorf("unknown command %q", args[0]))
 		},
@@ -112,7 +115,7 @@ func (f *originFlags) bind(command *cobra.Command) {
 	set.DurationVar(&f.step, "step", 0, "how long each capture of a trace stands; 0: as recorded, divided by --speedup")
 	set.DurationVar(&f.maxAge, "max-age", 0, "how long documents stay fresh, as Cache-Control tells; 0: nothing is told")
 	set.Float64Var(&f.maxRate, "max-rate", 0, "requests a second that a host takes, more are answered 429; 0: any number")
-	set.DurationVar(&f.rest, "retry-after", time.Minute, "how long a host that answered 429 wants to be left alone")
+	positiveDuration(set, &f.rest, "retry-after", time.Minute, "how long a host that answered 429 wants to be left alone")
 	addJSON(command, &f.json)
 }
 
@@ -156,8 +159,6 @@ func (f *originFlags) checkZero() error {
 		return errors.New("--hosts 0: want 1 at least")
 	case f.speedup == 0:
 		return errors.New("--speedup 0: want more than 0")
-	case f.rest == 0:
-		return errors.New("--retry-after 0: want 1s at least")
 	}
 	return nil
 }

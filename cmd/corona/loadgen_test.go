@@ -30,7 +30,7 @@ func TestOriginUsage(t *testing.T) {
 		{[]string{"--speedup", "0"}, "--speedup 0"},
 		{[]string{"--speedup", "-1"}, "speedup -1"},
 		{[]string{"--listen", ""}, "--listen"},
-		{[]string{"--retry-after", "0"}, "--retry-after 0"},
+		{[]string{"--retry-after", "0"}, `--retry-after "0": want a duration above 0`},
 		{[]string{"--max-rate", "-1"}, "max rate -1"},
 		{[]string{"--max-age", "10ms"}, "max age 10ms"},
 		{[]string{"--trace", "none.zst", "--path", "/x"}, "none.zst"},

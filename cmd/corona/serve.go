@@ -57,9 +57,9 @@ whole stands.
 
 Everything that the node acknowledges is on disk in --data first; it may be
 killed at any instant. SIGTERM, Ctrl-C and a terminal that closes (SIGHUP, unless
-nohup has it ignored) stop it in order; settings are read at the start alone. One process at a time can use a data directory. Of file
-descriptors it uses up to 20,000; with fewer (ulimit -n) it keeps fewer
-connections open.
+nohup has it ignored) stop it in order; settings are read at the start alone. One
+process at a time can use a data directory. Of file descriptors it uses up to
+20,000; with fewer (ulimit -n) it keeps fewer connections open.
 
 Origins are told what polls them, and with --contact whom to talk to about it:
 who runs a node on the public net should give one.
@@ -103,7 +103,7 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.Var(&o.apiTokens, "api-token", "`TOKEN` that requests need, or several with commas, each of 16 characters at least; better as CORONA_API_TOKEN_FILE=path")
 	markSecret(command, "api-token")
 	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everybody there can use the API")
-	flags.Var(named[slog.Level]{&o.logLevel, parseLevel}, "log-level", "debug, info, warn or error")
+	flags.Var(named[slog.Level]{&o.logLevel, parseLevel}, "log-level", "least `level` of what is logged: debug, info, warn or error")
 }
 
 func parseLevel(text string) (level slog.Level, err error) {

@@ -17,7 +17,8 @@ type sinkFlags struct {
 }
 
 const sinkHelp = `SINK is where updates go:
-  sse            nowhere by itself: "corona watch" and GET /v1/updates read them (default)
+  sse            nowhere by itself: "corona watch" and GET /v1/updates read them
+                 (default)
   webhook:URL    the node POSTs each one to URL, as Standard Webhooks has it`
 
 func (f *sinkFlags) add(cmd *cobra.Command) {
