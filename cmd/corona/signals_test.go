@@ -24,9 +24,9 @@ type nodeProcess struct {
 	logs bytes.Buffer // complete when the process has ended
 }
 
-// startNode runs "corona serve" in a process, behind the words of before, and
+// startProcess runs "corona serve" in a process, behind the words of before, and
 // returns when the node has announced itself.
-func startNode(t *testing.T, before ...string) *nodeProcess {
+func startProcess(t *testing.T, before ...string) *nodeProcess {
 	t.Helper()
 	program, err := os.Executable()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestServeSignals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			node := startNode(t)
+			node := startProcess(t)
 			for _, s := range signals {
 				node.signal(t, s)
 			}
@@ -90,7 +90,7 @@ func TestServeUnderNohup(t *testing.T) {
 	if err != nil {
 		t.Skip("no sh(1) to start a process that ignores SIGHUP")
 	}
-	node := startNode(t, shell, "-c", `trap "" HUP; exec "$0" "$@"`)
+	node := startProcess(t, shell, "-c", `trap "" HUP; exec "$0" "$@"`)
 	node.signal(t, syscall.SIGHUP)
 	if answer, err := http.Get(node.url + "/healthz"); err != nil || answer.StatusCode != http.StatusOK {
 		t.Errorf("after SIGHUP: %v", err)
