@@ -54,6 +54,8 @@ func TestRow43BatchWithBadLines(t *testing.T) {
 		{`{"url":"https://example.com/l","sink":{"type":"sse"},"key":"k"}`, 409, ""},
 		{`{"url":"https://example.com/l","sink":{"type":"sse"},"key":"` + strings.Repeat("k", 256) + `"}`, 400, "key"},
 		{`not JSON`, 400, ""},
+		{`{"url":"https://example.com/m","sink":{"type":"sse"},"url":"https://example.com/n"}`, 400, "url"},
+		{`{"url":"https://example.com/m","sink":{"type":"sse","type":"sse"}}`, 400, "sink.type"},
 		{`{"url":"https://example.com/last","sink":{"type":"webhook","url":"https://h.example/","secret":"` + secret + `"}}`, 0, ""},
 	}
 	var body strings.Builder
@@ -89,7 +91,7 @@ func TestRow43BatchWithBadLines(t *testing.T) {
 	if len(node.subs) != 4 {
 		t.Errorf("%d subscriptions kept, want 4", len(node.subs))
 	}
-	for result, want := range map[string]float64{"subscribed": 5, "refused": 7, "failed": 0} {
+	for result, want := range map[string]float64{"subscribed": 5, "refused": 9, "failed": 0} {
 		if got := counted(t, registry, "corona_http_batch_lines_total", result); got != want {
 			t.Errorf("%v lines %s, want %v", got, result, want)
 		}

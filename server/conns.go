@@ -149,8 +149,16 @@ func (l *limitListener) Accept() (net.Conn, error) {
 
 type limitedConn struct {
 	net.Conn
-	conns *conns
-	leave func()
+	conns   *conns
+	leave   func()
+	framing framing
+}
+
+// Read shows what it reads to framing.
+func (c *limitedConn) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	c.framing.feed(p[:n])
+	return n, err
 }
 
 // Write waits for a client that does not read.
@@ -159,6 +167,15 @@ func (c *limitedConn) Write(p []byte) (int, error) {
 		defer c.conns.works(c)
 	}
 	return c.Conn.Write(p)
+}
+
+// CloseWrite says that no more answers come. net/http does so before it closes a
+// connection with bytes unread, so that the client can read its answer.
+func (c *limitedConn) CloseWrite() error {
+	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return nil
 }
 
 // Close may be called more than once.

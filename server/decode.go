@@ -72,8 +72,8 @@ func checkContent(header http.Header) error {
 }
 
 // decode reads one JSON object into a struct whose fields are all that it may
-// have. Its error is a problem that says what is wrong and where. Nesting is
-// bounded by encoding/json.
+// have, each once. Its error is a problem that says what is wrong and where. Nesting
+// is bounded by encoding/json.
 func decode(data []byte, into any) error {
 	if !utf8.Valid(data) { // encoding/json would put something else in its place
 		return api.NewProblem(http.StatusBadRequest, "not valid UTF-8")
@@ -85,6 +85,9 @@ func decode(data []byte, into any) error {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return api.NewProblem(http.StatusBadRequest, fmt.Sprintf("something follows the JSON object, from byte %d", decoder.InputOffset()))
+	}
+	if name := duplicateName(data); name != "" {
+		return api.BadField(name, "stands in the object more than once")
 	}
 	return nil
 }

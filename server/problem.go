@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"os"
+	"strconv"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -39,10 +40,16 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if problem.Status == http.StatusServiceUnavailable || problem.Status == http.StatusTooManyRequests {
 		header.Set("Retry-After", retryAfter)
 	}
+	content, err := json.Marshal(problem)
+	if err != nil {
+		panic(err) // problems can always be encoded
+	}
 	header.Set("Content-Type", "application/problem+json")
 	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Length", strconv.Itoa(len(content)+len("\n")))
+	answerFirst(w, r)
 	w.WriteHeader(problem.Status)
-	_ = json.NewEncoder(w).Encode(problem) // a client that is gone needs no answer
+	_, _ = w.Write(append(content, '\n')) // a client that is gone needs no answer
 }
 
 // problemOf classifies what a handler returned, the specific before the general.

@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"net/http"
-	"net/http/pprof"
 	"time"
 )
 
@@ -41,10 +40,8 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /healthz", s.healthy)
 	call("GET /readyz", s.ready)
 	mux.Handle("GET /metrics", s.metricsPage())
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	long("GET /debug/pprof/{$}", s.listProfiles)
+	long("GET /debug/pprof/{name}", s.profile)
 	for pattern, h := range s.page() {
 		mux.Handle(pattern, h)
 	}

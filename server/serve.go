@@ -1,6 +1,7 @@
 package server
 
 import (
+	"errors"
 	"net/http"
 	"runtime/debug"
 	"strings"
@@ -23,9 +24,12 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if broken {
 			panic(http.ErrAbortHandler)
 		}
+		if rec.status >= http.StatusBadRequest {
+			s.linger(rec, r)
+		}
 	}()
 	setHeaders(rec.Header())
-	if err := s.admit(r); err != nil {
+	if err := errors.Join(checkFraming(rec, r), s.admit(r)); err != nil {
 		s.fail(rec, r, err)
 		return
 	}
