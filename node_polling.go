@@ -15,6 +15,7 @@ func addPolling(view *api.Channel, stats engine.ChannelStats) {
 	view.LastStatus = stats.LastStatus
 	view.LastError = stats.LastError
 	view.Failures = stats.Failures
+	view.FailingSince = timeView(stats.FailingSince)
 	view.FeedURL = stats.FeedURL
 	view.FinalURL = stats.FinalURL
 	view.MovedTo = cmp.Or(view.MovedTo, stats.MovedTo) // the owner's word comes first, and later

@@ -24,7 +24,8 @@ type Channel struct {
 	LastChange      *time.Time `json:"last_change"`
 	LastStatus      int        `json:"last_status"` // HTTP status, 0 when there was none
 	LastError       string     `json:"last_error"`
-	Failures        int        `json:"failures"` // in a row
+	Failures        int        `json:"failures"`                // in a row
+	FailingSince    *time.Time `json:"failing_since,omitempty"` // when the first of them began; nil: not known, or none
 	NextPoll        *time.Time `json:"next_poll"`
 	Gone            bool       `json:"gone,omitempty"`     // the origin answered 410
 	FeedURL         string     `json:"feed_url,omitempty"` // the feed that an HTML page names

@@ -335,6 +335,51 @@ func TestOwnerNeverSettles(t *testing.T) {
 	})
 }
 
+// A channel says since when its origin fails: from the first failure in a row on,
+// until a poll succeeds.
+func TestFailingSince(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		since := func() failureView {
+			stats, _ := w.engine.Stats(channel.IDOf(url))
+			return failureView{stats.Failures, stats.FailingSince}
+		}
+		answer := func(status int) {
+			w.mu.Lock()
+			defer w.mu.Unlock()
+			w.origins[url].status = status
+		}
+		w.serve(1, origin{status: 500, body: "one"}, url)
+		w.pass(time.Second)
+		first := since()
+		if first.failures != 1 || first.failing.IsZero() {
+			t.Fatalf("after the first failure %+v", first)
+		}
+		w.pass(5 * time.Minute)
+		if later := since(); later.failures < 2 || !later.failing.Equal(first.failing) {
+			t.Errorf("later %+v, first %+v", later, first)
+		}
+		answer(200)
+		w.pass(time.Hour)
+		if well := since(); well != (failureView{}) {
+			t.Errorf("after a success %+v", well)
+		}
+		answer(500)
+		w.pass(time.Hour)
+		if again := since(); again.failures == 0 || again.failing.Sub(first.failing) < time.Hour {
+			t.Errorf("failing again %+v", again)
+		}
+	})
+}
+
+// failureView is what a channel says of its failures.
+type failureView struct {
+	failures int
+	failing  time.Time
+}
+
 // A page that is another in each poll, and never becomes a version, leaves two
 // contents in the cache; what becomes a version, one.
 func TestCacheStaysSmall(t *testing.T) {

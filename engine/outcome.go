@@ -263,14 +263,17 @@ func (t *target) blame(p *poll, r *result, now int64) {
 		odd.notBefore = p.spare(r, now)
 		t.refused = p.verdict != concernsNobody
 	}
-	t.setOddities(odd)
 	switch {
 	case r.outcome == canceled || r.outcome == refused:
 	case r.outcome.originFailed():
+		if t.failures == 0 {
+			odd.failing = t.lastPoll
+		}
 		t.failures = min(t.failures, 1<<15) + 1
 	default:
-		t.failures = 0
+		t.failures, odd.failing = 0, 0
 	}
+	t.setOddities(odd)
 }
 
 // failing reports a target that is ordered, and whose origin's last answer was none

@@ -12,13 +12,14 @@ import (
 
 // ChannelStats is what the engine knows of one channel.
 type ChannelStats struct {
-	LastPoll   time.Time // when the last poll began; zero: none yet
-	NextPoll   time.Time // when the next one is due; zero: never; past: it waits for its host, or is under way
-	LastStatus int       // HTTP status of the last poll; 0: there was no response
-	LastError  string    // what went wrong in the last poll; empty: nothing
-	Failures   int       // of the origin, in a row
-	SizeBytes  int64     // expected bytes on the wire of a poll; 0: not known
-	FeedURL    string    // the feed that the HTML page names
+	LastPoll     time.Time // when the last poll began; zero: none yet
+	NextPoll     time.Time // when the next one is due; zero: never; past: it waits for its host, or is under way
+	LastStatus   int       // HTTP status of the last poll; 0: there was no response
+	LastError    string    // what went wrong in the last poll; empty: nothing
+	Failures     int       // of the origin, in a row
+	FailingSince time.Time // when the first of them began; zero: there is none, or it was before a restart
+	SizeBytes    int64     // expected bytes on the wire of a poll; 0: not known
+	FeedURL      string    // the feed that the HTML page names
 
 	Bounds   []Bound    // what the origin's words ask for, as the last poll heard them; empty: nothing
 	Waiting  *Waiting   // why the next poll is later than its rate says; nil: it is not
@@ -64,17 +65,18 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 	}
 	now := wallNow()
 	stats = ChannelStats{
-		LastPoll:   lastTime(t.lastPoll),
-		LastStatus: int(t.status),
-		LastError:  t.oddities().lastError,
-		Failures:   int(t.failures),
-		SizeBytes:  int64(t.size),
-		FeedURL:    t.holding.feedURL,
-		Waiting:    s.pace.waiting(t, now),
-		FinalURL:   t.courseOf().final,
-		MovedTo:    cmp.Or(t.courseOf().moved, t.courseOf().known),
-		SameAs:     s.sameAs(t),
-		Host:       s.hostStats(t, now),
+		LastPoll:     lastTime(t.lastPoll),
+		LastStatus:   int(t.status),
+		LastError:    t.oddities().lastError,
+		Failures:     int(t.failures),
+		FailingSince: lastTime(t.oddities().failing),
+		SizeBytes:    int64(t.size),
+		FeedURL:      t.holding.feedURL,
+		Waiting:      s.pace.waiting(t, now),
+		FinalURL:     t.courseOf().final,
+		MovedTo:      cmp.Or(t.courseOf().moved, t.courseOf().known),
+		SameAs:       s.sameAs(t),
+		Host:         s.hostStats(t, now),
 	}
 	if t.words != nil {
 		stats.Bounds = t.words.bounds(timespan.Setting)

@@ -59,6 +59,7 @@ type oddities struct {
 	course    *course // where it leads; nil: nowhere else
 	lastError string  // of the last poll; empty: it went well
 	notBefore int64   // the origin asked not to come before; 0: it did not
+	failing   int64   // when the first of the failures in a row began; 0: none, or not known since a restart
 	known     int64   // when the last poll began that showed version, where that is not lastPoll; 0: none did
 }
 
@@ -147,7 +148,7 @@ func (t *target) reborn(incarnation uint64) {
 	t.stray = t.polled
 	t.failures = 0
 	o := t.oddities()
-	o.lastError = ""
+	o.lastError, o.failing = "", 0
 	t.setOddities(o)
 	t.words, t.hold, t.told, t.sized = nil, 0, 0, 0
 	t.polled, t.held, t.refused, t.shown = false, false, false, false
@@ -183,6 +184,10 @@ func (t *target) shift(step, now int64) {
 	}
 	if o := t.oddities(); o.notBefore != 0 {
 		o.notBefore = min(o.notBefore+step, latest)
+		t.setOddities(o)
+	}
+	if o := t.oddities(); o.failing != 0 {
+		o.failing = min(o.failing+step, now)
 		t.setOddities(o)
 	}
 	if at := t.oddities().known; at != 0 {
