@@ -114,6 +114,44 @@ func TestRow39PageSendsToken(t *testing.T) {
 	}
 }
 
+// What the page draws again and again it merges into what stands there: nodes that
+// were replaced would lose the keyboard's focus, a selection and what was opened.
+func TestPageKeepsFocus(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{}, server.Config{})
+	files := pageFiles(t, s)
+	for target, replaced := range map[string]int{"/page/channels.js": 0, "/page/detail.js": 1} { // once, when it opens
+		if got := strings.Count(files[target], "replaceChildren("); got != replaced {
+			t.Errorf("%s replaces what it has drawn in %d places, want %d", target, got, replaced)
+		}
+		if !strings.Contains(files[target], "merge(") {
+			t.Errorf("%s merges nothing", target)
+		}
+	}
+	if refresh := regexp.MustCompile(`every\(\d+, \(\) => Promise\.all\(\[[^\]]*refreshDetail\(\)`); !refresh.MatchString(files["/page/app.js"]) {
+		t.Error("the dialog does not follow its channel")
+	}
+}
+
+// The page removes nothing without having asked.
+func TestPageAsksBeforeItRemoves(t *testing.T) {
+	s, _ := newServer(t, &fakeNode{}, server.Config{})
+	removes, asks := regexp.MustCompile(`\bremove\([^)]`), regexp.MustCompile(`act: \(\) => remove\(`)
+	some := 0
+	for target, content := range pageFiles(t, s) {
+		if target == "/page/api.js" {
+			continue // where it is made
+		}
+		all, asked := len(removes.FindAllString(content, -1)), len(asks.FindAllString(content, -1))
+		if all != asked {
+			t.Errorf("%s removes in %d places, and asks in %d", target, all, asked)
+		}
+		some += asked
+	}
+	if some == 0 {
+		t.Error("the page cannot unsubscribe")
+	}
+}
+
 // A node with tokens may be reached over plain HTTP from other machines, where
 // browsers lack what they keep for secure contexts.
 func TestPageNeedsNoSecureContext(t *testing.T) {

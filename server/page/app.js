@@ -5,7 +5,8 @@ import { get, post, every } from "/page/api.js";
 import { refreshStatus } from "/page/status.js";
 import { startUpdates, showRecent } from "/page/updates.js";
 import { startChannels, refreshChannels } from "/page/channels.js";
-import { startDetail, openChannel } from "/page/detail.js";
+import { merge } from "/page/merge.js";
+import { startDetail, openChannel, refreshDetail } from "/page/detail.js";
 
 const firstPollPatience = 20; // times a second
 
@@ -18,6 +19,7 @@ async function subscribe(url) {
   const input = byId("url");
   if (!url) return input.focus();
   input.removeAttribute("aria-invalid");
+  input.focus(); // where it stays: what asked for it may be about to go
   say("busy", "Subscribing…");
   try {
     const made = await post("/v1/subscriptions", { url, sink: { type: "sse" } }, { "Idempotency-Key": newKey() });
@@ -40,32 +42,32 @@ function newKey() {
 async function tellFirstPoll(made) {
   for (let i = 0; i < firstPollPatience; i++) {
     const channel = await get(`/v1/channels/${made.channel}`);
-    if (channel.gone) return say("bad", el("span", {}, "Subscribed to ", show(made), ". Its origin says that it is gone (410): it is not polled."));
+    if (channel.gone) return say("bad", el("span", { "data-key": made.id }, "Subscribed to ", show(made), ". Its origin says that it is gone (410): it is not polled."));
     if (channel.version || channel.last_error) return tellChannel(made, channel);
-    say("busy", el("span", {}, "Subscribed to ", show(made), ". Waiting for the first poll…"));
+    say("busy", el("span", { "data-key": made.id }, "Subscribed to ", show(made), ". Waiting for the first poll…"));
     await new Promise((wake) => setTimeout(wake, 1000));
   }
-  say("good", el("span", {}, "Subscribed to ", show(made), ". It is polled as soon as its host allows."));
+  say("good", el("span", { "data-key": made.id }, "Subscribed to ", show(made), ". It is polled as soon as its host allows."));
 }
 
 function tellChannel(made, channel) {
   refresh();
   if (!channel.version) {
-    return say("bad", el("span", {}, "Subscribed to ", show(made), `, but the first poll failed: ${channel.last_error}. It goes on trying.`));
+    return say("bad", el("span", { "data-key": made.id }, "Subscribed to ", show(made), `, but the first poll failed: ${channel.last_error}. It goes on trying.`));
   }
-  say("good", el("span", {}, "Subscribed to ", show(made), `: a ${channel.kind || "document"} of ${bytes(channel.size_bytes)}. Next poll `,
+  say("good", el("span", { "data-key": made.id }, "Subscribed to ", show(made), `: a ${channel.kind || "document"} of ${bytes(channel.size_bytes)}. Next poll `,
     when(channel.next_poll, { past: "late" }), "; what changes appears below.",
-    channel.feed_url ? el("button", { type: "button", class: "plain", onclick: () => subscribe(channel.feed_url) },
+    channel.feed_url ? el("button", { type: "button", class: "plain", "data-key": "feed", onclick: () => subscribe(channel.feed_url) },
       "This page names a feed: follow that too") : null));
 }
 
 function show(made) {
-  return el("button", { type: "button", class: "plain name", onclick: () => openChannel(made.channel) }, made.url);
+  return el("button", { type: "button", class: "plain name", "data-key": "name", onclick: () => openChannel(made.channel) }, made.url);
 }
 
 function say(mood, content) {
   byId("said").dataset.mood = mood;
-  byId("said").replaceChildren(content);
+  merge(byId("said"), [typeof content === "string" ? document.createTextNode(content) : content]);
 }
 
 let soon = 0;
@@ -76,6 +78,7 @@ function refresh() {
     soon = 0;
     refreshStatus();
     refreshChannels();
+    refreshDetail();
   }, 700);
 }
 
@@ -83,4 +86,4 @@ startDetail({ onChange: refresh });
 startUpdates({ openChannel, sawChange: refresh });
 startChannels({ openChannel });
 refreshChannels().then(showRecent);
-every(5000, () => Promise.all([refreshStatus(), refreshChannels()]));
+every(5000, () => Promise.all([refreshStatus(), refreshChannels(), refreshDetail()]));

@@ -2,6 +2,7 @@
 
 import { byId, el, address, when, number } from "/page/dom.js";
 import { get } from "/page/api.js";
+import { merge } from "/page/merge.js";
 
 const limit = 25;
 
@@ -24,9 +25,11 @@ export function startChannels({ openChannel }) {
   });
 }
 
-function turn(step) {
+async function turn(step) {
+  const turned = document.activeElement;
   step();
-  refreshChannels();
+  await refreshChannels();
+  if (turned.disabled) (turned === byId("next") ? byId("previous") : byId("next")).focus(); // there are no more pages that way
 }
 
 function find(url) {
@@ -62,12 +65,20 @@ function show(page) {
   byId("page").textContent = trail.length > 1 || next ? `page ${number(trail.length)}` : "";
 }
 
-// drawRows leaves the keyboard's focus on the channel where it was.
+// drawRows leaves the keyboard's focus where it was: the rows that stay are the same.
 function drawRows(channels) {
-  const table = byId("channels");
-  const focused = table.contains(document.activeElement) ? document.activeElement.closest("tr").dataset.id : "";
-  table.replaceChildren(...channels.map(row));
-  if (focused) table.querySelector(`tr[data-id="${focused}"] button`)?.focus();
+  merge(byId("channels"), channels.map(row));
+}
+
+// openRow opens a row's channel. A row that was clicked takes the focus, to get it
+// back when the dialog closes.
+function openRow(row) {
+  buttonOf(row.dataset.key)?.focus();
+  open(row.dataset.key, () => buttonOf(row.dataset.key) ?? byId("find-url"));
+}
+
+function buttonOf(id) {
+  return byId("channels").querySelector(`tr[data-key="${id}"] button`);
 }
 
 function fail(problem) {
@@ -76,7 +87,7 @@ function fail(problem) {
 
 function row(channel) {
   const trouble = channel.gone ? "gone for good (410)" : channel.last_error;
-  return el("tr", { "data-id": channel.id, onclick: () => open(channel.id) },
+  return el("tr", { "data-key": channel.id, onclick: (event) => { openRow(event.currentTarget); } },
     el("th", { scope: "row" },
       el("button", { type: "button", class: "plain name" }, address(channel.url)),
       trouble ? el("span", { class: "trouble", title: trouble },

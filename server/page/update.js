@@ -46,8 +46,9 @@ function entries(kind, sign, list) {
   add(list.slice(0, maxEntries));
   if (list.length > maxEntries) {
     const more = el("li", { class: "more" }, el("button", { type: "button", class: "plain", onclick: () => {
-      more.remove();
       add(list.slice(maxEntries));
+      (more.nextSibling.querySelector("a") ?? shown.closest(".update")?.querySelector("button, summary"))?.focus(); // this button goes
+      more.remove();
     } }, `${list.length - maxEntries} more`));
     shown.append(more);
   }
