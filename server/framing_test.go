@@ -59,7 +59,9 @@ func statuses(t *testing.T, answers []byte) (codes []int) {
 func TestRow36AmbiguousFraming(t *testing.T) {
 	const hidden = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	const chunks = "0\r\n\r\n"
-	post := func(lines string) string { return "POST /v1/subscriptions HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n" }
+	post := func(lines string) string {
+		return "POST /v1/subscriptions HTTP/1.1\r\nHost: localhost\r\n" + lines + "\r\n"
+	}
 	tests := []struct {
 		name, sent string
 		status     int
