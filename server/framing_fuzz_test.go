@@ -35,8 +35,12 @@ func TestFramingFollowsRequests(t *testing.T) {
 		"Content-Length: 0\r\n", "Content-Length : 3\r\n", "Content-Length: x\r\n", "Transfer-Encoding: chunked\r\n", "X: a\r\n", " b\r\n", "\r\n", "\r\n", "\r\n", "\n", "\r",
 		"abc", "GET", "0\r\n\r\n", "X: " + strings.Repeat("x", 100) + "\r\n",
 	})
+	whole := rapid.SampledFrom([]string{
+		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST / HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc",
+		"POST / HTTP/1.1\r\nContent-Length: 25\r\n\r\nX: a\r\nContent-Length: 7\r\n", "POST / HTTP/1.1\r\nContent-Length: 21\r\n\r\nContent-Length: 9\r\n\r\n",
+	})
 	rapid.Check(t, func(t *rapid.T) {
-		stream := strings.Join(rapid.SliceOfN(parts, 0, 40).Draw(t, "stream"), "")
+		stream := strings.Join(rapid.SliceOfN(whole, 0, 5).Draw(t, "whole"), "") + strings.Join(rapid.SliceOfN(parts, 0, 20).Draw(t, "parts"), "")
 		checkFramingOf(t, []byte(stream), rapid.IntRange(1, 100).Draw(t, "piece"))
 	})
 }
