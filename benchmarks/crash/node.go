@@ -39,7 +39,7 @@ func newNode(ctx context.Context, folder, program string) (n *node, err error) {
 		}
 	}
 	n = &node{folder: folder, data: filepath.Join(folder, diskName, "data")}
-	if n.address, err = child.FreeAddress(ctx); err != nil {
+	if n.address, err = child.OwnAddress(ctx); err != nil {
 		return nil, err
 	}
 	n.Process, err = child.New(filepath.Join(folder, "node.log"), program, "serve",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 )
 
@@ -18,26 +19,32 @@ func (r *run) round(ctx context.Context, kind string) error {
 	if err := r.awaitMoment(ctx); err != nil {
 		return err
 	}
-	if kind == KindKill {
+	fault, fail := &Fault{Kind: kind}, r.traced
+	switch kind {
+	case KindKill:
 		return r.kill(ctx)
+	case KindFull:
+		fail = r.full
 	}
-	fault := &Fault{Kind: kind}
-	var err error
-	if kind == KindFull {
-		err = r.full(ctx, fault)
-	} else {
-		err = r.traced(ctx, fault)
-	}
-	if err != nil {
+	if err := fail(ctx, fault); err != nil || fault.Ended > 0 {
 		return err
 	}
-	if fault.Ended > 0 {
-		return nil
+	return r.afterFault(ctx, fault)
+}
+
+// afterFault watches a process whose disk is well again and kills it. What the
+// disk did may end the process until stopWithin later: between two looks of this
+// test as well as under them.
+func (r *run) afterFault(ctx context.Context, fault *Fault) error {
+	err := r.watch(ctx, fault)
+	if err == nil {
+		err = r.kill(ctx)
 	}
-	if err := r.watch(ctx, fault); err != nil {
-		return err
+	at := r.recorder.now()
+	if errors.Is(err, child.ErrEnded) && at <= fault.To+stopWithin {
+		return r.endedItself(fault, at)
 	}
-	return r.kill(ctx)
+	return err
 }
 
 // awaitMoment waits for an instant to kill at: of a quarter of the lives while
@@ -86,15 +93,19 @@ func (r *run) ended() error {
 // exitWithin is how long what has ended may take to be seen.
 const exitWithin = 10 * time.Second
 
+// straceLog is strace's log of the last round that had one, in the run's folder.
+const straceLog = "strace.log"
+
 // traced lets system calls fail or wait for a time.
 func (r *run) traced(ctx context.Context, fault *Fault) error {
 	r.fault(fault)
-	log := filepath.Join(r.node.folder, "strace.log")
+	log := filepath.Join(r.node.folder, straceLog)
 	tracer, err := diskfault.Attach(ctx, r.node.PID(), r.node.data, log, injection(fault.Kind, r.random))
 	if err != nil {
 		return errors.Join(err, r.node.Alive())
 	}
-	r.node.AwaitEnd(ctx, hold(fault.Kind, r.random))
+	_, ended := r.node.AwaitEnd(ctx, hold(fault.Kind, r.random))
+	at := r.recorder.now()
 	trace, err := tracer.Detach()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
@@ -105,14 +116,16 @@ func (r *run) traced(ctx context.Context, fault *Fault) error {
 			fault.Hits = append(fault.Hits, Hit{At: hit.At.Sub(h.Began), Call: hit.Call, Path: hit.Path})
 		}
 	})
-	if trace.Exited.IsZero() {
+	if !trace.Exited.IsZero() {
+		at = trace.Exited.Sub(r.recorder.began)
+		if _, ended = r.node.AwaitEnd(ctx, exitWithin); !ended {
+			return fmt.Errorf("the process is said to have ended at %s and lives", trace.Exited)
+		}
+	}
+	if !ended {
 		return nil
 	}
-	code, ended := r.node.AwaitEnd(ctx, exitWithin)
-	if !ended {
-		return fmt.Errorf("the process is said to have ended at %s and lives", trace.Exited)
-	}
-	return r.endedItself(fault, trace.Exited.Sub(r.recorder.began), code)
+	return r.endedItself(fault, at)
 }
 
 // fault adds a fault to the history.
@@ -123,13 +136,16 @@ func (r *run) fault(fault *Fault) {
 	})
 }
 
-// endedItself notes the end of a process that nobody killed.
-func (r *run) endedItself(fault *Fault, at Instant, code int) error {
+// endedItself notes the end of a process that was not killed.
+func (r *run) endedItself(fault *Fault, at Instant) error {
 	said, err := r.node.lastWords()
 	if err != nil {
 		return err
 	}
-	r.recorder.with(func(*History) { fault.Ended, fault.To, fault.Code, fault.Said = at, at, code, said })
+	code, _ := r.node.Ended()
+	r.recorder.with(func(*History) {
+		fault.Ended, fault.To, fault.Code, fault.Said = at, min(fault.To, at), code, said
+	})
 	return r.ended()
 }
 
@@ -150,21 +166,26 @@ func (r *run) full(ctx context.Context, fault *Fault) error {
 	}
 	r.fault(fault)
 	over := r.random.IntN(2) == 0
-	code, ended := r.node.AwaitEnd(ctx, noticeWithin+upTo(r.random, fullMost-noticeWithin))
+	_, ended := r.node.AwaitEnd(ctx, noticeWithin+upTo(r.random, fullMost-noticeWithin))
 	if over && !ended && ctx.Err() == nil {
-		if err := errors.Join(r.kill(ctx), r.start(ctx)); err != nil {
+		err := r.kill(ctx)
+		if err == nil {
+			err = r.start(ctx)
+		}
+		if err == nil {
+			r.node.AwaitEnd(ctx, upTo(r.random, fullMost))
+		}
+		if err != nil && !errors.Is(err, child.ErrEnded) { // what ended before the kill is seen below
 			return err
 		}
-		code, ended = r.node.AwaitEnd(ctx, upTo(r.random, fullMost))
 	}
-	at := r.recorder.now()
+	r.recorder.with(func(*History) { fault.To = r.recorder.now() })
 	if err := errors.Join(filler.Free(), ctx.Err()); err != nil {
 		return err
 	}
-	if ended {
-		return r.endedItself(fault, at, code)
+	if _, ended = r.node.Ended(); ended {
+		return r.endedItself(fault, fault.To)
 	}
-	r.recorder.with(func(*History) { fault.To = at })
 	return nil
 }
 

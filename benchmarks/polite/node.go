@@ -21,7 +21,7 @@ type node struct {
 
 // startNode starts a node with nothing in its folder and waits until it serves.
 func startNode(ctx context.Context, o options, folder string) (*node, error) {
-	address, err := child.FreeAddress(ctx)
+	address, err := child.OwnAddress(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -9,7 +9,8 @@ import (
 
 const (
 	askEvery    = 100 * time.Millisecond
-	startWithin = time.Minute
+	askWithin   = 10 * time.Second // of a node that takes a connection and does not answer
+	startWithin = 2 * time.Minute
 )
 
 // Await asks until it is so, or until the time is over or one of the processes has
@@ -32,7 +33,11 @@ func Await(ctx context.Context, what string, within time.Duration, so func() (bo
 		case <-ticker.C:
 		}
 	}
-	return fmt.Errorf("waited %s for %s", within, what)
+	err := fmt.Errorf("waited %s for %s", within, what)
+	for _, process := range processes {
+		err = fmt.Errorf("%w; the end of %s:\n%s", err, process.LogName(), process.LogTail())
+	}
+	return err
 }
 
 // AwaitURL waits until a URL of a process answers 200.
@@ -41,6 +46,8 @@ func AwaitURL(ctx context.Context, url string, process *Process) error {
 }
 
 func answers(ctx context.Context, url string) bool {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return false

@@ -3,11 +3,14 @@
 package child
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,7 +34,20 @@ func Build(ctx context.Context, folder string) (string, error) {
 	return binary, nil
 }
 
-// FreeAddress returns a loopback address with a port that nobody uses now.
+// OwnAddress returns a loopback address with a port for a process that is started
+// more than once. Where the system has the whole of 127.0.0.0/8, as Linux has, the
+// address is a random one of it: connections go out from 127.0.0.1 and cannot take
+// the port while no process listens.
+func OwnAddress(ctx context.Context) (string, error) {
+	host := netip.AddrFrom4([4]byte{127, byte(128 + rand.IntN(64)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))})
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", netip.AddrPortFrom(host, 0).String())
+	if err != nil {
+		return FreeAddress(ctx)
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// FreeAddress returns a port of 127.0.0.1 on which no process listens now.
 func FreeAddress(ctx context.Context) (string, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0")
 	if err != nil {
@@ -47,8 +63,8 @@ type Process struct {
 	logName string
 	log     *os.File // what all processes print
 	process *exec.Cmd
-	ended   chan error // of the process: what Wait returned, once
-	printed int64      // where in the log the process begins
+	ended   chan struct{} // closed when the process has ended and Wait has returned
+	printed int64         // where in the log the process begins
 }
 
 // New returns a process that is not started. What it prints is appended to a
@@ -87,8 +103,11 @@ func (p *Process) Start() error {
 	if err := p.process.Start(); err != nil {
 		return fmt.Errorf("start %s: %w", p.args[0], err)
 	}
-	process, ended := p.process, make(chan error, 1)
-	go func() { ended <- process.Wait() }() // ends with the process, whose end is waited for below
+	process, ended := p.process, make(chan struct{})
+	go func() { // ends with the process, whose end is waited for below
+		_ = process.Wait() // the process's state tells
+		close(ended)
+	}()
 	p.ended = ended
 	return nil
 }
@@ -101,26 +120,35 @@ var ErrEnded = errors.New("the process ended by itself")
 
 // Alive returns [ErrEnded], with what was printed last, when the process is gone.
 func (p *Process) Alive() error {
+	if _, ended := p.Ended(); ended {
+		return p.endedItself()
+	}
+	return nil
+}
+
+func (p *Process) endedItself() error {
+	return fmt.Errorf("%w: %v; the end of its log:\n%s", ErrEnded, p.process.ProcessState, p.LogTail())
+}
+
+// Ended returns the exit code of a process that has ended, -1 after a signal; ended
+// is false if it lives.
+func (p *Process) Ended() (code int, ended bool) {
 	select {
-	case err := <-p.ended:
-		p.ended <- err
-		return fmt.Errorf("%w: %v; the end of its log:\n%s", ErrEnded, err, p.LogTail())
+	case <-p.ended:
+		return p.process.ProcessState.ExitCode(), true
 	default:
-		return nil
+		return 0, false
 	}
 }
 
-// AwaitEnd waits until the process ends by itself and returns its exit code, -1
-// after a signal; ended is false if it lives on.
+// AwaitEnd waits until the process ends by itself and returns what Ended does.
 func (p *Process) AwaitEnd(ctx context.Context, within time.Duration) (code int, ended bool) {
 	select {
-	case err := <-p.ended:
-		p.ended <- err
-		return p.process.ProcessState.ExitCode(), true
+	case <-p.ended:
 	case <-time.After(within):
 	case <-ctx.Done():
 	}
-	return 0, false
+	return p.Ended()
 }
 
 // Printed returns what the process has printed, or the one that ran last: its
@@ -141,10 +169,13 @@ func (p *Process) Kill() error {
 	if err := p.Alive(); err != nil {
 		return err
 	}
-	if err := p.process.Process.Kill(); err != nil {
+	if err := p.process.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill %s: %w", p.args[0], err)
 	}
 	<-p.ended
+	if p.process.ProcessState.Exited() { // before the signal reached it
+		return p.endedItself()
+	}
 	fmt.Fprintln(p.log, "--- killed")
 	return nil
 }
@@ -153,21 +184,23 @@ func (p *Process) Kill() error {
 const stopWithin = 20 * time.Second
 
 // Stop ends the process with SIGTERM, after which it must exit with 0 within 20
-// seconds.
+// seconds. One that ended before is [ErrEnded].
 func (p *Process) Stop() error {
-	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil {
+	if err := p.Alive(); err != nil {
+		return err
+	}
+	if err := p.process.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("stop %s: %w", p.args[0], err)
 	}
 	select {
-	case err := <-p.ended:
-		p.ended = nil
-		if err != nil {
-			return fmt.Errorf("after SIGTERM: %w; the end of its log:\n%s", err, p.LogTail())
-		}
-		return nil
+	case <-p.ended:
 	case <-time.After(stopWithin):
-		return errors.Join(fmt.Errorf("not stopped %s after SIGTERM", stopWithin), p.Kill())
+		return errors.Join(fmt.Errorf("not stopped %s after SIGTERM; the end of its log:\n%s", stopWithin, p.LogTail()), p.Kill())
 	}
+	if !p.process.ProcessState.Success() {
+		return fmt.Errorf("after SIGTERM: %v; the end of its log:\n%s", p.process.ProcessState, p.LogTail())
+	}
+	return nil
 }
 
 // Close kills what is left.
@@ -178,22 +211,34 @@ func (p *Process) Close() error {
 	return p.log.Close()
 }
 
+// tailMost bounds LogTail, in bytes.
+const tailMost = 16 << 10
+
 // LogTail returns the last lines that the processes printed.
 func (p *Process) LogTail() string {
-	const most = 4096
-	file, err := os.Open(p.logName)
+	tail, err := Tail(p.logName, tailMost)
 	if err != nil {
 		return err.Error()
+	}
+	return tail
+}
+
+// Tail returns the last whole lines of a file, so many bytes at most.
+func Tail(name string, most int64) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
 	}
 	defer file.Close()
-	if info, err := file.Stat(); err == nil && info.Size() > most {
-		if _, err := file.Seek(-most, io.SeekEnd); err != nil {
-			return err.Error()
-		}
-	}
-	tail, err := io.ReadAll(file)
+	info, err := file.Stat()
 	if err != nil {
-		return err.Error()
+		return "", err
 	}
-	return string(tail)
+	from := max(0, info.Size()-most)
+	tail, err := io.ReadAll(io.NewSectionReader(file, from, most))
+	if from > 0 {
+		_, whole, _ := bytes.Cut(tail, []byte("\n"))
+		tail = whole
+	}
+	return string(tail), err
 }

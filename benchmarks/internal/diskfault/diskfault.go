@@ -67,7 +67,8 @@ func (i Injection) option() string {
 	return b.String()
 }
 
-const probeWithin = 10 * time.Second
+// probeWithin bounds what takes milliseconds on a quiet machine.
+const probeWithin = time.Minute
 
 // CanTrace returns nil if strace is there and may attach to a process. Its error
 // wraps exec.ErrNotFound when strace is missing.

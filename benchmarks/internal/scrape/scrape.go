@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -18,8 +19,13 @@ import (
 // Metrics are the samples of a scrape, by name with labels.
 type Metrics map[string]float64
 
+// readWithin bounds a scrape of a node that takes the connection and does not answer.
+const readWithin = 30 * time.Second
+
 // Read reads a node's metrics. Histograms become their cumulative buckets.
 func Read(ctx context.Context, node string) (Metrics, error) {
+	ctx, cancel := context.WithTimeout(ctx, readWithin)
+	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, node+"/metrics", nil)
 	if err != nil {
 		return nil, err
