@@ -27,6 +27,9 @@ const (
 	pollFloor    = "200ms"
 )
 
+// nodeLog is the file with what the node's processes print, in the run's folder.
+const nodeLog = "node.log"
+
 // diskName is the folder with the data directory: a disk of its own where it is
 // to be filled up.
 const diskName = "disk"
@@ -42,7 +45,7 @@ func newNode(ctx context.Context, folder, program string) (n *node, err error) {
 	if n.address, err = child.OwnAddress(ctx); err != nil {
 		return nil, err
 	}
-	n.Process, err = child.New(filepath.Join(folder, "node.log"), program, "serve",
+	n.Process, err = child.New(filepath.Join(folder, nodeLog), program, "serve",
 		"--data", n.data, "--listen", n.address, "--allow-private",
 		"--interval", pollInterval, "--floor", pollFloor, "--log-level", "debug")
 	return n, err

@@ -66,6 +66,7 @@ func execute(ctx context.Context, o options, out io.Writer) error {
 	fmt.Fprintf(out, "seed %d: %d rounds of %s; data and log of the node in %s\n", o.seed, o.kills, strings.Join(o.kinds, ", "), folder)
 	err = r.onDisk(ctx, folder)
 	if err != nil || o.keep {
+		r.explain(err, folder)
 		fmt.Fprintln(out, "kept", folder)
 		return err
 	}
@@ -174,7 +175,7 @@ func (r *run) ready(ctx context.Context) error {
 			return err
 		}
 		if took := r.recorder.now() - from; took > readyWithin {
-			return fmt.Errorf("%w: not ready for %s; the end of its log:\n%s", errViolated, took, r.node.LogTail())
+			return fmt.Errorf("%w: not ready for %s", errViolated, took)
 		}
 		pause(ctx, readyPause)
 	}
@@ -255,8 +256,8 @@ func final(violations []Violation) bool {
 	return slices.ContainsFunc(violations, func(v Violation) bool { return !v.Pending })
 }
 
-// tell prints some violations of each rule: if there are any that waiting cannot
-// help, those alone.
+// tell prints some violations of each rule, the first with what was seen of what it
+// is about: if there are any that waiting cannot help, those alone.
 func (r *run) tell(violations []Violation) error {
 	const most = 5
 	if final(violations) {
@@ -266,6 +267,11 @@ func (r *run) tell(violations []Violation) error {
 	for _, violation := range violations {
 		if told[violation.Rule]++; told[violation.Rule] <= most {
 			fmt.Fprintln(r.out, violation)
+		}
+		if told[violation.Rule] == 1 {
+			var events []string
+			r.recorder.with(func(h *History) { events = eventsOf(h, violation) })
+			printLines(r.out, "what was seen of it", events)
 		}
 	}
 	return fmt.Errorf("%w: %d times, after %d rounds, seed %d", errViolated, len(violations), r.killed, r.seed)
