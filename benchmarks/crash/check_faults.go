@@ -98,8 +98,8 @@ func (c *checker) checkSpace(fault *Fault) {
 			}
 		}
 		if first := record.Attempts[0]; fault.Kind == KindFull && first.Outcome == Acked &&
-			first.Sent > fault.From+noticeWithin && first.Done < fault.To {
-			c.violated(RuleFull, "%s: accepted at %s, though the disk was full from %s to %s", record.Key, first.Done, fault.From, fault.To)
+			first.Sent > fault.Full+noticeWithin && first.Done < fault.To {
+			c.violated(RuleFull, "%s: accepted at %s, though the disk was full from %s to %s", record.Key, first.Done, fault.Full, fault.To)
 		}
 	}
 	if lacking && fault.Watched && fault.Ended == 0 && !accepted {

@@ -28,8 +28,11 @@ func newFaults() *story {
 	stall := fault(KindStall, 60, 71)
 	stall.Hits = []Hit{{at(60.1), "fdatasync", logFile}}
 	ended(stall, 71, `level=ERROR msg="cannot go on" error="disk hangs"`)
-	fault(KindFull, 80, 90).Watched = true
-	ended(fault(KindFull, 120, 125), 125, "corona: not enough space")
+	full := fault(KindFull, 78, 90)
+	full.Full, full.Watched = at(80), true
+	tooFull := fault(KindFull, 119, 125)
+	tooFull.Full = at(120)
+	ended(tooFull, 125, "corona: not enough space")
 	s.askMeanwhile()
 	return s
 }
@@ -135,6 +138,13 @@ func TestCheckExcusesFaults(t *testing.T) {
 		"a sync that hangs, for not so long":    func(s *story) { s.Faults[3].Ended, s.Faults[3].To = 0, at(72) },
 		"a sync of the cache failed":            func(s *story) { s.Faults[1].Hits = []Hit{{at(40.1), "fdatasync", "/d/cache/000002.log"}} },
 		"writes failed, and it ended by itself": func(s *story) { s.Faults[0].Ended, s.Faults[0].Code, s.Faults[0].Said = at(11), 3, "cannot go on" },
+		"refused while the disk was being filled up": func(s *story) {
+			s.Subscribes[refused].Attempts = []Attempt{{Sent: at(79), Done: at(79.5), Outcome: NoSpace, Status: 507}}
+		},
+		"accepted while the disk was being filled up, which took long": func(s *story) {
+			s.Faults[4].From = at(75)
+			s.Subscribes[early].Attempts[0].Sent, s.Subscribes[early].Attempts[0].Done = at(79.5), at(79.6)
+		},
 		"refused to delete when writes failed": func(s *story) {
 			s.Subscribes[dropped].Deletes = append(s.Subscribes[dropped].Deletes, Attempt{Sent: at(11), Done: at(11.1), Outcome: NoSpace, Status: 507})
 		},

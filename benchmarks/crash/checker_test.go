@@ -307,3 +307,22 @@ func TestCount(t *testing.T) {
 		t.Errorf("without a kill between: %+v, want one needless repeat", got)
 	}
 }
+
+// A reader gives up when its subscription is to be deleted: on a loaded machine, or
+// while no process serves, before it was answered once.
+func TestCheckExcusesStreamGivenUp(t *testing.T) {
+	s := newStory()
+	gone := &SubscribeRecord{Key: "key-f", Channel: 0, Sink: s.stream.Sink}
+	gone.Attempts = []Attempt{ack(6, 6.1, "F", gone, 5)}
+	gone.Deletes = []Attempt{{Sent: at(6.2), Done: at(6.3), Outcome: Acked, Status: 204}}
+	s.Subscribes = append(s.Subscribes, gone)
+	s.Streams = append(s.Streams, &StreamRecord{Filter: FilterSubscription, Subscribe: gone})
+	for _, violation := range Check(s.History, s.Snapshot) {
+		t.Error(violation)
+	}
+	gone.Deletes = nil
+	s.Listing = append(s.Listing, *gone.Attempts[0].Subscription)
+	if found := Check(s.History, s.Snapshot); len(found) != 1 || found[0].Rule != RuleStream || !found[0].Pending {
+		t.Errorf("a stream that is not given up: %v", found)
+	}
+}

@@ -29,6 +29,9 @@ var kinds = []string{KindKill, KindENOSPC, KindEIO, KindSlow, KindStall, KindFul
 type Fault struct {
 	Kind string
 	From Instant
+	// Full is when a disk that is filled up had taken the last byte: from From on it
+	// had less and less space.
+	Full Instant
 	To   Instant // when it began to be well again, or its process was gone; 0: not yet
 	Hits []Hit   // the calls that failed or waited, in order
 	// Ended is when the process ended by itself, with what code and what it said

@@ -161,10 +161,11 @@ const (
 // and the start of the next one.
 func (r *run) full(ctx context.Context, fault *Fault) error {
 	filler := diskfault.Filler{Name: filepath.Join(r.node.folder, diskName, "filler")}
+	r.fault(fault) // the node may refuse before the last byte is taken
 	if err := filler.Fill(r.random.Int64N(leaveMost)); err != nil {
 		return err
 	}
-	r.fault(fault)
+	r.recorder.with(func(*History) { fault.Full = r.recorder.now() })
 	over := r.random.IntN(2) == 0
 	_, ended := r.node.AwaitEnd(ctx, noticeWithin+upTo(r.random, fullMost-noticeWithin))
 	if over && !ended && ctx.Err() == nil {
