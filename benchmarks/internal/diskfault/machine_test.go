@@ -2,11 +2,13 @@ package diskfault_test
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,16 +99,26 @@ func TestDetachDuringDelay(t *testing.T) {
 	if _, err := io.WriteString(stdin, "go\n"); err != nil {
 		t.Error(err)
 	}
-	for ticker := time.NewTicker(10 * time.Millisecond); ; <-ticker.C {
-		if text, err := os.ReadFile(log); err != nil || strings.Contains(string(text), "sync(") {
-			break
-		}
-	}
+	awaitText(t, log, "sync(")
 	if trace, err := tracer.Detach(); err != nil || len(trace.Hits) != 1 {
 		t.Errorf("Detach = %v, %v", trace, err)
 	}
 	if err := shell.Wait(); err != nil {
 		t.Errorf("after it was let go: %v", err)
+	}
+}
+
+// awaitText waits until a file holds a text.
+func awaitText(t *testing.T, name, text string) {
+	t.Helper()
+	for ticker := time.NewTicker(10 * time.Millisecond); ; <-ticker.C {
+		read, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(read), text) {
+			return
+		}
 	}
 }
 
@@ -173,4 +185,63 @@ func TestFillerOnSmallDisk(t *testing.T) {
 	if err := write(1 << 19); err != nil {
 		t.Errorf("after the space was given back: %v", err)
 	}
+}
+
+// A call that fails when strace is let go of fails with the error that was asked
+// for: ENOSYS would be another fault than the one that was to be made.
+func TestDetachBetweenCalls(t *testing.T) {
+	if name := os.Getenv("DISKFAULT_WRITES"); name != "" {
+		writeOn(name)
+	}
+	diskfaulttest.Need(t, diskfault.CanTrace(t.Context()))
+	data := t.TempDir()
+	name := filepath.Join(data, "f")
+	if err := os.WriteFile(name, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var printed strings.Builder
+	writer := exec.Command(os.Args[0], "-test.run", "^TestDetachBetweenCalls$")
+	writer.Env, writer.Stdout = append(os.Environ(), "DISKFAULT_WRITES="+name), &printed
+	stdin, err := writer.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := writer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	failed := 0
+	for range 20 {
+		log := filepath.Join(t.TempDir(), "strace")
+		tracer, err := diskfault.Attach(t.Context(), writer.Process.Pid, data, log, diskfault.NoSpace(1, 1))
+		if err != nil {
+			t.Fatal(errors.Join(err, writer.Process.Kill(), writer.Wait()))
+		}
+		awaitText(t, log, "INJECTED")
+		trace, err := tracer.Detach()
+		if err != nil {
+			t.Error(err)
+		}
+		failed += len(trace.Hits)
+	}
+	_ = stdin.Close()
+	if err := writer.Wait(); err != nil {
+		t.Errorf("%v: %s", err, printed.String())
+	}
+	if failed == 0 {
+		t.Error("no call failed at all")
+	}
+}
+
+// writeOn writes to a file until its input ends, and minds no lack of space.
+func writeOn(name string) {
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	file, err := os.OpenFile(name, os.O_WRONLY, 0)
+	for err == nil || errors.Is(err, syscall.ENOSPC) {
+		_, err = file.WriteAt([]byte("x"), 0)
+	}
+	fmt.Println(err)
+	os.Exit(1)
 }

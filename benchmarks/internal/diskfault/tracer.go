@@ -107,19 +107,24 @@ func (t *Tracer) end() {
 const writtenWithin = 10 * time.Second
 
 // Detach lets go of the process and returns what was seen. A call that was being
-// delayed is done at once; one that was being failed may end in ENOSYS. A process
-// that ended in delayed calls becomes visible as such only now, or when their time
-// is over.
+// delayed is done at once; one that was being failed has failed, or ends in ENOSYS
+// if its thread does not come to a stop within 5 s. A process that ended in delayed
+// calls becomes visible as such only now, or when their time is over.
 func (t *Tracer) Detach() (Trace, error) {
-	if t.processGone() {
+	goOn := func() {}
+	switch {
+	case t.processGone():
 		// Others see the end of the process when strace collects it, which is before
 		// strace writes it down and ends too.
 		select {
 		case <-t.ended:
 		case <-time.After(writtenWithin):
 		}
+	case !t.delays: // which would have to be over first, and change no result
+		goOn = t.quiet()
 	}
 	t.end()
+	goOn()
 	log, err := os.Open(t.logName)
 	if err != nil {
 		return Trace{}, err
