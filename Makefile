@@ -9,7 +9,7 @@ SEED        ?= 1
 FAULTS      ?=
 POLITE      ?=
 
-.PHONY: run build test race lint fuzz bench cover crash polite proto
+.PHONY: run build test race lint fuzz bench cover crash crash-seeds polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -39,6 +39,9 @@ cover:
 
 crash: ## a real process, ended KILLS times under load by kills and FAULTS of its disk; prints its seed
 	$(GO) run ./benchmarks/crash -kills $(KILLS) -seed $(SEED) -faults '$(FAULTS)'
+
+crash-seeds: ## 20 rounds each with SEEDS=30 seeds, some at a time on a loaded machine; benchmarks/crash/seeds.sh has more
+	@benchmarks/crash/seeds.sh
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
