@@ -56,13 +56,17 @@ function tell(node) {
 
 setInterval(() => document.querySelectorAll("time").forEach(tell), 1000);
 
-// duration writes seconds in the largest unit that says enough.
+// duration writes seconds as the command line does: from a minute on in the two
+// largest units, without an empty one, below that with three digits.
 export function duration(seconds) {
-  if (seconds < 10 && seconds % 1 !== 0) return `${seconds.toFixed(1).replace(/\.0$/, "")} s`;
-  for (const [unit, size] of [["d", 86400], ["h", 3600], ["min", 60]]) {
-    if (seconds >= 2 * size) return `${Math.floor(seconds / size)} ${unit}`;
-  }
-  return `${Math.round(seconds)} s`;
+  const units = [["d", 86400], ["h", 3600], ["min", 60], ["s", 1]];
+  if (seconds < 60) return `${Number(seconds.toPrecision(3))} s`;
+  const first = units.findIndex(([, size]) => seconds >= size);
+  const [[unit, size], [below, fine]] = [units[first], units[first + 1]];
+  const whole = Math.round(seconds / fine) * fine;
+  if (first > 0 && whole === units[first - 1][1]) return `1 ${units[first - 1][0]}`;
+  const rest = Math.round((whole % size) / fine);
+  return `${Math.floor(whole / size)} ${unit}` + (rest > 0 ? ` ${rest} ${below}` : "");
 }
 
 export function bytes(count) {
