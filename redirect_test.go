@@ -79,6 +79,10 @@ type page struct {
 	body     string // %d in it counts the requests
 }
 
+func (w *website) Reserve(context.Context, string, int64, bool) (fetcher.Room, error) {
+	return fetcher.Room{}, nil
+}
+
 func (w *website) Fetch(_ context.Context, req fetcher.Request) (*fetcher.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -30,6 +30,10 @@ type poll struct {
 	stray       bool
 	first       bool // of a channel without content: rates do not plan it
 
+	body     int64 // bytes of memory to be set aside before it asks; 0: none
+	whole    bool  // the last body was taken in
+	reserves bool  // it waits for that
+
 	eligible int64 // when its slot had come and its host allowed it
 	hostWait int64 // how long after its slot that was
 	begun    time.Time
@@ -175,6 +179,8 @@ func (s *schedule) beginOf(t *target, class manner, now int64) poll {
 		t.row = s.rows.take()
 	}
 	p.row, p.noted = t.row, t.ledgerRow()
+	p.reserves = p.body > 0
+	h.reserves = h.reserves || p.reserves
 	t.state = busy
 	s.inFlight++
 	h.busy++
@@ -190,6 +196,7 @@ func (p *poll) see(t *target) {
 	p.id, p.own, p.url, p.incarnation = t.id, t.url, t.url, t.incarnation
 	odd := t.oddities()
 	p.hop, p.course = odd.hop, odd.course
+	p.body, p.whole = odd.body, t.failures == 0 && odd.lastError == ""
 	if p.asksLearned() {
 		p.own = p.course.own
 	}
@@ -201,6 +208,24 @@ func (p *poll) see(t *target) {
 	p.words, p.subscribers, p.known, p.first = t.words, t.subscribers, t.known(), t.isFirst()
 }
 
+// ask reports that a poll which has waited for memory may ask now. Meanwhile its host
+// was not asked for anything else, so that its gap is kept; its order may have ended, or
+// its host have begun to rest.
+func (s *schedule) ask(p *poll, now int64) bool {
+	h := p.host
+	p.reserves, h.reserves = false, false
+	p.hostWait += max(0, now-p.eligible)
+	p.eligible = max(p.eligible, now)
+	if p.target.dropped || p.target.incarnation != p.incarnation || h.rest.resting(now) {
+		return false
+	}
+	if gap := s.gapOf(h); gap > 0 {
+		h.freeAt = now + gap
+	}
+	s.settle(h, now)
+	return true
+}
+
 // release ends a poll's request: its host may be asked again, unless the answer
 // says otherwise. The poll itself goes on. A second release does nothing. A
 // request that took 0 says nothing about the host.
@@ -210,6 +235,7 @@ func (s *schedule) release(p *poll, r *result, now int64) {
 	}
 	p.released = true
 	h := p.host
+	h.reserves = h.reserves && !p.reserves
 	if int(h.busy) >= s.parallel(h) {
 		h.freeAt = max(h.freeAt, now)
 	}

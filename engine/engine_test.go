@@ -466,6 +466,10 @@ func TestCacheGoesBad(t *testing.T) {
 // heldFetcher lets no fetch end but by its context.
 type heldFetcher struct{ begun chan string }
 
+func (f heldFetcher) Reserve(context.Context, string, int64, bool) (fetcher.Room, error) {
+	return fetcher.Room{}, nil
+}
+
 func (f heldFetcher) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
 	f.begun <- req.URL
 	<-ctx.Done()

@@ -24,6 +24,7 @@ type host struct {
 	private  bool
 	guest    bool // in schedule.guests
 	clearing bool // in schedule.clearing: those who wait are planned anew
+	reserves bool // a poll that has begun waits for memory: it has not asked yet
 }
 
 type hostState uint8
@@ -44,6 +45,7 @@ const (
 	strange manner = iota // not asked yet
 	steady
 	slow
+	large   // of polls alone: their bodies need memory that is set aside first
 	manners // their number
 )
 
@@ -80,12 +82,18 @@ func queueOf(t *target) uint8 {
 
 // classOf returns whose share of workers the polls of a queue take. First polls
 // count as strange on hosts that we know too: each brings a document that is taken
-// apart and committed, where nearly all others end in a 304.
+// apart and committed, where nearly all others end in a 304. Those of large bodies
+// have a share of their own, since they wait for memory with a worker.
 func (h *host) classOf(queue uint8) manner {
-	if h.manner == steady && queue == firstQueue {
+	switch head := h.queues[queue].head(); {
+	case h.manner != steady:
+		return h.manner
+	case queue == firstQueue:
 		return strange
+	case head != nil && head.oddities().body > 0:
+		return large
 	}
-	return h.manner
+	return steady
 }
 
 // hostQueue is first in, first out, through the targets' own next fields.

@@ -17,6 +17,10 @@ import (
 // staticFetcher gives the same answer at once.
 type staticFetcher struct{ resp *fetcher.Response }
 
+func (f *staticFetcher) Reserve(context.Context, string, int64, bool) (fetcher.Room, error) {
+	return fetcher.Room{}, nil
+}
+
 func (f *staticFetcher) Fetch(context.Context, fetcher.Request) (*fetcher.Response, error) {
 	return f.resp, nil
 }

@@ -84,4 +84,5 @@ type Answer struct {
 // [*fetcher.Error]s.
 type Fetcher interface {
 	Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Response, error)
+	Reserve(ctx context.Context, url string, bytes int64, whole bool) (fetcher.Room, error)
 }

@@ -56,6 +56,7 @@ type result struct {
 	took       time.Duration
 	busy       bool               // we had no room for it
 	wire       int64              // bytes received
+	memory     int64              // bytes that the body took, or has to have the next time; 0: few, or not known
 	retryAfter fetcher.RetryAfter // as the origin asked
 	location   string             // where it redirects; empty: nowhere
 	permanent  bool               // for good
@@ -102,6 +103,8 @@ func (r result) fetchFailed(err error) result {
 	if !errors.As(err, &fetchErr) {
 		return r.fail(fetchError, err.Error())
 	}
+	r.took -= fetchErr.Waited
+	r.wire, r.memory = fetchErr.WireBytes, fetchErr.Memory
 	if fetchErr.Class == fetcher.Canceled || fetchErr.Class == fetcher.Busy {
 		r.took = 0 // it tells nothing about the host
 		r.busy = fetchErr.Class == fetcher.Busy
@@ -207,7 +210,8 @@ func (s *schedule) finish(p *poll, r *result, now int64) {
 
 // conclude takes in what a poll of the present incarnation found out.
 func (t *target) conclude(p *poll, r *result, now int64) {
-	t.polled = (t.polled || r.outcome != canceled) && !(r.noRoom && p.version == 0)
+	t.polled = (t.polled || r.outcome != canceled || r.wire > 0) && !(r.noRoom && p.version == 0)
+	t.expect(r)
 	t.status = uint16(r.status)
 	t.blame(p, r, now)
 	if r.wire > 0 {

@@ -16,22 +16,56 @@ func (e *Engine) poll(ctx context.Context, p *poll) result {
 		p.begun = time.Now()
 		return result{outcome: deferred}
 	}
+	room, r, ok := e.reserve(ctx, p)
 	p.begun = time.Now()
+	if !ok {
+		return r
+	}
 	e.noteBegin(p)
-	r := e.exchange(ctx, p)
+	r = e.exchange(ctx, p, room)
 	e.tellMoved(ctx, p, &r)
 	return r
 }
 
+// reserve waits until there is memory for a body that is known to be large. ok is false
+// when the origin is not to be asked after all.
+func (e *Engine) reserve(ctx context.Context, p *poll) (room fetcher.Room, r result, ok bool) {
+	if p.body == 0 {
+		return room, r, true
+	}
+	room, err := e.fetcher.Reserve(ctx, p.url, p.body, p.whole)
+	if err != nil {
+		return room, r.fetchFailed(err), false
+	}
+	if !e.mayAsk(p) {
+		room.Release()
+		return room, result{outcome: deferred}, false
+	}
+	return room, r, true
+}
+
+func (e *Engine) mayAsk(p *poll) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	ok := e.mu.schedule.ask(p, now)
+	e.dispatch(now)
+	e.wakeIfSooner()
+	return ok
+}
+
 // exchange makes the poll's request, and goes by what comes back.
-func (e *Engine) exchange(ctx context.Context, p *poll) result {
-	resp, err := e.fetcher.Fetch(ctx, p.request())
+func (e *Engine) exchange(ctx context.Context, p *poll, room fetcher.Room) result {
+	req := p.request()
+	req.Room = room
+	resp, err := e.fetcher.Fetch(ctx, req)
 	r := result{took: time.Since(p.begun)}
 	if err != nil {
 		return r.fetchFailed(err)
 	}
 	defer resp.Release()
-	r.status, r.wire = resp.Status, resp.WireBytes
+	r.took -= resp.Waited
+	r.status, r.wire, r.memory = resp.Status, resp.WireBytes, resp.Memory
 	return e.respond(ctx, p, r, resp)
 }
 

@@ -86,6 +86,10 @@ func TestRetryAfterOfARedirect(t *testing.T) {
 
 type fetchFunc func(context.Context, fetcher.Request) (*fetcher.Response, error)
 
+func (f fetchFunc) Reserve(context.Context, string, int64, bool) (fetcher.Room, error) {
+	return fetcher.Room{}, nil
+}
+
 func (f fetchFunc) Fetch(ctx context.Context, r fetcher.Request) (*fetcher.Response, error) {
 	return f(ctx, r)
 }

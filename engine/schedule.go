@@ -58,7 +58,7 @@ func newSchedule(c Config) schedule {
 		pace: pace{c.Interval, c.Floor},
 		limits: limits{
 			workers:    c.Workers,
-			shares:     [manners]int{strange: c.Workers / 2, slow: c.Workers / 4, steady: c.Workers},
+			shares:     [manners]int{strange: c.Workers / 2, slow: c.Workers / 4, large: max(1, c.Workers/8), steady: c.Workers},
 			parallel:   c.HostParallel,
 			opening:    opening,
 			gap:        int64(c.HostGap),
@@ -249,7 +249,7 @@ func (s *schedule) settle(h *host, now int64) {
 
 // mayAsk reports a host that gets another request, as soon as its gap is over.
 func (s *schedule) mayAsk(h *host) bool {
-	return !h.clearing && int(h.busy) < s.parallel(h) && (s.open(h, dueQueue) || s.open(h, firstQueue))
+	return !h.clearing && !h.reserves && int(h.busy) < s.parallel(h) && (s.open(h, dueQueue) || s.open(h, firstQueue))
 }
 
 // open reports a queue with somebody in it who may be asked for.

@@ -58,6 +58,7 @@ type oddities struct {
 	hop       *hop    // where redirects have led the poll that is under way; nil: nowhere
 	course    *course // where it leads; nil: nowhere else
 	lastError string  // of the last poll; empty: it went well
+	body      int64   // bytes of memory that its last body took, if it was large; 0: it was not
 	notBefore int64   // the origin asked not to come before; 0: it did not
 	failing   int64   // when the first of the failures in a row began; 0: none, or not known since a restart
 	known     int64   // when the last poll began that showed version, where that is not lastPoll; 0: none did
@@ -203,6 +204,22 @@ func (t *target) smooth(bytes int64) {
 		size = int64(t.size) + (size-int64(t.size))/weight
 	}
 	t.size = uint32(size)
+}
+
+// largeBody is how much memory a body takes that polls wait for before they ask.
+const largeBody = 1 << 20
+
+// expect notes how much memory the next body is to have. A 304 says nothing about it; a
+// body that there was no room for counts as large, so that it is not thrown away twice.
+func (t *target) expect(r *result) {
+	o := t.oddities()
+	switch {
+	case r.memory >= largeBody || r.busy && r.memory > 0:
+		o.body = max(r.memory, largeBody)
+	case r.status/100 == 2:
+		o.body = 0
+	}
+	t.setOddities(o)
 }
 
 // resized reports that the owner is to hear of the expected size, and takes it for

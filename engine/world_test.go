@@ -35,6 +35,7 @@ type world struct {
 	origins map[string]*origin // by URL
 	owned   map[channel.ID]*owned
 	owner   func(Report) (Answer, error) // instead of judge, when set
+	reserve func(ctx context.Context, url string, bytes int64, whole bool) (fetcher.Room, error)
 	events  []event
 	asked   map[string][]time.Time // when each URL was asked
 	served  map[string]int         // requests under way, by host
@@ -201,6 +202,14 @@ func (w *world) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Respon
 		return nil, &fetcher.Error{Class: o.class, URL: req.URL, Err: errors.New("as the test wants it")}
 	}
 	return o.response(req, started), nil
+}
+
+// Reserve implements [Fetcher].
+func (w *world) Reserve(ctx context.Context, url string, bytes int64, whole bool) (fetcher.Room, error) {
+	if w.reserve == nil {
+		return fetcher.Room{}, nil
+	}
+	return w.reserve(ctx, url, bytes, whole)
 }
 
 func (o *origin) response(req fetcher.Request, started time.Time) *fetcher.Response {

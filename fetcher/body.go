@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http/httputil"
+	"time"
 
 	"github.com/valyala/fasthttp"
 )
@@ -65,6 +66,9 @@ func (a *account) readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
 		}
 		n, err := r.Read(dst[len(dst):cap(dst)])
 		dst = dst[:len(dst)+n]
+		if n > 0 && a.held > 0 {
+			a.live(time.Now(), n)
+		}
 		if len(dst) > limit {
 			return dst, tooLarge(limit)
 		}
@@ -72,9 +76,17 @@ func (a *account) readAll(dst []byte, r io.Reader, limit int) ([]byte, error) {
 			return dst, nil
 		}
 		if err != nil {
-			return dst, err
+			return dst, a.failed(err)
 		}
 	}
+}
+
+// failed returns why a body could not be read on.
+func (a *account) failed(err error) error {
+	if !a.wasCut() {
+		return err
+	}
+	return fail(Timeout, "a body came too slowly while others waited for its memory: %w", err)
 }
 
 func tooLarge(limit int) error { return fail(TooLarge, "body larger than %d bytes", limit) }

@@ -23,15 +23,15 @@ import (
 func TestAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const most = 4 << 20
-		b := &budget{most: most}
+		b := newBudget(most)
 		accounts := make([]account, 5)
 		buffers := make([][]byte, len(accounts))
 		for i := range accounts {
-			accounts[i].budget = b
+			accounts[i].budget, accounts[i].host = b, fmt.Sprint(i)
 		}
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			i := rapid.IntRange(0, len(accounts)-1).Draw(t, "whose")
-			a, before := &accounts[i], b.taken.Load()
+			a, before := &accounts[i], b.taken()
 			if rapid.IntRange(0, 5).Draw(t, "release") == 0 {
 				buffers[i] = a.drop(buffers[i])
 				a.settle()
@@ -41,8 +41,8 @@ func TestAccounts(t *testing.T) {
 			switch {
 			case err == nil && cap(grown) <= cap(buffers[i]):
 				t.Fatalf("grew from %d to %d", cap(buffers[i]), cap(grown))
-			case err != nil && b.taken.Load() != before:
-				t.Fatalf("%v; %d taken, after %d", err, b.taken.Load(), before)
+			case err != nil && b.taken() != before:
+				t.Fatalf("%v; %d taken, after %d", err, b.taken(), before)
 			}
 			buffers[i] = grown
 			var held int64
@@ -56,8 +56,8 @@ func TestAccounts(t *testing.T) {
 				}
 				held += int64(large)
 			}
-			if held != b.taken.Load() || held > most || err == nil && int64(a.held) > share*(most-held) {
-				t.Fatalf("%d held, %d taken, of %d; %d by the last", held, b.taken.Load(), most, a.held)
+			if held != b.taken() || held > most || err == nil && int64(a.held) > share*(most-held) {
+				t.Fatalf("%d held, %d taken, of %d; %d by the last", held, b.taken(), most, a.held)
 			}
 		}
 	})
@@ -71,7 +71,7 @@ func TestGrowthKeepsContent(t *testing.T) {
 		content[i] = byte(rand.N(256))
 	}
 	for _, size := range []int{0, 1, 4095, 4096, 4097, small, small + 1, 1 << 19, 1<<20 - 1, 1 << 20} {
-		a := account{budget: &budget{most: 1 << 30}}
+		a := account{budget: newBudget(1 << 30)}
 		got, err := a.readAll(nil, bytes.NewReader(content[:size]), size)
 		if err != nil || !bytes.Equal(got, content[:size]) || cap(got) > max(size+1, 4<<10) {
 			t.Errorf("%d bytes: %d in a buffer of %d, %v", size, len(got), cap(got), err)
@@ -93,7 +93,7 @@ func TestOneMayHaveMost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &budget{most: int64(config.MaxInFlight)}
+	b := newBudget(config.MaxInFlight)
 	grownTo := func(a *account, size int) (err error) {
 		var buffer []byte
 		for cap(buffer) <= size && err == nil {
@@ -120,7 +120,7 @@ func TestOneMayHaveMost(t *testing.T) {
 	buffers := make([][]byte, len(hogs))
 	for range 20 {
 		for i := range hogs {
-			hogs[i].budget = b
+			hogs[i].budget, hogs[i].host = b, fmt.Sprint("hog", i)
 			buffers[i], _ = hogs[i].grow(buffers[i], 2, config.MaxBody)
 		}
 	}
@@ -149,12 +149,12 @@ func TestDecodedBodies(t *testing.T) {
 			} else if err != nil || !bytes.Equal(resp.Body, page) {
 				t.Fatalf("%d bytes, %s: %v", size, coding.name, err)
 			} else {
-				if held := f.budget.taken.Load(); size > small == (held == 0) || held > 4*int64(size) {
+				if held := f.budget.taken(); size > small == (held == 0) || held > 4*int64(size) {
 					t.Errorf("%d bytes, %s: %d counted", size, coding.name, held)
 				}
 				resp.Release()
 			}
-			if held := f.budget.taken.Load(); held != 0 {
+			if held := f.budget.taken(); held != 0 {
 				t.Errorf("%d bytes, %s: %d counted after the release", size, coding.name, held)
 			}
 		}
@@ -191,7 +191,7 @@ func TestForty(t *testing.T) {
 				if !isFetchError(err, TooLarge) && (kind.bomb || !isFetchError(err, Busy)) {
 					t.Errorf("kind %d: %v", i%len(kinds), err)
 				}
-				if taken := f.budget.taken.Load(); taken > f.budget.most {
+				if taken := f.budget.taken(); taken > f.budget.most {
 					t.Errorf("%d bytes in flight", taken)
 				}
 			}
@@ -207,7 +207,7 @@ func TestForty(t *testing.T) {
 	if grown > 2*(f.budget.most+8*mebibyte+40*4*small) {
 		t.Errorf("the heap grew by %d bytes", grown)
 	}
-	if held := f.budget.taken.Load(); held != 0 {
+	if held := f.budget.taken(); held != 0 {
 		t.Errorf("%d bytes are still counted", held)
 	}
 }
@@ -249,8 +249,8 @@ func heapGrowth(do func()) int64 {
 }
 
 // TestStalledBodies is rows 4 and 6: forty bodies of 250 KiB that never end delay
-// nobody: feeds of usual length go on, and one that the budget cannot hold is told
-// so at once.
+// nobody: feeds of usual length go on, and one that the budget has no room for gets
+// that of as many stalled ones as it takes, once these have had their grace.
 func TestStalledBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stalled := []byte(ok + "\r\n" + strings.Repeat("x", 250<<10))
@@ -274,7 +274,7 @@ func TestStalledBodies(t *testing.T) {
 			})
 		}
 		synctest.Wait()
-		if held := f.budget.taken.Load(); held < 40*250<<10 {
+		if held := f.budget.taken(); held < 40*250<<10 {
 			t.Errorf("%d bytes held", held)
 		}
 		begun := time.Now()
@@ -285,10 +285,21 @@ func TestStalledBodies(t *testing.T) {
 			}
 			resp.Release()
 		}
-		_, err := f.Fetch(t.Context(), Request{URL: "http://large.example/"})
-		wantClass(t, err, Busy)
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("took %s", took)
+		}
+		held := f.budget.taken()
+		resp, err := f.Fetch(t.Context(), Request{URL: "http://large.example/"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(begun); took > 2*grace {
+			t.Errorf("took %s", took)
+		}
+		resp.Release()
+		synctest.Wait()
+		if left := f.budget.taken(); left == held || left < held-1*mebibyte {
+			t.Errorf("of %d bytes %d are held still; want those of a few bodies to be taken", held, left)
 		}
 		all.Wait()
 	})

@@ -42,6 +42,9 @@ func (c *conn) begin(ctx context.Context, deadline time.Time) error {
 // end is begin's counterpart.
 func (c *conn) end() { c.watch.end() }
 
+// cut makes what is being read or written fail at once.
+func (c *conn) cut() { c.watch.cut(c.net) }
+
 // Read counts what is received.
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.net.Read(p)
@@ -92,6 +95,15 @@ func (w *watch) interrupt(c net.Conn, done <-chan struct{}) {
 	if w.active && w.done == done {
 		// It can only fail when the connection has ended already.
 		_ = c.SetDeadline(past)
+	}
+}
+
+// cut interrupts the exchange that is under way, if one is.
+func (w *watch) cut(c net.Conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.active {
+		_ = c.SetDeadline(past) // as in interrupt
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
@@ -51,6 +52,16 @@ type Error struct {
 	Class Class
 	URL   string // the URL that was being asked: the request's, or a redirect's target
 	Err   error  // what happened; never nil
+
+	// WireBytes counts what was received all the same.
+	WireBytes int64
+
+	// Waited is how long of the fetch the body had to wait for memory.
+	Waited time.Duration
+
+	// Memory is what to reserve for the body the next time, in bytes; 0: it is small, or
+	// that is not known.
+	Memory int64
 }
 
 func (e *Error) Error() string {

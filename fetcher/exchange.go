@@ -8,13 +8,16 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// ask makes one exchange: it asks for a canonical URL and leaves the answer in
+// ask makes one exchange: it asks for the URL of a request and leaves the answer in
 // resp. An idle connection may have died unnoticed; when it did so before a byte
 // came back, the request is sent once more on a new one.
-func (f *Fetcher) ask(ctx context.Context, deadline time.Time, url string, m message, resp *Response) error {
-	a, err := parseURL(url)
+func (f *Fetcher) ask(ctx context.Context, deadline time.Time, req *Request, m message, resp *Response) error {
+	a, err := parseURL(req.URL)
 	if err != nil {
 		return err
+	}
+	if req.Room.resp == nil {
+		resp.memory.open(a.host)
 	}
 	h, err := f.pool.enter(ctx, deadline, a.origin)
 	if err != nil {
@@ -26,7 +29,7 @@ func (f *Fetcher) ask(ctx context.Context, deadline time.Time, url string, m mes
 		return err
 	}
 	if c != nil {
-		err = f.exchange(c, a, m, resp)
+		err = f.exchange(source{ctx, deadline, c}, a, m, resp)
 		if !isCut(err) || c.received > 0 || ctx.Err() != nil {
 			return err
 		}
@@ -35,7 +38,7 @@ func (f *Fetcher) ask(ctx context.Context, deadline time.Time, url string, m mes
 	if c, err = f.newConn(ctx, deadline, a, h); err != nil {
 		return err
 	}
-	return f.exchange(c, a, m, resp)
+	return f.exchange(source{ctx, deadline, c}, a, m, resp)
 }
 
 // idleConn returns a connection that was kept, begun, or nil when there is none
@@ -78,8 +81,9 @@ func (f *Fetcher) newConn(ctx context.Context, deadline time.Time, a address, h 
 
 // exchange sends one request on a connection that has begun, reads the answer
 // into resp, and keeps the connection if it can carry another.
-func (f *Fetcher) exchange(c *conn, a address, m message, resp *Response) error {
-	keep, err := f.converse(c, a, m, resp)
+func (f *Fetcher) exchange(from source, a address, m message, resp *Response) error {
+	keep, err := f.converse(from, a, m, resp)
+	c := from.conn
 	c.end()
 	resp.WireBytes += c.received
 	if keep && err == nil {
@@ -90,8 +94,9 @@ func (f *Fetcher) exchange(c *conn, a address, m message, resp *Response) error 
 	return err
 }
 
-func (f *Fetcher) converse(c *conn, a address, m message, resp *Response) (keep bool, err error) {
+func (f *Fetcher) converse(from source, a address, m message, resp *Response) (keep bool, err error) {
 	resp.scratch = f.constants.appendRequest(resp.scratch[:0], a, m)
+	c := from.conn
 	if _, err := c.net.Write(resp.scratch); err != nil {
 		return false, err
 	}
@@ -103,7 +108,7 @@ func (f *Fetcher) converse(c *conn, a address, m message, resp *Response) (keep 
 		return false, err
 	}
 	resp.Status = resp.header.StatusCode()
-	framed, err := f.readContent(in, m, resp)
+	framed, err := f.readContent(in, from, m, resp)
 	// What is left over belongs to no response of ours.
 	clean := in.Buffered() == 0 && small.Buffered() == 0
 	return framed && clean && !resp.header.ConnectionClose(), err
@@ -111,21 +116,26 @@ func (f *Fetcher) converse(c *conn, a address, m message, resp *Response) (keep 
 
 // readContent reads what follows the head. framed reports that the end of the
 // response is known, and reached.
-func (f *Fetcher) readContent(in *bufio.Reader, m message, resp *Response) (framed bool, err error) {
+func (f *Fetcher) readContent(in *bufio.Reader, from source, m message, resp *Response) (framed bool, err error) {
 	if err := checkAnswer(&resp.header, m); err != nil {
 		return false, err
 	}
 	switch status := resp.Status; {
 	case status == fasthttp.StatusNotModified || status == fasthttp.StatusNoContent:
+		resp.memory.trim()
 		return true, nil
 	case !isSuccess(status):
+		resp.memory.trim()
 		return skipBody(in, resp), nil
 	}
+	resp.memory.begin(from, resp.header.ContentLength())
 	resp.scratch, framed, err = readBody(in, &resp.header, &resp.memory, resp.scratch[:0], f.config.MaxBody)
+	resp.memory.end()
 	if err != nil {
 		return false, err
 	}
 	resp.Body, err = f.decoders.decode(resp, f.config.MaxBody)
+	resp.memory.trim()
 	return framed, err
 }
 

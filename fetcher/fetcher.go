@@ -44,7 +44,7 @@ func New(config Config, registerer prometheus.Registerer) (*Fetcher, error) {
 		config:    config,
 		constants: newConstants(config),
 		pool:      newPool(config.MaxConns, config.MaxConnsPerHost, config.MaxIdleConnDuration),
-		budget:    &budget{most: int64(config.MaxInFlight)},
+		budget:    newBudget(config.MaxInFlight),
 	}
 	if f.decoders, err = newDecoders(); err != nil {
 		return nil, fmt.Errorf("fetcher: %w", err)
@@ -89,6 +89,9 @@ type Request struct {
 	// tells the origin, as those of feed readers do.
 	Subscribers uint64
 
+	// Room is what [Fetcher.Reserve] has set aside for the body.
+	Room Room
+
 	// Delta says that the caller holds the content that ETag names, and can take a
 	// feed of the entries that are new since then for an answer (RFC 3229's instance
 	// manipulation "feed"). Without an ETag to send it does nothing.
@@ -99,16 +102,20 @@ type Request struct {
 // followed: [Response.Location] says where they lead. The caller must Release the
 // response. An error is an [*Error].
 func (f *Fetcher) Fetch(ctx context.Context, req Request) (*Response, error) {
-	resp := f.responses.Get().(*Response)
-	resp.fetcher = f
+	resp := req.Room.resp
+	if resp == nil {
+		resp = f.response()
+	}
 	resp.Started = time.Now()
 	f.metrics.inFlight.Inc()
 	err := f.fetch(ctx, &req, resp)
+	resp.Memory, resp.Waited = int64(resp.memory.peak), resp.memory.waited
 	f.metrics.inFlight.Dec()
 	f.metrics.received.Add(float64(resp.WireBytes))
 	if err != nil {
+		err = f.failed(ctx, req.URL, err, resp)
 		resp.Release()
-		return nil, f.failed(ctx, req.URL, err)
+		return nil, err
 	}
 	f.metrics.done(resp)
 	return resp, nil
@@ -120,7 +127,7 @@ func (f *Fetcher) fetch(ctx context.Context, req *Request, resp *Response) error
 		deadline = earlier
 	}
 	sent := req.message()
-	if err := f.ask(ctx, deadline, req.URL, sent, resp); err != nil {
+	if err := f.ask(ctx, deadline, req, sent, resp); err != nil {
 		return err
 	}
 	resp.Finished = time.Now()
@@ -133,12 +140,26 @@ func (f *Fetcher) fetch(ctx context.Context, req *Request, resp *Response) error
 	return err
 }
 
-func (f *Fetcher) failed(ctx context.Context, url string, err error) error {
+// response returns a response that holds nothing.
+func (f *Fetcher) response() *Response {
+	resp := f.responses.Get().(*Response)
+	resp.fetcher = f
+	return resp
+}
+
+// failed returns the error of a fetch that ended without a response. resp holds what
+// came all the same; nil: nothing was asked.
+func (f *Fetcher) failed(ctx context.Context, url string, err error, resp *Response) error {
 	class := classify(ctx, err)
 	if class == Canceled && ctx.Err() != nil {
 		// An interrupted read says that it timed out.
 		err = context.Cause(ctx)
 	}
 	f.metrics.failures[class].Inc()
-	return &Error{Class: class, URL: url, Err: err}
+	failed := &Error{Class: class, URL: url, Err: err}
+	if resp != nil {
+		failed.WireBytes, failed.Waited = resp.WireBytes, resp.Waited
+		failed.Memory = int64(max(resp.memory.peak, resp.memory.needed))
+	}
+	return failed
 }

@@ -11,6 +11,7 @@ type metrics struct {
 	redirects prometheus.Counter
 	dials     prometheus.Counter
 	resent    prometheus.Counter
+	waited    prometheus.Counter
 
 	lookups, lookupFailures, lookupsSaved prometheus.Counter
 	handshakes, resumptions               prometheus.Counter
@@ -44,6 +45,7 @@ func newMetrics(registerer prometheus.Registerer, f *Fetcher) *metrics {
 		received:  counter("received_bytes_total", "Bytes received from origins, compressed as they came, without TLS."),
 		redirects: counter("redirects_total", "Responses that lead elsewhere, to where may be asked."),
 		dials:     counter("dials_total", "Connections begun."),
+		waited:    counter("memory_wait_seconds_total", "Time that polls of large bodies have waited for memory before they asked."),
 		resent:    counter("resent_total", "Requests sent again since an idle connection had died."),
 
 		lookups:        counter("lookups_total", "Names that the resolver was asked for."),
@@ -58,11 +60,11 @@ func newMetrics(registerer prometheus.Registerer, f *Fetcher) *metrics {
 	for class := range classes {
 		m.failures[class] = failures.WithLabelValues(class.String())
 	}
-	registerer.MustRegister(responses, failures, m.inFlight, m.seconds, m.received, m.redirects, m.dials, m.resent,
+	registerer.MustRegister(responses, failures, m.inFlight, m.seconds, m.received, m.redirects, m.dials, m.resent, m.waited,
 		m.lookups, m.lookupFailures, m.lookupsSaved, m.handshakes, m.resumptions,
 		gauge("connections_open", "Connections open or being dialled.", func() int { return f.pool.open() }),
 		gauge("connections_idle", "Connections kept for their host's next fetch.", func() int { return f.pool.idle() }),
-		gauge("in_flight_bytes", "Memory of large bodies, of at most MaxInFlight.", func() int { return int(f.budget.taken.Load()) }),
+		gauge("in_flight_bytes", "Memory of large bodies, of at most MaxInFlight.", func() int { return int(f.budget.taken()) }),
 		gauge("names", "Hosts whose addresses, or lack of them, are known.", func() int { return f.dialer.names.count() }),
 		gauge("tls_sessions", "TLS sessions kept.", func() int { return f.dialer.sessions.count() }))
 	return m

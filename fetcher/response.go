@@ -44,6 +44,13 @@ type Response struct {
 	// TLS adds.
 	WireBytes int64
 
+	// Memory is the most memory, in bytes, that the body took: what to reserve for it the
+	// next time. 0: it is small, at most 64 KiB.
+	Memory int64
+
+	// Waited is how long of the fetch the body had to wait for memory.
+	Waited time.Duration
+
 	// Started and Finished are when Fetch began and when the response was complete.
 	Started, Finished time.Time
 
@@ -70,7 +77,7 @@ func (r *Response) Release() {
 		return
 	}
 	r.fetcher = nil
-	r.Status, r.Body, r.WireBytes = 0, nil, 0
+	r.Status, r.Body, r.WireBytes, r.Memory, r.Waited = 0, nil, 0, 0, 0
 	r.ContentType, r.ETag, r.LastModified, r.Location = "", "", "", ""
 	r.Delta, r.Fresh, r.RetryAfter = false, Freshness{}, RetryAfter{}
 	r.Started, r.Finished = time.Time{}, time.Time{}
