@@ -6,8 +6,8 @@ import (
 )
 
 // mendXML returns a feed that can be read, of one that cannot be or shows no
-// entries: without what its publisher forgot to close, and ended behind its last
-// whole item if it is cut short. It is "" if there is nothing to mend.
+// entries: without what its publisher forgot to close or to escape, and ended behind its
+// last whole item if it is cut short. It is "" if there is nothing to mend.
 func mendXML(text string) (mended string, cut bool) {
 	m := mender{text: text}
 	for at := 0; m.items <= MaxEntries; {
@@ -24,21 +24,27 @@ func mendXML(text string) (mended string, cut bool) {
 		}
 		end, closing = m.wholeTo, m.closing()
 	}
-	if !cut && len(m.forgotten) == 0 {
+	if !cut && len(m.edits) == 0 {
 		return "", false
 	}
-	return m.without(end) + closing, cut
+	return m.edited(end) + closing, cut
 }
 
 // mender looks for what keeps a feed from being read.
 type mender struct {
-	text      string
-	open      []openTag
-	forgotten []int // where start tags end of elements that nobody closed
-	items     int   // whole ones
+	text  string
+	open  []openTag
+	edits []edit
+	items int // whole ones
 
 	whole   []openTag // what was open behind the last whole item
 	wholeTo int
+}
+
+// edit is a byte of the text that is replaced.
+type edit struct {
+	at int
+	by string
 }
 
 type openTag struct {
@@ -62,12 +68,24 @@ func (m *mender) markup(at int) int {
 			return end
 		}
 		return len(m.text)
+	case !namesTag(rest):
+		m.edits = append(m.edits, edit{at, "&lt;"})
+		return at + 1
 	}
 	name, end, _, _ := scanTag(m.text, at)
 	if tag := m.text[at:end]; !strings.HasSuffix(tag, "/>") {
 		m.open = append(m.open, openTag{name, end})
 	}
 	return end
+}
+
+// namesTag reports a '<' that a name follows. Any other, as in "I <3 you", is text.
+func namesTag(text string) bool {
+	if len(text) < 2 {
+		return false
+	}
+	c := text[1]
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || c == '_' || c == ':' || c >= 0x80
 }
 
 // maxForgotten is how many elements within each other may be left open.
@@ -93,7 +111,7 @@ func (m *mender) close(name string, end int) {
 func (m *mender) forget(tags []openTag) {
 	for _, t := range tags {
 		if isExtension(t.name) {
-			m.forgotten = append(m.forgotten, t.end)
+			m.edits = append(m.edits, edit{t.end - 1, "/>"})
 		}
 	}
 }
@@ -114,15 +132,16 @@ func (m *mender) closing() string {
 	return b.String()
 }
 
-// without returns the text up to end, with the elements empty that were forgotten.
-func (m *mender) without(end int) string {
-	slices.Sort(m.forgotten)
+// edited returns the text up to end, with the elements empty that were forgotten, and
+// what is text escaped.
+func (m *mender) edited(end int) string {
+	slices.SortFunc(m.edits, func(x, y edit) int { return x.at - y.at })
 	var b strings.Builder
 	at := 0
-	for _, tagEnd := range slices.Compact(m.forgotten) { // open behind the last whole item, it may have been forgotten later
-		if tagEnd <= end {
-			b.WriteString(m.text[at:tagEnd-1] + "/>")
-			at = tagEnd
+	for _, e := range slices.Compact(m.edits) { // open behind the last whole item, it may have been forgotten later
+		if e.at < end {
+			b.WriteString(m.text[at:e.at] + e.by)
+			at = e.at + 1
 		}
 	}
 	return b.String() + m.text[at:end]

@@ -88,3 +88,20 @@ func FuzzMend(f *testing.F) {
 		}
 	})
 }
+
+// A '<' that no name follows is text: publishers forget to escape it.
+func TestUnescapedLess(t *testing.T) {
+	for _, title := range []string{"I <3 you", "a < b", "1<2", "<- back", "x <= y", "<3"} {
+		body := `<?xml version="1.0"?><rss version="2.0"><channel><title>f</title>` +
+			`<item><guid>1</guid><title>` + title + `</title><description><![CDATA[1 <2]]></description></item>` +
+			`<item><guid>2</guid><title>other</title></item></channel></rss>`
+		core, err := Extract(Document{Body: []byte(body), ContentType: "application/rss+xml"})
+		if err != nil {
+			t.Errorf("%s: %v", title, err)
+			continue
+		}
+		if !strings.Contains(string(core.Text), "title: "+title+"\n  1 <2\n") || !strings.Contains(string(core.Text), "title: other") {
+			t.Errorf("%s: read as\n%s", title, core.Text)
+		}
+	}
+}

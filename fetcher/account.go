@@ -12,12 +12,12 @@ import (
 type account struct {
 	budget *budget
 
-	standing  standing // among those that wait
-	announced bool     // wanted is the body's length, not what the last one took
-	used      bool     // the budget has been asked for something
-	wanted    int      // bytes that are granted before the body grows beyond small; 0: not known
-	needed    int      // bytes that there was no room for; 0: there was
-	peak      int      // the most bytes that were held
+	standing  standing      // among those that wait
+	announced bool          // wanted is the body's length, not what the last one took
+	used      bool          // the budget has been asked for something
+	wanted    int           // bytes that are granted before the body grows beyond small; 0: not known
+	needed    int           // bytes that there was no room for; 0: there was
+	peak      int           // the most bytes that were held
 	waited    time.Duration // for grants, in the middle of an exchange
 	source    source
 

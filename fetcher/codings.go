@@ -100,11 +100,44 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-type gzipDecoder struct{ gzip.Reader }
+// gzipDecoder reads a gzip stream, and those that follow it, which are one content (RFC
+// 1952, section 2.2). What follows and is none it ignores, as browsers do.
+type gzipDecoder struct {
+	stream gzip.Reader // not embedded: its WriteTo would end with the first stream
+	wire   bytes.Reader
+}
 
 func newGzip() decoder { return new(gzipDecoder) }
 
-func (d *gzipDecoder) reset(wire []byte) error { return d.Reader.Reset(bytes.NewReader(wire)) }
+func (d *gzipDecoder) reset(wire []byte) error {
+	d.wire.Reset(wire)
+	return d.begin()
+}
+
+// begin begins the next stream.
+func (d *gzipDecoder) begin() error {
+	if err := d.stream.Reset(&d.wire); err != nil {
+		return err
+	}
+	d.stream.Multistream(false)
+	return nil
+}
+
+func (d *gzipDecoder) Read(p []byte) (int, error) {
+	n, err := d.stream.Read(p)
+	if err == io.EOF && d.another() {
+		err = d.begin()
+	}
+	return n, err
+}
+
+// another reports that what is left begins as a gzip stream does.
+func (d *gzipDecoder) another() bool {
+	const magic = "\x1f\x8b\x08"
+	var next [len(magic)]byte
+	n, _ := d.wire.ReadAt(next[:], d.wire.Size()-int64(d.wire.Len()))
+	return string(next[:n]) == magic
+}
 
 // deflateDecoder reads zlib, which "deflate" means (RFC 9110, section 8.4.1.2), and
 // the bare stream that many servers send instead.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/zstd"
@@ -62,12 +63,12 @@ func newDecoders() (decoders, error) {
 // or, when the budget of memory is used up, Busy.
 func (d decoders) decode(resp *Response, limit int) (body []byte, err error) {
 	wire := resp.scratch
-	name := strings.ToLower(string(bytes.TrimSpace(resp.header.ContentEncoding())))
+	name := codingOf(resp.header.ContentEncoding())
 	if len(wire) == 0 {
 		return wire, nil
 	}
 	body = wire
-	if name != "" && name != "identity" {
+	if name != "" {
 		resp.decoded, err = d.undo(name, &resp.memory, wire, resp.decoded[:0], limit)
 		resp.scratch = resp.memory.drop(wire)
 		body = resp.decoded
@@ -79,6 +80,27 @@ func (d decoders) decode(resp *Response, limit int) (body []byte, err error) {
 		return nil, fail(Encoding, "content is %s, but Content-Encoding is %q", inner, name)
 	}
 	return body, nil
+}
+
+// codingOf returns the content codings that a field lists, without those that are none:
+// "identity", and words that are no coding at all, such as "utf-8", which browsers ignore.
+func codingOf(list []byte) string {
+	if len(list) == 0 {
+		return ""
+	}
+	var codings []string
+	for name := range strings.SplitSeq(strings.ToLower(string(list)), ",") {
+		if name = strings.TrimSpace(name); slices.Contains(registered, name) {
+			codings = append(codings, name)
+		}
+	}
+	return strings.Join(codings, ", ")
+}
+
+// registered are the content codings that IANA lists, those among them that are not
+// known here too: what is coded so cannot be read.
+var registered = []string{
+	"aes128gcm", "br", "compress", "dcb", "dcz", "deflate", "exi", "gzip", "pack200-gzip", "x-compress", "x-gzip", "zstd",
 }
 
 func (d decoders) undo(name string, m *account, wire, dst []byte, limit int) (body []byte, err error) {

@@ -28,10 +28,11 @@ func readHead(in *bufio.Reader, header *fasthttp.ResponseHeader, maxHeader int) 
 		if err != nil {
 			return in, err
 		}
-		if err := inspectHead(head); err != nil {
+		odd, err := inspectHead(head)
+		if err != nil {
 			return in, err
 		}
-		if err := header.Read(in); err != nil {
+		if err := parseHead(in, header, head, odd); err != nil {
 			return in, fail(Protocol, "%w", err)
 		}
 		switch status := header.StatusCode(); {
@@ -65,15 +66,61 @@ func peekHead(in *bufio.Reader) (head []byte, err error) {
 			return nil, fail(Protocol, "not HTTP/1: begins with %q", head[:min(len(head), 16)])
 		}
 		// The end may lie across what was seen before.
-		from := max(0, seen-3)
-		if i := bytes.Index(head[from:], []byte("\r\n\r\n")); i >= 0 {
-			return head[:from+i+4], nil
-		}
-		if bytes.Contains(head[from:], []byte("\n\n")) {
-			return nil, fail(Protocol, "lines of the head end in LF alone")
+		from := max(0, seen-2)
+		if end := headEnd(head[from:]); end >= 0 {
+			return head[:from+end], nil
 		}
 		seen = len(head)
 	}
+}
+
+// headEnd returns where the first empty line ends, −1 when there is none. A line may end
+// in LF alone (RFC 9112, section 2.2).
+func headEnd(b []byte) int {
+	end := -1
+	if i := bytes.Index(b, []byte("\n\r\n")); i >= 0 {
+		end, b = i+3, b[:i+1]
+	}
+	if i := bytes.Index(b, []byte("\n\n")); i >= 0 {
+		end = i + 2
+	}
+	return end
+}
+
+// parseHead parses a head that in begins with. One that is odd is tidied first, so that
+// the parser cannot see another end, or another length, than was found here.
+func parseHead(in *bufio.Reader, header *fasthttp.ResponseHeader, head []byte, odd bool) error {
+	if !odd {
+		return header.Read(in)
+	}
+	tidied := tidy(head)
+	if err := header.Read(bufio.NewReaderSize(bytes.NewReader(tidied), len(tidied))); err != nil {
+		return err
+	}
+	_, err := in.Discard(len(head))
+	return err
+}
+
+// tidy returns a head whose lines all end in CRLF, with one Content-Length of one value.
+// All its values must be the same.
+func tidy(head []byte) []byte {
+	tidied, length := make([]byte, 0, len(head)+64), false
+	for line := range bytes.Lines(head) {
+		line = bytes.TrimSuffix(bytes.TrimSuffix(line, []byte("\n")), []byte("\r"))
+		if name, value, _ := bytes.Cut(line, []byte(":")); isContentLength(bytes.TrimRight(name, " \t")) {
+			if length {
+				continue
+			}
+			value, _, _ = bytes.Cut(value, []byte(","))
+			length, line = true, append([]byte("Content-Length: "), bytes.TrimSpace(value)...)
+		}
+		tidied = append(append(tidied, line...), "\r\n"...)
+	}
+	return tidied
+}
+
+func isContentLength(name []byte) bool {
+	return len(name) == len(fasthttp.HeaderContentLength) && count(name, fasthttp.HeaderContentLength) == 1
 }
 
 func startsAsHTTP(head []byte) bool {
@@ -84,15 +131,27 @@ func startsAsHTTP(head []byte) bool {
 
 // inspectHead refuses what the parser lets pass although two readers of the same
 // bytes could disagree on where the response ends (RFC 9112, section 6.3), or on
-// what its body is.
-func inspectHead(head []byte) error {
+// what its body is. It reports what is to be tidied before it is parsed: lines that end
+// in LF alone, and one length that is said more than once (RFC 9110, section 8.6).
+func inspectHead(head []byte) (odd bool, err error) {
 	var lengths, transfers, codings int
-	for line := range bytes.SplitSeq(head, []byte("\n")) {
-		name, _, _ := bytes.Cut(line, []byte(":"))
+	var length []byte
+	for line := range bytes.Lines(head) {
+		odd = odd || !bytes.HasSuffix(line, []byte("\r\n"))
+		name, value, _ := bytes.Cut(line, []byte(":"))
 		name = bytes.TrimRight(name, " \t")
 		switch len(name) {
 		case len(fasthttp.HeaderContentLength):
-			lengths += count(name, fasthttp.HeaderContentLength)
+			if !isContentLength(name) {
+				break
+			}
+			for one := range bytes.SplitSeq(value, []byte(",")) {
+				one = bytes.TrimSpace(one)
+				if lengths++; lengths > 1 && !bytes.Equal(one, length) {
+					return false, fail(Protocol, "Content-Length more than once, with different values")
+				}
+				length = one
+			}
 		case len(fasthttp.HeaderContentEncoding):
 			codings += count(name, fasthttp.HeaderContentEncoding)
 		case len(fasthttp.HeaderTransferEncoding):
@@ -100,14 +159,12 @@ func inspectHead(head []byte) error {
 		}
 	}
 	switch {
-	case lengths > 1:
-		return fail(Protocol, "Content-Length more than once")
 	case lengths > 0 && transfers > 0:
-		return fail(Protocol, "Content-Length with Transfer-Encoding")
+		return false, fail(Protocol, "Content-Length with Transfer-Encoding")
 	case codings > 1:
-		return fail(Encoding, "Content-Encoding more than once")
+		return false, fail(Encoding, "Content-Encoding more than once")
 	}
-	return nil
+	return odd || lengths > 1, nil
 }
 
 func count(name []byte, of string) int {

@@ -3,6 +3,7 @@ package fetcher
 import (
 	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/valyala/fasthttp"
 
@@ -54,7 +55,7 @@ func resolve(base, location string) (canonical string, err error) {
 	if err != nil {
 		return "", fail(Redirect, "%w", err)
 	}
-	to, err := from.Parse(location)
+	to, err := from.Parse(unspaced(location))
 	if err != nil {
 		return "", fail(Redirect, "Location: %w", err)
 	}
@@ -63,4 +64,10 @@ func resolve(base, location string) (canonical string, err error) {
 		return "", fail(Redirect, "Location: %w", err)
 	}
 	return canonical, nil
+}
+
+// unspaced returns a Location without the spaces that no URL has, as browsers read it:
+// those around it are none of it, those within it are escaped.
+func unspaced(location string) string {
+	return strings.ReplaceAll(strings.Trim(location, " \t"), " ", "%20")
 }
