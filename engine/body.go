@@ -33,7 +33,7 @@ func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Res
 	from := e.held(p, p.version, p.hash)
 	if from.err != nil {
 		e.cacheFailed("read what a delta is of", from.err)
-		return r.fail(cacheError, "content cache: "+from.err.Error())
+		return r.fail(cacheError, "content cache: it cannot be read")
 	}
 	if from.core == nil {
 		return r.fail(cacheError, "content cache: the content that a delta is of is lost")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"strconv"
 	"time"
@@ -108,9 +109,17 @@ func (r result) fetchFailed(err error) result {
 	if fetchErr.Class == fetcher.Canceled || fetchErr.Class == fetcher.Busy {
 		r.took = 0 // it tells nothing about the host
 		r.busy = fetchErr.Class == fetcher.Busy
-		return r.fail(canceled, fetchErr.Class.String())
+		return r.fail(canceled, fetchErr.Reason())
 	}
-	return r.fail(fetchError, fetchErr.Class.String()+": "+fetchErr.Err.Error())
+	return r.fail(fetchError, fetchErr.Reason())
+}
+
+// ownerFailed is the result of a report that the owner gave no answer to.
+func (r result) ownerFailed(err error) result {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return r.fail(ownerError, "owner: no answer in time")
+	}
+	return r.fail(ownerError, "owner: "+err.Error())
 }
 
 // statusText says for people what a status without content means.

@@ -146,7 +146,7 @@ func (e *Engine) stands(ctx context.Context, p *poll, r result) result {
 	e.releaseHost(p, &r)
 	answer, err := e.ask(ctx, p.report())
 	if err != nil {
-		return r.fail(ownerError, "owner: "+err.Error())
+		return r.ownerFailed(err)
 	}
 	if answer.Ended {
 		r.outcome, r.over = ended, true
@@ -162,7 +162,7 @@ func (e *Engine) gone(ctx context.Context, p *poll, r result) result {
 	report.Gone = true
 	answer, err := e.ask(ctx, report)
 	if err != nil {
-		return r.fail(ownerError, "owner: "+err.Error())
+		return r.ownerFailed(err)
 	}
 	r = r.fail(gone, statusText(r.status))
 	r.over = answer.Ended

@@ -34,7 +34,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, f
 		if err != nil {
 			e.cacheFailed("stage content", err)
 			r.noRoom = errors.Is(err, errNoSpace)
-			return r.fail(cacheError, "content cache: "+err.Error())
+			return r.fail(cacheError, "content cache: it cannot be written")
 		}
 		report := p.report()
 		if from.version != p.version {
@@ -43,7 +43,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, f
 		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
 		answer, err := e.ask(ctx, report)
 		if err != nil {
-			return r.fail(ownerError, "owner: "+err.Error())
+			return r.ownerFailed(err)
 		}
 		if answer.Ended {
 			r.outcome, r.over = ended, true

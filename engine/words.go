@@ -17,6 +17,7 @@ import (
 type words struct {
 	fresh  time.Duration // freshness lifetime of the last answer (RFC 9111, section 4.2.1)
 	source fetcher.Source
+	aged   uint8        // part of fresh that is over when answers come, in 256ths, smoothed; not recorded
 	hints  deltas.Hints // of the last document
 }
 
@@ -28,13 +29,39 @@ func (w *words) ask() time.Duration {
 	return min(max(w.hints.TTL, w.hints.UpdatePeriod), longestWait)
 }
 
-// least is the fixed time between two polls that the words come to: what a rate
-// can be planned with. Expires is a date, which may be another distance each time.
+// least is the time between two polls that the words come to: what a rate can be
+// planned with. Of max-age that is what is left of it when answers come: what comes
+// from a cache on the way may be asked for again when the rest is over (RFC 9111,
+// section 4.2). Expires is a date, which may be another distance each time.
 func (w *words) least() time.Duration {
 	if w.source == fetcher.SourceMaxAge {
-		return max(w.ask(), min(w.fresh, longestWait))
+		return max(w.ask(), min(w.left(), longestWait))
 	}
 	return w.ask()
+}
+
+// left returns what is left of freshness when answers come, as a rule.
+func (w *words) left() time.Duration { return w.fresh - w.fresh/agedWhole*time.Duration(w.aged) }
+
+const agedWhole = 256
+
+// age returns aged with one more answer, of which so much freshness remains. The first
+// one that comes aged, or fresh, counts in full; from then on ages are smoothed, since
+// those of answers from a cache are others each time.
+func (w *words) age(remaining time.Duration, last *words) uint8 {
+	if w.fresh <= 0 {
+		return 0
+	}
+	over := float64(w.fresh-remaining) / float64(w.fresh) * agedWhole
+	if over < 1 {
+		over = 0 // it came from the origin itself, which took a moment
+	}
+	over = min(math.Ceil(over), agedWhole-1)
+	if last == nil || last.aged == 0 {
+		return uint8(over)
+	}
+	const weight = 8
+	return uint8(float64(last.aged) + (over-float64(last.aged))/weight)
 }
 
 // most is the highest rate that an origin's words allow: n polls an interval or,
@@ -115,6 +142,9 @@ func (t *target) hear(said words, remaining time.Duration, now int64) {
 	if said == (words{}) {
 		t.words, t.hold = nil, 0
 		return
+	}
+	if said.source == fetcher.SourceMaxAge {
+		said.aged = said.age(remaining, t.words)
 	}
 	if t.words == nil || *t.words != said {
 		kept := said // said itself stays off the heap, as most of them

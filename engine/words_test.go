@@ -1,8 +1,11 @@
 package engine
 
 import (
+	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pgregory.net/rapid"
@@ -149,4 +152,73 @@ func TestFreshForOnePeriod(t *testing.T) {
 			t.Fatalf("asked after %v", time.Duration(got-now))
 		}
 	}
+}
+
+// max-age with Age leaves the rest of it until the next poll (RFC 9111, section 4.2): that
+// is what the next poll waits for, and what rates are planned with, whatever max-age says.
+func TestMaxAgeLessAge(t *testing.T) {
+	tests := map[string]struct {
+		fresh time.Duration
+		ages  []time.Duration // of one answer after the other
+		least time.Duration   // the rest, once all have come
+	}{
+		"from the origin":           {100 * time.Second, []time.Duration{0, 0, 0}, 100 * time.Second},
+		"always nearly over":        {100 * time.Second, []time.Duration{90 * time.Second, 90 * time.Second}, 10 * time.Second},
+		"always stale":              {100 * time.Second, []time.Duration{100 * time.Second}, 0},
+		"older than it may be":      {100 * time.Second, []time.Duration{500 * time.Second}, 0},
+		"of a day, from a cache":    {24 * time.Hour, []time.Duration{18 * time.Hour}, 6 * time.Hour},
+		"older than the clock says": {100 * time.Second, []time.Duration{-time.Minute}, 100 * time.Second},
+	}
+	for name, test := range tests {
+		target, now := &target{}, int64(1e18)
+		for _, age := range test.ages {
+			remaining := min(max(0, test.fresh-age), test.fresh)
+			target.hear(words{fresh: test.fresh, source: fetcher.SourceMaxAge}, remaining, now)
+			if most := now + int64(min(remaining+time.Second, test.fresh)); target.hold > most {
+				t.Errorf("%s: waits for %v, %v remain", name, time.Duration(target.hold-now), remaining)
+			}
+		}
+		if got := target.words.least(); (got - test.least).Abs() > test.fresh/128 {
+			t.Errorf("%s: least %v, want %v", name, got, test.least)
+		}
+	}
+
+	// Of a cache on the way ages are all over the place: the mean counts, and neither one
+	// fresh nor one old answer changes much of it.
+	target, random := &target{}, rand.New(rand.NewPCG(1, 2))
+	const fresh = 1000 * time.Second
+	for i := range 400 {
+		target.hear(words{fresh: fresh, source: fetcher.SourceMaxAge}, time.Duration(random.Int64N(int64(fresh))), int64(1e18))
+		if left := target.words.least(); i > 40 && (left < 200*time.Second || left > 800*time.Second) {
+			t.Fatalf("least %v after %d answers", left, i)
+		}
+	}
+}
+
+// A channel whose answers come from a cache on the way, nearly stale, is polled as often
+// as its rate and floor say once the rest of their freshness is over, and the owner plans
+// with that; one that comes fresh is not.
+func TestAgedAnswersArePolledAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		w.origins[testURL(1)] = &origin{status: 200, body: "aged", etag: "a", maxAge: 100 * time.Second, age: 90 * time.Second}
+		w.origins[testURL(2)] = &origin{status: 200, body: "fresh", etag: "f", maxAge: 100 * time.Second}
+		w.engine.Order(*testOrder(1, 0), *testOrder(2, 0))
+		w.pass(400 * time.Second)
+		bounds := map[string]bool{}
+		for _, e := range w.drain() {
+			if strings.HasPrefix(e.text, "bound") {
+				bounds[e.name+" "+e.text] = true
+			}
+		}
+		if aged, fresh := len(w.asked[testURL(1)]), len(w.asked[testURL(2)]); aged < 15 || aged > 40 || fresh < 3 || fresh > 5 {
+			t.Errorf("polled %d times where 10 s of freshness remain, %d times where 100 do", aged, fresh)
+		}
+		for bound := range bounds {
+			if strings.HasPrefix(bound, nameOf(testURL(1))+" ") && strings.Contains(bound, "1m40s") {
+				t.Errorf("the owner plans with %q", bound)
+			}
+		}
+	})
 }

@@ -23,7 +23,7 @@ func readBody(in *bufio.Reader, header *fasthttp.ResponseHeader, m *account, dst
 	case length >= 0:
 		body, err = m.readAll(dst, io.LimitReader(in, int64(length)), length)
 		if err == nil && len(body) < length {
-			err = fail(Reset, "body ends after %d of %d bytes: %w", len(body), length, io.ErrUnexpectedEOF)
+			err = fail(Reset, "body ends after %d of %d bytes", len(body), length)
 		}
 		return body, true, err
 	case length == chunked:
@@ -86,7 +86,10 @@ func (a *account) failed(err error) error {
 	if !a.wasCut() {
 		return err
 	}
-	return fail(Timeout, "a body came too slowly while others waited for its memory: %w", err)
+	return errSlow
 }
+
+// errSlow ends a body that made too little use of memory that others waited for.
+var errSlow = fail(Timeout, "its answer came too slowly while others waited for memory")
 
 func tooLarge(limit int) error { return fail(TooLarge, "body larger than %d bytes", limit) }

@@ -53,8 +53,9 @@ type Config struct {
 	MaxIdleConnDuration time.Duration
 
 	// MaxInFlight is the memory, in bytes, of all bodies beyond 64 KiB between their
-	// arrival and their Release, as they come and decoded. What does not fit fails at
-	// once, with class Busy. One response may hold four fifths of it. 0: twice MaxBody.
+	// arrival and their Release, as they come and decoded. What is announced, or reserved
+	// before, waits for it; else what does not fit fails, with class Busy. One response may
+	// hold four fifths of it, those of one host together half. 0: twice MaxBody.
 	MaxInFlight int
 
 	// MaxNames is how many hosts' addresses are kept, about 400 bytes each. 0: 32,768.
