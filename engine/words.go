@@ -46,7 +46,7 @@ func (w *words) left() time.Duration { return w.fresh - w.fresh/agedWhole*time.D
 const agedWhole = 256
 
 // age returns aged with one more answer, of which so much freshness remains. The first
-// one that comes aged, or fresh, counts in full; from then on ages are smoothed, since
+// one that comes aged, or with another max-age, counts in full; from then on ages are smoothed, since
 // those of answers from a cache are others each time.
 func (w *words) age(remaining time.Duration, last *words) uint8 {
 	if w.fresh <= 0 {
@@ -57,7 +57,7 @@ func (w *words) age(remaining time.Duration, last *words) uint8 {
 		over = 0 // it came from the origin itself, which took a moment
 	}
 	over = min(math.Ceil(over), agedWhole-1)
-	if last == nil || last.aged == 0 {
+	if last == nil || last.aged == 0 || last.fresh != w.fresh {
 		return uint8(over)
 	}
 	const weight = 8

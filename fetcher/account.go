@@ -239,7 +239,7 @@ func (a *account) stalled(now time.Time) bool {
 // ending the exchange that fills it. The lock must be held.
 func (a *account) yield() {
 	if a.held == 0 {
-		a.budget.set(a, 0, 0)
+		a.budget.revoke(a)
 		return
 	}
 	a.cut = true

@@ -83,6 +83,15 @@ func (b *budget) set(a *account, granted, held int) {
 	b.grant()
 }
 
+// revoke takes an account's grant back. What it holds is its fetch's alone to change. The
+// lock must be held.
+func (b *budget) revoke(a *account) {
+	b.add(a, -a.counted())
+	a.granted = 0
+	b.add(a, a.counted())
+	b.grant()
+}
+
 // add counts so many bytes more for an account. The lock must be held.
 func (b *budget) add(a *account, bytes int) {
 	if bytes == 0 {
