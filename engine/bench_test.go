@@ -264,7 +264,7 @@ func writeLedger(b *testing.B, c Config, orders []Order) {
 //
 //	TMPDIR=. go test -bench '^BenchmarkFirstContent$' -run '^$' -benchtime 50000x ./engine
 func BenchmarkFirstContent(b *testing.B) {
-	c, err := openCache(Config{Dir: b.TempDir()}.withDefaults())
+	c, err := openCache(Config{Dir: b.TempDir()}.withDefaults(), newMetrics())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime"
 	"slices"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -21,7 +20,6 @@ import (
 // commit what it is the base of; records are a second later, and writes reach the
 // disk in their order, so that a record is never there without its content.
 //
-//	'f'                 the format of all keys
 //	'r' channel         record
 //	'c' channel hash    content, packed (package deltas); as text, if an older program wrote it
 type cache struct {
@@ -29,95 +27,20 @@ type cache struct {
 	packer   *deltas.Packer
 	volume   *volume.Volume
 	unsynced chan struct{} // there are writes that a kill would lose: they wait in memory
-	damaged  chan span     // whose file on disk is damaged
+	damaged  chan damage
 }
 
-// span is a run of keys, the last one included.
-type span struct{ first, last []byte }
+// damage is a file of the cache that cannot be read, with the run of keys that it
+// holds, the last one included.
+type damage struct {
+	path        string
+	first, last []byte
+}
 
 const (
-	formatKey     = 'f'
 	recordPrefix  = 'r'
 	contentPrefix = 'c'
 )
-
-// cacheFormat counts the formats of the cache's keys. A directory of a higher one
-// is refused.
-const cacheFormat = 1
-
-// errFormat says that another version of the program wrote the cache.
-var errFormat = errors.New("content cache was written by a newer version of corona")
-
-// openCache opens the cache. One that is damaged where nobody can pass it is begun
-// anew.
-func openCache(config Config) (*cache, error) {
-	c, err := openAsItIs(config)
-	if !pebble.IsCorruptionError(err) {
-		return c, err
-	}
-	config.Logger.Error("content cache is damaged, and begun anew: contents are fetched again", "error", err)
-	if err := discard(config); err != nil {
-		return nil, fmt.Errorf("begin content cache anew: %w", err)
-	}
-	return openAsItIs(config)
-}
-
-// discard removes the cache's files, and leaves the ledger.
-func discard(config Config) error {
-	names, err := config.fs.List(config.Dir)
-	for _, name := range names {
-		if name != ledgerFile {
-			err = errors.Join(err, config.fs.RemoveAll(config.fs.PathJoin(config.Dir, name)))
-		}
-	}
-	return err
-}
-
-func openAsItIs(config Config) (*cache, error) {
-	c := &cache{
-		packer: deltas.NewPacker(runtime.GOMAXPROCS(0)), volume: config.Volume,
-		unsynced: make(chan struct{}, 1), damaged: make(chan span, 1),
-	}
-	options := cacheOptions(config)
-	options.EventListener = &pebble.EventListener{DataCorruption: c.isDamaged}
-	db, err := pebble.Open(config.Dir, options)
-	if err != nil {
-		return nil, fmt.Errorf("open content cache (all of %s but ledger may be deleted: contents are fetched again): %w", config.Dir, err)
-	}
-	c.db = db
-	if err := c.checkFormat(); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return c, nil
-}
-
-func cacheOptions(config Config) *pebble.Options {
-	options := &pebble.Options{
-		FS:                 config.fs,
-		FormatMajorVersion: pebble.FormatValueSeparation,
-		CacheSize:          config.CacheMemory,
-		MemTableSize:       min(16<<20, config.Volume.MemTable()),
-		MaxOpenFiles:       500,
-		Logger:             pebbleLogger{config.Logger, config.Fatal},
-	}
-	// Contents are packed, and that is nearly all that there is.
-	options.ApplyCompressionSettings(func() pebble.DBCompressionSettings { return pebble.DBCompressionNone })
-	return options
-}
-
-func (c *cache) checkFormat() error {
-	format, ok, err := c.get([]byte{formatKey})
-	if err != nil {
-		return fmt.Errorf("read the content cache's format: %w", err)
-	}
-	if !ok {
-		return c.db.Set([]byte{formatKey}, []byte{cacheFormat}, pebble.Sync)
-	}
-	if len(format) != 1 || format[0] > cacheFormat {
-		return fmt.Errorf("%w: format %x, this one reads %d", errFormat, format, cacheFormat)
-	}
-	return nil
-}
 
 func (c *cache) close() error { return c.db.Close() }
 
@@ -126,15 +49,15 @@ func (c *cache) close() error { return c.db.Close() }
 // again.
 func (c *cache) isDamaged(info pebble.DataCorruptionInfo) {
 	select {
-	case c.damaged <- span{slices.Clone(info.Bounds.Start), slices.Clone(info.Bounds.End.Key)}:
+	case c.damaged <- damage{info.Path, slices.Clone(info.Bounds.Start), slices.Clone(info.Bounds.End.Key)}:
 	default:
 	}
 }
 
-// cut removes all that the cache holds in a span, and with it the files that lie in
-// it, without reading them.
-func (c *cache) cut(ctx context.Context, s span) error {
-	return c.db.Excise(ctx, pebble.KeyRange{Start: s.first, End: append(s.last, 0)})
+// cut removes all that the cache holds where a file is damaged, and with it the files
+// that lie there, without reading them.
+func (c *cache) cut(ctx context.Context, d damage) error {
+	return c.db.Excise(ctx, pebble.KeyRange{Start: d.first, End: append(d.last, 0)})
 }
 
 // bytes returns the size of the cache on disk.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -15,11 +16,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 )
 
 func newCache(t *testing.T, fs vfs.FS) *cache {
 	t.Helper()
-	c, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults())
+	c, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults(), newMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,18 +123,40 @@ func TestCacheReadsPlainText(t *testing.T) {
 	}
 }
 
-func TestCacheOfNewerProgram(t *testing.T) {
-	fs := vfs.NewMem()
-	c := newCache(t, fs)
-	if err := errors.Join(c.db.Set([]byte{formatKey}, []byte{cacheFormat + 1}, pebble.Sync), c.close()); err != nil {
-		t.Fatal(err)
+// Each file that says that a newer program wrote it keeps the engine closed, and what
+// is there as it is: row 64.
+func TestRow64Cache(t *testing.T) {
+	var header ledgerRow
+	header[4], header[8] = headerKind, ledgerFormat+1
+	header.seal()
+	for name, content := range map[string]string{
+		formatFile: formatText(cacheFormat + 1), ledgerFile: string(header[:]), "marker.format-version.000099.999": "",
+	} {
+		files := vfs.NewMem()
+		must(t, newCache(t, files).close())
+		replace(t, files, "cache/"+name, []byte(content))
+		before := filesOf(t, files)
+		_, err := Open(Config{Dir: "cache", fs: files}, nil, nil, nil)
+		var newer *datadir.FormatError
+		if !errors.As(err, &newer) || newer.File != "cache/"+name || newer.Have <= newer.Supported {
+			t.Errorf("%s: Open: %v", name, err)
+		}
+		if after := filesOf(t, files); !maps.Equal(before, after) {
+			t.Errorf("%s: files were %q, are %q", name, before, after)
+		}
 	}
-	if _, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults()); !errors.Is(err, errFormat) {
-		t.Errorf("open: %v", err)
+}
+
+// filesOf returns what the files of the cache hold.
+func filesOf(t *testing.T, files vfs.FS) map[string]string {
+	t.Helper()
+	names, err := files.List("cache")
+	must(t, err)
+	all := map[string]string{}
+	for _, name := range names {
+		all[name] = string(contentOf(t, files, "cache/"+name))
 	}
-	if _, err := Open(Config{Dir: "cache", fs: fs}, nil, nil, nil); !errors.Is(err, errFormat) {
-		t.Errorf("Open: %v", err)
-	}
+	return all
 }
 
 func TestCacheLogger(t *testing.T) {

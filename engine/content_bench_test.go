@@ -23,7 +23,7 @@ func BenchmarkCacheWrites(b *testing.B) {
 }
 
 func benchmarkWrites(b *testing.B, changes bool) {
-	c, err := openCache(Config{Dir: b.TempDir()}.withDefaults())
+	c, err := openCache(Config{Dir: b.TempDir()}.withDefaults(), newMetrics())
 	if err != nil {
 		b.Fatal(err)
 	}

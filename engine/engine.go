@@ -64,19 +64,22 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
+	if err := checkFormats(config.fs, config.Dir); err != nil {
+		return nil, err
+	}
 	e := &Engine{
 		config:  config,
 		fetcher: fetcher,
 		owner:   owner,
+		metrics: newMetrics(),
 		kick:    make(chan struct{}, 1),
 		cpu:     make(chan struct{}, config.extractions()),
 	}
 	e.mu.schedule = newSchedule(config)
 	var err error
-	if e.cache, err = openCache(config); err != nil {
+	if e.cache, err = openCache(config, e.metrics); err != nil {
 		return nil, err
 	}
-	e.metrics = newMetrics()
 	if e.ledger, err = openLedger(config, e.metrics, e.mu.schedule.restorer(wallNow())); err != nil {
 		return nil, errors.Join(err, e.cache.close())
 	}

@@ -56,9 +56,6 @@ const (
 	mostRows = 1 << 27
 )
 
-// errLedger says that another version of the program wrote the ledger.
-var errLedger = errors.New("ledger was written by a newer version of corona")
-
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // seal fills in a row's checksum.
@@ -78,12 +75,13 @@ func openLedger(config Config, m *metrics, visit func(number int32, row *ledgerR
 	if l.file, err = config.fs.OpenReadWrite(name, vfs.WriteCategoryUnspecified); err != nil {
 		return nil, fmt.Errorf("open ledger: %w", err)
 	}
-	known, err := l.readHeader()
+	format, err := readLedgerFormat(l.file)
 	switch {
-	case err == nil && known:
-		err = l.read(visit)
-	case err == nil:
+	case err != nil:
+	case format == 0:
 		err = l.begin(config.fs, name)
+	default:
+		err = l.read(visit)
 	}
 	if err != nil {
 		return nil, errors.Join(err, l.file.Close())
@@ -91,19 +89,17 @@ func openLedger(config Config, m *metrics, visit func(number int32, row *ledgerR
 	return l, nil
 }
 
-// readHeader reports whether the file is a ledger that can be read.
-func (l *ledger) readHeader() (known bool, err error) {
+// readLedgerFormat returns the format of a ledger, 0 when the file is none that can
+// be read.
+func readLedgerFormat(file io.ReaderAt) (int, error) {
 	var header ledgerRow
-	if _, err := l.file.ReadAt(header[:], 0); err != nil && !errors.Is(err, io.EOF) {
-		return false, fmt.Errorf("read the ledger's header: %w", err)
+	if _, err := file.ReadAt(header[:], 0); err != nil && !errors.Is(err, io.EOF) {
+		return 0, fmt.Errorf("read the ledger's header: %w", err)
 	}
 	if !header.intact() || header[4] != headerKind {
-		return false, nil
+		return 0, nil
 	}
-	if format := binary.LittleEndian.Uint32(header[8:]); format > ledgerFormat {
-		return false, fmt.Errorf("%w: format %d, this one reads %d", errLedger, format, ledgerFormat)
-	}
-	return true, nil
+	return int(binary.LittleEndian.Uint32(header[8:])), nil
 }
 
 // begin makes the file anew, so that nothing of another one is left in it.

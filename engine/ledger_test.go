@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -150,7 +151,7 @@ func TestLedgerOfNewerProgram(t *testing.T) {
 	binary.LittleEndian.PutUint32(header[8:], ledgerFormat+1)
 	header.seal()
 	overwrite(t, c, 0, header[:])
-	if _, err := Open(c, nil, nil, nil); !errors.Is(err, errLedger) {
+	if _, err := Open(c, nil, nil, nil); !errors.Is(err, datadir.ErrNewer) {
 		t.Errorf("Open: %v", err)
 	}
 	file, err := c.fs.Open("cache/ledger")

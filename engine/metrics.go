@@ -11,6 +11,7 @@ type metrics struct {
 	hostWait                      prometheus.Histogram
 	reports                       prometheus.Histogram
 	cacheErrors                   prometheus.Counter
+	cacheCut, cacheSetAside       prometheus.Counter
 	clockSteps                    prometheus.Counter
 	ledgerErrors                  prometheus.Counter
 	ledgerLost                    prometheus.Counter
@@ -39,8 +40,10 @@ func newMetrics() *metrics {
 	}
 	refusals := counters("refusals_total", "Answers that asked not to be asked so soon, by what rests since.", "scope")
 	m.hostRefusals, m.channelRefusals = refusals.WithLabelValues("host"), refusals.WithLabelValues("channel")
+	mends := counters("cache_mends_total", "Times that damage of the content cache on disk was mended, by how.", "how")
+	m.cacheCut, m.cacheSetAside = mends.WithLabelValues("cut"), mends.WithLabelValues("set_aside")
 	m.all = []prometheus.Collector{
-		polls, refusals, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.cacheErrors, m.ledgerErrors, m.ledgerLost, m.clockSteps, m.loopBusy,
+		polls, refusals, mends, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.cacheErrors, m.ledgerErrors, m.ledgerLost, m.clockSteps, m.loopBusy,
 	}
 	return m
 }

@@ -27,20 +27,6 @@ func (e *Engine) syncRecords(ctx context.Context) {
 	}
 }
 
-// mendCache removes what the cache can no longer read, until the context ends: it is
-// fetched again. A compaction that meets damage would be tried for ever.
-func (e *Engine) mendCache(ctx context.Context) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case damaged := <-e.cache.damaged:
-			e.config.Logger.Warn("content cache is damaged on disk: a part of it is dropped, and fetched again")
-			e.cacheFailed("drop what is damaged", e.cache.cut(ctx, damaged))
-		}
-	}
-}
-
 // noteBegin writes down that a channel, and a host that a redirect led to, is asked
 // now: before it is.
 func (e *Engine) noteBegin(p *poll) {

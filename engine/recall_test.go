@@ -156,7 +156,7 @@ func recordURL(i int) string {
 // writeRecords fills a cache, and returns the channels that are in it.
 func writeRecords(b *testing.B, config Config, size int) []channel.ID {
 	b.Helper()
-	c, err := openCache(config)
+	c, err := openCache(config, newMetrics())
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -13,6 +13,24 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
+// watchedVolume returns a volume with a reserve of 16 MiB, of which free has what is
+// free, in MiB. It is watched until the test ends.
+func watchedVolume(t *testing.T, free *atomic.Uint64) *volume.Volume {
+	t.Helper()
+	v, err := volume.Open(volume.Config{
+		Dir: t.TempDir(), Reserve: 16 << 20, Fatal: func(err error) { t.Error(err) },
+		Usage: func(string) (uint64, uint64, error) { return free.Load() << 20, 1000 << 20, nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var watching sync.WaitGroup
+	watching.Go(func() { v.Run(ctx) })
+	t.Cleanup(func() { cancel(); watching.Wait() })
+	return v
+}
+
 // row 60: polls go on while the disk fills up. What it has no room for is not
 // reported, so that it is found again when there is space; channels without content are
 // not asked meanwhile.
@@ -20,18 +38,7 @@ func TestNoSpace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var free atomic.Uint64 // MiB, of a reserve of 16
 		free.Store(1000)
-		v, err := volume.Open(volume.Config{
-			Dir: t.TempDir(), Reserve: 16 << 20, Fatal: func(err error) { t.Error(err) },
-			Usage: func(string) (uint64, uint64, error) { return free.Load() << 20, 1000 << 20, nil },
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		var watching sync.WaitGroup
-		watching.Go(func() { v.Run(ctx) })
-		defer watching.Wait()
-		defer cancel()
+		v := watchedVolume(t, &free)
 		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second, Volume: v})
 		defer w.close()
 

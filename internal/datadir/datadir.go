@@ -37,9 +37,6 @@ const maxFile = 64 << 10
 // ErrHeld is returned by [Open] when another process has the directory open.
 var ErrHeld = errors.New("data directory is in use")
 
-// ErrNewer is returned by [Open] for a directory that a newer program wrote.
-var ErrNewer = errors.New("data directory was written by a newer version of corona")
-
 // Identity says which node a directory belongs to. It is written once.
 type Identity struct {
 	Format      int       `json:"format"`
@@ -106,10 +103,7 @@ func refuseNewer(path string) error {
 	if err != nil {
 		return err
 	}
-	if identity.Format > Format {
-		return fmt.Errorf("%s: %w: it has format %d, this program knows %d", path, ErrNewer, identity.Format, Format)
-	}
-	return nil
+	return CheckFormat(filepath.Join(path, identityFile), identity.Format, Format)
 }
 
 func takeLock(path string) (*os.File, error) {
