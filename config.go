@@ -24,7 +24,7 @@ type Config struct {
 	Name   string // node name, 1 to 64 of A-Z a-z 0-9 . - _, the first a letter or digit; default: the one kept in Data, or a new one
 	Listen string // where the node is reached, for the message of a second process on Data
 
-	Ranges int // Raft groups, decided at the birth of Data; default 16
+	Ranges int // Raft groups, decided at the birth of Data, where another number is refused; default: what Data has, 16 at its birth
 
 	Interval time.Duration // τ: how often a plain feed reader would poll; default 30m, 1s to 8760h
 	Floor    time.Duration // shortest time between two polls of a channel; default 5m, 1ms to Interval
@@ -68,7 +68,6 @@ const NoHostGap time.Duration = -1
 
 const (
 	defaultData         = "corona-data"
-	defaultRanges       = 16
 	maxRanges           = 1024
 	defaultInterval     = 30 * time.Minute
 	defaultFloor        = 5 * time.Minute
@@ -85,7 +84,6 @@ const (
 // withDefaults returns the configuration with every zero field decided.
 func (c Config) withDefaults() Config {
 	set(&c.Data, defaultData)
-	set(&c.Ranges, defaultRanges)
 	set(&c.Interval, defaultInterval)
 	set(&c.Floor, min(defaultFloor, c.Interval))
 	set(&c.Maintenance, defaultMaintenance)
@@ -161,7 +159,7 @@ func (c Config) Validate() error {
 		check(c.Target >= 0 && c.Target <= maxSpan, "target %s: want more than 0s, at most %s", timespan.Setting(c.Target), timespan.Setting(maxSpan)),
 		check(c.Budget >= 0 && c.Budget <= maxBudget, "budget %v: want more than 0, at most %v", c.Budget, maxBudget),
 		check(c.Maintenance >= time.Second && c.Maintenance <= maxSpan, "maintenance %s: want 1s to %s", timespan.Setting(c.Maintenance), timespan.Setting(maxSpan)),
-		check(c.Ranges >= 1 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
+		check(c.Ranges >= 0 && c.Ranges <= maxRanges, "ranges %d: want 1 to %d", c.Ranges, maxRanges),
 		check(!strings.ContainsFunc(c.Contact, unicode.IsControl), "contact %q: control characters cannot be sent", c.Contact),
 		check(c.HostGap >= 0 && c.HostGap <= maxSpan || c.HostGap == NoHostGap, "host gap %s: want 0s to %s", timespan.Setting(c.HostGap), timespan.Setting(maxSpan)),
 		check(c.DiskReserve == 0 || c.DiskReserve >= volume.LeastReserve, "disk reserve %d: want %d bytes at least", c.DiskReserve, volume.LeastReserve),

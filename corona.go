@@ -14,9 +14,11 @@
 package corona
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -53,8 +55,9 @@ type Node struct {
 // It returns when what was acknowledged before is served again; polling has begun
 // by then. The caller closes the node.
 //
-// Errors wrap [ErrConfig], or say who else has the directory, or that a newer
-// program wrote it.
+// Errors wrap [ErrConfig], also for a directory that is not a node's or has another
+// number of ranges, or say who else has the directory, or that a newer program wrote
+// it: then nothing in it was touched.
 func Open(ctx context.Context, config Config) (*Node, error) {
 	config = config.withDefaults()
 	if err := config.Validate(); err != nil {
@@ -73,6 +76,9 @@ func (n *Node) Name() string { return n.dir.Identity.Name }
 // open builds the node from the disk up. What it leaves half done, Close undoes.
 func (n *Node) open(ctx context.Context) (err error) {
 	c := n.config
+	if err := n.checkData(); err != nil {
+		return err
+	}
 	if n.dir, err = datadir.Open(c.Data, c.Name, c.Listen, c.Now()); err != nil {
 		return err
 	}
@@ -80,9 +86,9 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return err
 	}
 	n.watch()
-	events := new(observer)
-	if n.store, err = n.openStore(ctx, events); err != nil {
-		return fmt.Errorf("open ranges: %w", err)
+	events := &observer{volume: n.volume}
+	if err := n.openStore(ctx, events); err != nil {
+		return err
 	}
 	if n.fetcher, err = n.newFetcher(); err != nil {
 		return fmt.Errorf("open fetcher: %w", err)
@@ -96,6 +102,19 @@ func (n *Node) open(ctx context.Context) (err error) {
 	}
 	events.connect(n.owner, n.notifier)
 	return n.start()
+}
+
+// checkData refuses what cannot be this node's data, or is a newer program's, before
+// anything is written.
+func (n *Node) checkData() error {
+	err := datadir.Check(n.config.Data)
+	if errors.Is(err, datadir.ErrForeign) {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	return cmp.Or(err,
+		ownership.CheckFormat(filepath.Join(n.config.Data, rangesFolder)),
+		engine.CheckFormat(filepath.Join(n.config.Data, cacheFolder)),
+	)
 }
 
 // watch looks after the disk from before the first store is opened until after the

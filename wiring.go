@@ -18,9 +18,17 @@ import (
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
-func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*ownership.Store, error) {
-	return ownership.Open(ctx, ownership.Config{
-		Dir:         n.dir.Join("ranges"),
+// Folders of the data directory.
+const (
+	rangesFolder = "ranges"
+	cacheFolder  = "cache"
+)
+
+// openStore blames the configuration for a number of ranges that the directory has
+// not.
+func (n *Node) openStore(ctx context.Context, events ownership.Observer) (err error) {
+	n.store, err = ownership.Open(ctx, ownership.Config{
+		Dir:         n.dir.Join(rangesFolder),
 		Node:        n.Name(),
 		Ranges:      n.config.Ranges,
 		Replicas:    1,
@@ -32,6 +40,16 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (*owner
 		Logger:      n.config.Logger,
 		Registerer:  n.metrics,
 	})
+	if errors.Is(err, ownership.ErrRanges) {
+		return fmt.Errorf("%w: %w", ErrConfig, err)
+	}
+	if err != nil {
+		return fmt.Errorf("open ranges: %w", err)
+	}
+	if _, subscriptions := n.store.Counts(); subscriptions > 0 {
+		n.volume.Protect()
+	}
+	return nil
 }
 
 // openVolume blames the configuration for a reserve that was asked for, and the disk
@@ -95,7 +113,7 @@ func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
 func (n *Node) engineConfig() engine.Config {
 	public, private := n.config.hostGaps()
 	return engine.Config{
-		Dir:            n.dir.Join("cache"),
+		Dir:            n.dir.Join(cacheFolder),
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
 		HostParallel:   n.config.HostParallel,
@@ -154,6 +172,7 @@ func epoch(cluster string) uint64 {
 // observer passes what a range has applied to those who act on it. Until they
 // are connected they have read nothing yet that could go stale.
 type observer struct {
+	volume  *volume.Volume
 	parties atomic.Pointer[parties]
 }
 
@@ -183,6 +202,7 @@ func (o *observer) Committed(update ownership.Update) {
 
 // Subscribed implements [ownership.Observer].
 func (o *observer) Subscribed(s ownership.Subscription) {
+	o.volume.Protect()
 	if p := o.parties.Load(); p != nil {
 		p.notifier.Subscribed(subscriber(s))
 	}

@@ -21,8 +21,9 @@ type Config struct {
 	// Node is the node's name, without control characters. Required; a directory
 	// keeps the name that it was made with.
 	Node string
-	// Ranges is the number of ranges, 1 to 1024; default 16. It counts when the
-	// cluster is born, later the recorded number holds.
+	// Ranges is the number of ranges, 1 to 1024, which is decided when the cluster is
+	// born: later another number is refused with ErrRanges. Default: the recorded
+	// number, 16 at the birth.
 	Ranges int
 	// Replicas is the number of replicas that the cluster wishes for each range;
 	// default 3. It counts when the cluster is born. A cluster of one node has one
@@ -59,10 +60,12 @@ type Config struct {
 	files vfs.FS // of log and state; tests lose power on theirs
 }
 
-const maxRanges = 1024
+const (
+	maxRanges     = 1024
+	defaultRanges = 16
+)
 
 func (c Config) withDefaults() Config {
-	c.Ranges = orDefault(c.Ranges, 16)
 	c.Replicas = orDefault(c.Replicas, 3)
 	c.SnapshotBytes = orDefault(c.SnapshotBytes, c.Volume.MemTable())
 	c.CacheBytes = orDefault(c.CacheBytes, 32<<20)
@@ -96,7 +99,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("ownership: no directory")
 	case c.Node == "" || len(c.Node) > 255 || strings.ContainsFunc(c.Node, unicode.IsControl):
 		return fmt.Errorf("ownership: node name %.20q of %d bytes: want 1 to 255, no control characters", c.Node, len(c.Node))
-	case c.Ranges < 1 || c.Ranges > maxRanges:
+	case c.Ranges < 0 || c.Ranges > maxRanges:
 		return fmt.Errorf("ownership: %d ranges: want 1 to %d", c.Ranges, maxRanges)
 	case c.Replicas < 1 || c.Replicas > 7:
 		return fmt.Errorf("ownership: %d replicas: want 1 to 7", c.Replicas)

@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"errors"
-	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
@@ -39,16 +38,7 @@ var (
 	// ErrForeign says that the directory belongs to another node or cluster, or to
 	// another program.
 	ErrForeign = errors.New("directory belongs to another node")
+	// ErrRanges says that the directory was made with another number of ranges than
+	// Config.Ranges.
+	ErrRanges = errors.New("directory has another number of ranges")
 )
-
-// FormatError says that a directory was written by a newer version. Nothing in
-// it was touched.
-type FormatError struct {
-	Dir       string
-	Have      int // the directory's format number
-	Supported int // the newest that this program reads
-}
-
-func (e *FormatError) Error() string {
-	return fmt.Sprintf("%s has format %d, this program reads up to %d: use a newer version", e.Dir, e.Have, e.Supported)
-}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
@@ -18,22 +19,63 @@ const format = 1
 
 const formatFile = "FORMAT"
 
-// checkFormat refuses a directory that this program must not write to, before
-// anything is written, and marks an empty one.
-func checkFormat(dir string) error {
-	text, err := os.ReadFile(filepath.Join(dir, formatFile))
+// CheckFormat returns a [*datadir.FormatError] if a newer program wrote the files in
+// a directory of [Config.Dir]. It writes nothing.
+func CheckFormat(dir string) error {
+	for _, store := range []string{"log", "state"} {
+		path := filepath.Join(dir, store)
+		names, err := namesIn(path)
+		if err != nil {
+			return fmt.Errorf("read directory: %w", err)
+		}
+		if err := datadir.CheckStore(path, names, disk.NewestFormat); err != nil {
+			return err
+		}
+	}
+	have, err := readFormat(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		return markFormat(dir)
+		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("read format: %w", err)
+		return err
+	}
+	return datadir.CheckFormat(filepath.Join(dir, formatFile), have, format)
+}
+
+// namesIn returns the names of a directory's entries, none where there is none.
+func namesIn(dir string) (names []string, err error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return names, err
+}
+
+// readFormat returns the format of a directory; its error wraps fs.ErrNotExist where
+// it has none, ErrCorrupt where that is no number.
+func readFormat(dir string) (int, error) {
+	text, err := os.ReadFile(filepath.Join(dir, formatFile))
+	if err != nil {
+		return 0, fmt.Errorf("read format: %w", err)
 	}
 	have, err := strconv.Atoi(strings.TrimSpace(string(text)))
 	if err != nil || have < 1 {
-		return disk.Corrupt("%s holds %.20q, want a format number", filepath.Join(dir, formatFile), text)
+		return 0, disk.Corrupt("%s holds %.20q, want a format number", filepath.Join(dir, formatFile), text)
 	}
-	if have > format {
-		return &FormatError{Dir: dir, Have: have, Supported: format}
+	return have, nil
+}
+
+// checkFormat refuses a directory that this program must not write to, before
+// anything is written, and marks an empty one.
+func checkFormat(dir string) error {
+	if err := CheckFormat(dir); err != nil {
+		return err
+	}
+	if _, err := readFormat(dir); errors.Is(err, fs.ErrNotExist) {
+		return markFormat(dir)
 	}
 	return nil
 }
@@ -42,7 +84,7 @@ func markFormat(dir string) error {
 	if err := os.MkdirAll(dir, dirPerm); err != nil {
 		return fmt.Errorf("create directory: %w", err)
 	}
-	if err := syncDir(filepath.Dir(dir)); err != nil {
+	if err := datadir.SyncDir(filepath.Dir(dir)); err != nil {
 		return err
 	}
 	entries, err := os.ReadDir(dir)
@@ -74,16 +116,5 @@ func writeDurably(dir, name string, content []byte) error {
 	if err := os.Rename(path+".new", path); err != nil {
 		return fmt.Errorf("name %s: %w", name, err)
 	}
-	return syncDir(dir)
-}
-
-func syncDir(dir string) error {
-	file, err := os.Open(dir)
-	if err != nil {
-		return fmt.Errorf("open directory: %w", err)
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	return nil
+	return datadir.SyncDir(dir)
 }

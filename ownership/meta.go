@@ -110,16 +110,17 @@ func (m *metaGroup) birth(cfg Config, log *slog.Logger) (*wire.Meta, error) {
 	cluster := make([]byte, 16)
 	_, _ = rand.Read(cluster) // never fails
 	birth := &wire.Birth{Cluster: cluster, TimeUs: micros(cfg.Now()), Replicas: uint32(cfg.Replicas)}
-	for i := range cfg.Ranges {
+	ranges := orDefault(cfg.Ranges, defaultRanges)
+	for i := range ranges {
 		birth.Ranges = append(birth.Ranges, &wire.Range{
-			Id: uint32(i), From: uint32(bounds(i, cfg.Ranges)), To: uint32(bounds(i+1, cfg.Ranges) - 1),
+			Id: uint32(i), From: uint32(bounds(i, ranges)), To: uint32(bounds(i+1, ranges) - 1),
 			Replicas: []string{string(m.raftID)},
 		})
 	}
 	if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_Birth{Birth: birth}}); err != nil {
 		return nil, err
 	}
-	log.Info("cluster founded", "cluster", hex.EncodeToString(cluster), "ranges", cfg.Ranges)
+	log.Info("cluster founded", "cluster", hex.EncodeToString(cluster), "ranges", ranges)
 	return m.fsm.meta(), nil
 }
 

@@ -23,7 +23,7 @@ import (
 // directory, and returns when every range leads and has applied its log. The
 // caller sees to it that no other process has the directory.
 //
-// Its error is a [*FormatError], ErrForeign, ErrCorrupt, the context's cause, or
+// Its error is a [*datadir.FormatError], ErrForeign, ErrRanges, ErrCorrupt, the context's cause, or
 // a failure of the disk. Nothing is served from a damaged directory.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
@@ -51,6 +51,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 	meta, err := s.meta.birth(s.cfg, s.tools.log)
 	if err != nil {
 		return err
+	}
+	if have := len(meta.Ranges); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
+		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
 	s.cluster = hex.EncodeToString(meta.Cluster)
 	if err := s.openStores(meta); err != nil {

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 )
 
 // populate makes state of every kind and returns how it reads.
@@ -136,7 +137,7 @@ func TestForeignDirectories(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(cfg.Dir, formatFile), []byte("2\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		var newer *FormatError
+		var newer *datadir.FormatError
 		if err := refused(t, cfg); !errors.As(err, &newer) || newer.Have != 2 || newer.Supported != 1 {
 			t.Errorf("error %v", err)
 		}
@@ -219,7 +220,11 @@ func TestMetaSnapshot(t *testing.T) {
 		t.Fatal(err)
 	}
 	shut(t, s)
-	cfg.Ranges = 7 // counts at birth only
+	cfg.Ranges = 7
+	if err := refused(t, cfg); !errors.Is(err, ErrRanges) || !strings.Contains(err.Error(), "was made with 4, which cannot be changed to 7") {
+		t.Errorf("another number of ranges: %v", err)
+	}
+	cfg.Ranges = 0 // as it is
 	s = open(t, cfg)
 	same(t, describe(t, s), want)
 	if got := len(s.Ranges()); got != 4 {

@@ -90,7 +90,7 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.StringVar(&o.node.Data, "data", "corona-data", "data directory")
 	flags.StringVar(&o.listen, "listen", "127.0.0.1:8410", "address of the API and the page")
 	flags.StringVar(&o.node.Name, "name", "", "node name (default: made once and kept in the data directory)")
-	positiveInt(flags, &o.node.Ranges, "ranges", 16, "Raft groups; counts when the data directory is made")
+	positiveInt(flags, &o.node.Ranges, "ranges", 0, "Raft groups, decided when the data directory is made: another number is refused later (default: what it has, 16 for a new one)")
 	positiveDuration(flags, &o.node.Interval, "interval", 30*time.Minute, "polling interval of a channel, 1s at least")
 	positiveDuration(flags, &o.node.Floor, "floor", 0, "shortest time between two polls of a channel, at most the interval (default 5m, or the interval if that is shorter)")
 	bindPlan(flags, &o.node)

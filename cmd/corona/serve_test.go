@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +47,35 @@ func TestHostGap(t *testing.T) {
 		err := command.ParseFlags(test.args)
 		if (err == nil) != test.ok || options.node.HostGap != test.want {
 			t.Errorf("%v: gap %d, %v; want %d, accepted %v", test.args, options.node.HostGap, err, test.want, test.ok)
+		}
+	}
+}
+
+// What is no data directory, or has another number of ranges, is wrong usage: one line,
+// and exit code 2.
+func TestServeRefusesDirectories(t *testing.T) {
+	foreign, file, data := t.TempDir(), filepath.Join(t.TempDir(), "file"), filepath.Join(t.TempDir(), "data")
+	for _, path := range []string{filepath.Join(foreign, "notes.txt"), file} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	node, err := corona.Open(t.Context(), corona.Config{Data: data, Ranges: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := node.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`it holds "notes.txt" and no corona.json`: {"--data", foreign},
+		"it is a file": {"--data", file},
+		"was made with 2, which cannot be changed to 16": {"--data", data, "--ranges", "16"},
+		"want a whole number above 0":                    {"--data", data, "--ranges", "0"},
+	} {
+		got := runCorona(t.Context(), "", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
+		if got.code != exitUsage || strings.Count(got.errs, "\ncorona: ") > 0 || !strings.Contains(got.errs, want) {
+			t.Errorf("%v: exit code %d, said %q, want %q", args, got.code, got.errs, want)
 		}
 	}
 }

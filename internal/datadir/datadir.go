@@ -65,9 +65,9 @@ type Dir struct {
 // A name other than the kept one is refused, since names are how other nodes
 // know this one.
 //
-// Errors wrap [ErrHeld], naming the holder, or [ErrNewer].
+// Errors wrap [ErrHeld], naming the holder, [ErrForeign] or [ErrNewer].
 func Open(path, name, listen string, now time.Time) (*Dir, error) {
-	if err := refuseNewer(path); err != nil {
+	if err := Check(path); err != nil {
 		return nil, err
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -93,18 +93,6 @@ func (d *Dir) Close() error { return d.lock.Close() }
 
 // Join returns the path of a file or folder inside the directory.
 func (d *Dir) Join(name string) string { return filepath.Join(d.Path, name) }
-
-// refuseNewer looks before anything is written, the lock file included.
-func refuseNewer(path string) error {
-	identity, err := readIdentity(path)
-	if errors.Is(err, os.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return CheckFormat(filepath.Join(path, identityFile), identity.Format, Format)
-}
 
 func takeLock(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -215,7 +203,7 @@ func readIdentity(path string) (Identity, error) {
 	if identity.Format < 1 || identity.Name == "" || identity.Incarnation == "" {
 		return Identity{}, fmt.Errorf("read %s: not the identity of a corona node", file.Name())
 	}
-	if written.CRC32C != 0 && written.CRC32C != identity.sum() {
+	if identity.Format <= Format && written.CRC32C != 0 && written.CRC32C != identity.sum() {
 		return Identity{}, fmt.Errorf("read %s: damaged: its checksum does not match", file.Name())
 	}
 	return identity, nil
@@ -247,7 +235,7 @@ func writeIdentity(path string, identity Identity) error {
 	if err := os.Rename(temporary, filepath.Join(path, identityFile)); err != nil {
 		return fmt.Errorf("write identity: %w", err)
 	}
-	return syncDir(path)
+	return SyncDir(path)
 }
 
 func writeSynced(path string, text []byte) error {
@@ -257,12 +245,4 @@ func writeSynced(path string, text []byte) error {
 	}
 	_, err = file.Write(text)
 	return errors.Join(err, file.Sync(), file.Close())
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

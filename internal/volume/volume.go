@@ -62,16 +62,15 @@ type Volume struct {
 	ballast ballast
 	pending pending
 	waiting atomic.Int64 // writes that wait for space
+	protect atomic.Bool  // the stores hold something: the ballast is worth its space
 
 	gaveUp   chan struct{} // closed when nobody is to wait any more
 	giveUp   sync.Once
 	fullTill atomic.Pointer[time.Time] // critical until then, whatever statfs says; nil: never was
 }
 
-// Open looks at the file system and puts the ballast there. Its error wraps
-// [ErrFull] or [ErrReserve] when the node had better not start; then nothing was
-// written.
-// [Volume.Run] watches from then on.
+// Open looks at the file system, and writes nothing. Its error wraps [ErrFull] or
+// [ErrReserve] when the node had better not start. [Volume.Run] watches from then on.
 func Open(config Config) (*Volume, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
@@ -118,6 +117,14 @@ func (v *Volume) check(free, total uint64) error {
 			ErrFull, v.config.Dir, free, neededToStart(v.reserve))
 	}
 	return nil
+}
+
+// Protect says that the stores hold what must not be lost: the ballast is put there
+// by the next look of [Volume.Run], not by the caller.
+func (v *Volume) Protect() {
+	if v != nil && !v.protect.Load() {
+		v.protect.Store(true)
+	}
 }
 
 // Level says how much room there is.
@@ -218,7 +225,7 @@ func (v *Volume) look(now time.Time) {
 	switch {
 	case level == Critical:
 		v.release()
-	case level == OK && free > v.reserve:
+	case level == OK && free > v.reserve && v.protect.Load():
 		v.keep(now)
 	}
 }

@@ -42,7 +42,32 @@ func open(t *testing.T, d *disk) (v *Volume, logged *bytes.Buffer, fatal *[]erro
 	if err != nil {
 		t.Fatal(err)
 	}
+	v.Protect()
+	v.look(time.Now())
 	return v, logged, fatal
+}
+
+// A ballast takes no space of a node that has nothing to lose, and the caller that
+// gives it something does not wait for it.
+func TestBallastWaitsForSomethingToLose(t *testing.T) {
+	v, err := Open(Config{Dir: t.TempDir(), Reserve: reserve, Usage: (&disk{free: 100 * mib, total: 1000 * mib}).usage})
+	if err != nil {
+		t.Fatal(err)
+	}
+	held := func(want uint64) {
+		t.Helper()
+		info, err := os.Stat(filepath.Join(v.config.Dir, ballastFile))
+		if (err == nil) != (want > 0) || v.ballast.held() != want || want > 0 && allocated(info) != want {
+			t.Errorf("ballast of %d bytes, %v; want %d", v.ballast.held(), err, want)
+		}
+	}
+	now := time.Now()
+	v.look(now)
+	held(0)
+	v.Protect()
+	held(0)
+	v.look(now.Add(time.Second))
+	held(reserve / 4)
 }
 
 // value reads a counter or a gauge.

@@ -14,6 +14,9 @@ import (
 // program with an older pebble, so it is a decision, not a default.
 const Format = pebble.FormatTableFormatV6
 
+// NewestFormat is the newest format of pebble's files that this program can read.
+const NewestFormat = int(max(Format, pebble.FormatNewest))
+
 // ErrCorrupt says that what the disk holds is not what was written to it.
 var ErrCorrupt = errors.New("data on disk is damaged")
 
