@@ -1,10 +1,6 @@
 package corona
 
-import (
-	"fmt"
-	"syscall"
-	"time"
-)
+import "time"
 
 // File descriptors are shared out, so that no part of a node finds none left
 // because another took them all. Of maxDescriptors, or of the process's limit if
@@ -19,15 +15,6 @@ const (
 	maxDescriptors   = 20_000
 	otherDescriptors = 9_000
 )
-
-// descriptorLimit returns how many descriptors this process may have.
-func descriptorLimit() (uint64, error) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, fmt.Errorf("descriptor limit: %w", err)
-	}
-	return limit.Cur, nil
-}
 
 // pollConns returns how many connections polling may have open.
 func pollConns(limit uint64) int {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
@@ -97,7 +98,7 @@ func (n *Node) measure() primary.Measured {
 }
 
 func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
-	limit, err := descriptorLimit()
+	limit, err := descriptors.Limit()
 	if err != nil {
 		return nil, err
 	}

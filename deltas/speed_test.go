@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -130,20 +129,6 @@ func keepBest(best *time.Duration, took time.Duration) {
 
 func megabytes(size int, took time.Duration) float64 {
 	return float64(size) / 1e6 / max(took, 1).Seconds()
-}
-
-// cpuTime returns the processor time of the process that f takes.
-func cpuTime(f func()) time.Duration {
-	now := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			panic(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	begun := now()
-	f()
-	return now() - begun
 }
 
 // formatOf names what a document is, as far as reading it differs.

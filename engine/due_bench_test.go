@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 )
 
@@ -86,15 +85,6 @@ func benchmarkDue(b *testing.B, make func(items int, span, now int64) dueStructu
 	b.ReportMetric(float64(taken)/million, "bytes/item")
 	b.ReportMetric(float64(spent.Nanoseconds())/float64(b.N), "cpu-ns/op")
 	b.ReportMetric(float64(longest.Microseconds()), "max-µs")
-}
-
-// threadTime is the processor time of the calling thread so far.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		panic(err)
-	}
-	return time.Duration(t.Nano())
 }
 
 // step is one poll, and what happens beside it.

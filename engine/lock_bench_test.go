@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -114,13 +112,4 @@ func lockWorker(s *shard, polls int, period time.Duration) (waits []int64) {
 		s.finish(&p, &r, p.begun.UnixNano())
 	}
 	return waits
-}
-
-// processTime is the processor time of the process so far.
-func processTime() time.Duration {
-	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		panic(err)
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -149,8 +149,7 @@ func (p *probe) init(c net.Conn) {
 	p.raw = raw
 	var one [1]byte
 	p.read = func(fd uintptr) bool {
-		_, err := syscall.Read(int(fd), one[:])
-		p.quiet = err == syscall.EAGAIN
+		p.quiet = nothingToRead(fd, one[:])
 		return true
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"runtime"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -119,14 +118,6 @@ func (o *tlsOrigin) poll(b *testing.B, f *Fetcher, hosts int) time.Duration {
 	}
 	all.Wait()
 	return processorTime(b) - before
-}
-
-func processorTime(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // originVariable makes this test's binary the origin instead.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"slices"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -84,14 +83,6 @@ func reportProcessor(b *testing.B) (end func()) {
 	return func() {
 		b.ReportMetric(float64((processor(b)-begun).Microseconds())/1e3/float64(b.N), "cpu-ms/op")
 	}
-}
-
-func processor(b *testing.B) time.Duration {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		b.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
 // Question: does a solve of the special case take at most half of the time that

@@ -9,10 +9,11 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/valyala/fasthttp"
+
+	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 )
 
 var loopback = netip.MustParsePrefix("127.0.0.0/8")
@@ -127,13 +128,13 @@ const descriptorReserve = 256
 
 // connectionBudget returns how many connections the descriptor limit leaves.
 func connectionBudget(listeners int) (int, error) {
-	var limit syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
-		return 0, fmt.Errorf("descriptor limit: %w", err)
+	limit, err := descriptors.Limit()
+	if err != nil {
+		return 0, err
 	}
-	left := int(min(limit.Cur, 1<<20)) - listeners - descriptorReserve
+	left := int(min(limit, 1<<20)) - listeners - descriptorReserve
 	if left < 16 {
-		return 0, fmt.Errorf("%d hosts leave no descriptors for connections: the limit is %d (ulimit -n)", listeners, limit.Cur)
+		return 0, fmt.Errorf("%d hosts leave no descriptors for connections: the limit is %d (ulimit -n)", listeners, limit)
 	}
 	return left, nil
 }

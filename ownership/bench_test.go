@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -111,16 +110,6 @@ func subscribeOneByOne(b *testing.B, keyed bool) {
 	b.ReportMetric(float64(took[len(took)*99/100].Microseconds())/1000, "p99-ms")
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "subs/s")
 	b.ReportMetric((cpuSeconds(b)-cpu)/float64(b.N)*1e6, "cpu-µs/sub")
-}
-
-// cpuSeconds is what the process has used: on a busy machine it says more than
-// the clock.
-func cpuSeconds(tb testing.TB) float64 {
-	var usage syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
-		tb.Fatal(err)
-	}
-	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano()).Seconds()
 }
 
 // BenchmarkReopen asks how long a start takes after a kill, a second or more after the

@@ -4,11 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
-	"golang.org/x/sys/unix"
 )
 
 // fileSum is a small file beside a bbolt file that has the checksum of all of it.
@@ -85,10 +85,19 @@ func (s *fileSum) put(sum []byte) error {
 	}
 	_, err = file.WriteAt(sum, 0)
 	if err == nil {
-		err = unix.Fsync(int(file.Fd())) // a bare number, unlike that of a write: see volume.Transact
+		err = bare(file.Sync())
 	}
 	if err = errors.Join(err, file.Close()); err != nil {
 		return fmt.Errorf("write checksum: %w", err)
 	}
 	return nil
+}
+
+// bare returns the system's error without the path: volume.Transact repeats a write,
+// which has one, and never an fsync.
+func bare(err error) error {
+	if wrapped := (*fs.PathError)(nil); errors.As(err, &wrapped) {
+		return wrapped.Err
+	}
+	return err
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command bulk measures what many subscriptions cost to make and to list: a node, an
 // import of made-up URLs by the command that users have, the same import again,
 // walks through all channels and subscriptions, and single requests to a node that

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command deltas runs recorded histories through the difference engine and the
 // judge, and prints what is promised of them: is every entry reported, once? how
 // many updates say nothing that a person would see? how large are deltas, against

@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command solve measures corona solve on generated files of channels with mixed
 // sizes, hosts, update intervals and bounds: all policies, ladders and costs, with
 // and without a cap of hosts, and what it says to bad rows.

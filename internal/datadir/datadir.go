@@ -18,8 +18,6 @@ import (
 	"os"
 	"path/filepath"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Format is the number of the directory layout that this program writes. A
@@ -119,8 +117,8 @@ func Held(path string) error {
 }
 
 func flock(lock *os.File, path string) error {
-	err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := tryLock(lock)
+	if errors.Is(err, errLocked) {
 		return fmt.Errorf("%s: %w by %s", path, ErrHeld, readHolder(lock))
 	}
 	if err != nil {

@@ -5,10 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // ballastFile lies in the data directory.
@@ -40,15 +37,6 @@ func (b *ballast) open(path string, size uint64) {
 	if info, err := os.Stat(path); err == nil {
 		b.mu.held = allocated(info)
 	}
-}
-
-// allocated returns the bytes that a file really takes.
-func allocated(info fs.FileInfo) uint64 {
-	stat, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return 0
-	}
-	return uint64(stat.Blocks) * 512
 }
 
 // held returns the bytes that release would free.
@@ -109,8 +97,8 @@ func allocate(path string, size uint64) error {
 	if err != nil {
 		return err
 	}
-	if err := unix.Fallocate(int(file.Fd()), 0, 0, int64(size)); err != nil {
-		return errors.Join(&fs.PathError{Op: "fallocate", Path: path, Err: err}, file.Close())
+	if err := reserveBlocks(file, int64(size)); err != nil {
+		return errors.Join(&fs.PathError{Op: "allocate", Path: path, Err: err}, file.Close())
 	}
 	return file.Close()
 }

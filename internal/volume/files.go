@@ -6,8 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
@@ -30,6 +30,7 @@ const (
 // classOf goes by the names that pebble gives its files.
 func classOf(path string) class {
 	name := path[strings.LastIndexByte(path, '/')+1:]
+	name = name[strings.LastIndexByte(name, filepath.Separator)+1:]
 	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "CURRENT", "marker.", "temporary."} {
 		if strings.HasPrefix(name, prefix) {
 			return essential
@@ -161,7 +162,7 @@ func (f *files) change(doing, path string, class class, do func() error) error {
 }
 
 // broken tells errors of the disk from those that say what a directory holds.
-func broken(err error) bool { return errors.Is(err, syscall.EIO) || errors.Is(err, syscall.EROFS) }
+func broken(err error) bool { return isAny(err, diskErrors) }
 
 func (f *files) open(doing, path string, do func() (vfs.File, error)) (file vfs.File, err error) {
 	class := classOf(path)

@@ -13,13 +13,12 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sys/unix"
 )
 
 // Config is what [Open] needs.
@@ -298,7 +297,11 @@ func (v *Volume) full(now time.Time) {
 // IsFull reports whether err says that there is no space, or that a quota is used
 // up.
 func IsFull(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+	return isAny(err, fullErrors)
+}
+
+func isAny(err error, of []error) bool {
+	return slices.ContainsFunc(of, func(one error) bool { return errors.Is(err, one) })
 }
 
 // SaidAlready reports that a message tells of lack of space: the volume has said it
@@ -310,14 +313,4 @@ func SaidAlready(args []any) bool {
 		}
 	}
 	return false
-}
-
-// statfs returns what an ordinary user may still use, and the size of all.
-func statfs(dir string) (free, total uint64, err error) {
-	var stat unix.Statfs_t
-	if err := unix.Statfs(dir, &stat); err != nil {
-		return 0, 0, err
-	}
-	size := uint64(stat.Bsize)
-	return stat.Bavail * size, stat.Blocks * size, nil
 }
