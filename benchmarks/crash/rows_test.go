@@ -185,11 +185,18 @@ func TestRow60FullDisk(t *testing.T) {
 	s := newScenario(t, 128<<20)
 	s.wantSubscribed()
 	dropped := s.wantSubscribed()
+	err := child.Await(t.Context(), "the ballast", 2*noticeWithin, func() (bool, error) {
+		found, err := filepath.Glob(filepath.Join(s.folder, diskName, "*", "BALLAST"))
+		return len(found) > 0, err // it is made within a second of the first subscription
+	}, s.Process)
+	if err != nil {
+		t.Fatal(err)
+	}
 	filler := diskfault.Filler{Name: filepath.Join(s.folder, diskName, "filler")}
 	if err := filler.Fill(0); err != nil {
 		t.Fatal(err)
 	}
-	err := child.Await(t.Context(), "a 507", 2*noticeWithin, func() (bool, error) {
+	err = child.Await(t.Context(), "a 507", 2*noticeWithin, func() (bool, error) {
 		return s.subscribe().refusedForSpace(), nil // it is a second until the node looks
 	}, s.Process)
 	if err != nil {
