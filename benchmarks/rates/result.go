@@ -46,7 +46,7 @@ const (
 	mostMeasuredOff = 0.03
 	mostCountOff    = 0.01 // the node's count to the origin's
 	mostRatesOff    = 0.05 // of the sampled channels
-	crowdSlack      = 4    // polls of one channel, just after its rate has changed
+	crowdSlack      = 8    // polls of one channel, just after its rate has changed, and late ones: at the floor none is made up for
 	mostRiseS       = 5
 	mostSettleS     = 10
 )
