@@ -57,7 +57,8 @@ type Config struct {
 	// Registerer takes the metrics; nil for a registry of its own.
 	Registerer prometheus.Registerer
 
-	files vfs.FS // of log and state; tests lose power on theirs
+	files    vfs.FS // of log and state; tests lose power on theirs
+	unmarked bool   // the directory may have been written by a program without marks of the log
 }
 
 const (

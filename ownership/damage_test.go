@@ -3,10 +3,12 @@ package ownership
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -137,6 +139,11 @@ func logDamages() []damage {
 				t.Fatal(err)
 			}
 		})},
+		{"all entries missing", inLog(func(t *testing.T, db *pebble.DB) {
+			if err := db.DeleteRange(entryKey(0), entryKey(math.MaxUint64), pebble.Sync); err != nil {
+				t.Fatal(err)
+			}
+		})},
 		{"raft's term", inLog(func(t *testing.T, db *pebble.DB) {
 			set(t, db, []byte("\x00\x00\x00\x00kCurrentTerm"), []byte("12345678"))
 		})},
@@ -178,7 +185,30 @@ func inLog(damage func(t *testing.T, db *pebble.DB)) func(t *testing.T, dir stri
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+		unmark(t, dir)
 	}
+}
+
+// unmark makes a directory one that a program without marks wrote last.
+func unmark(t *testing.T, dir string) {
+	t.Helper()
+	rewrite(t, filepath.Join(dir, formatFile), func([]byte) []byte { return []byte("1\n") })
+}
+
+// TestUnmarkedLog: a directory that was written before logs had marks opens, and has
+// one from then on.
+func TestUnmarkedLog(t *testing.T) {
+	cfg := testConfig(t)
+	s := open(t, cfg)
+	want := populate(t, s)
+	shut(t, s)
+	unmark(t, cfg.Dir)
+	remove(t, cfg.Dir, "log/SYNCED")
+	s = open(t, cfg)
+	same(t, describe(t, s), want)
+	shut(t, s)
+	remove(t, cfg.Dir, "log/SYNCED")
+	wantError(t, refused(t, cfg), ErrCorrupt)
 }
 
 // quiet lets only what is fatal through.
@@ -228,5 +258,39 @@ func remove(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.RemoveAll(filepath.Join(dir, name)); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestCutLog: bad-input.md, row 59. A log that was closed, and ends earlier now or has
+// zeros at its end, is refused, and not changed.
+func TestCutLog(t *testing.T) {
+	cfg := testConfig(t)
+	s := open(t, cfg)
+	populate(t, s)
+	shut(t, s)
+	for name, damage := range map[string]func(content []byte, keep int) []byte{
+		"cut":    func(content []byte, keep int) []byte { return content[:keep] },
+		"zeroed": func(content []byte, keep int) []byte { clear(content[keep:]); return content },
+	} {
+		for _, part := range []float64{0, 0.02, 0.1, 0.5, 0.999} {
+			t.Run(fmt.Sprint(name, " to ", part), func(t *testing.T) {
+				cfg := cfg
+				cfg.Dir = copyDir(t, cfg.Dir)
+				wal := newest(t, filepath.Join(cfg.Dir, "log"), ".log")
+				rewrite(t, wal, func(content []byte) []byte { return damage(content, int(float64(used(content))*part)) })
+				before, err := os.ReadFile(wal)
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = refused(t, cfg)
+				wantError(t, err, ErrCorrupt)
+				if !strings.Contains(err.Error(), filepath.Base(wal)+": unreadable at offset ") {
+					t.Errorf("error %q names neither file nor offset", err)
+				}
+				if after, err := os.ReadFile(wal); err != nil || !bytes.Equal(after, before) {
+					t.Errorf("%s was changed: %v", wal, err)
+				}
+			})
+		}
 	}
 }

@@ -276,7 +276,7 @@ func (t *trial) check() error {
 // here, of ranges in TestEveryFault.
 func TestFoundedHalf(t *testing.T) {
 	cfg := testConfig(t)
-	if err := checkFormat(cfg.Dir); err != nil {
+	if _, err := checkFormat(cfg.Dir); err != nil {
 		t.Fatal(err)
 	}
 	dir := filepath.Join(cfg.Dir, "meta")

@@ -15,7 +15,10 @@ import (
 
 // format is the number of the directory's layout: FORMAT holds it in decimal. It
 // grows when a program of before would misread what this one writes.
-const format = 1
+const format = 2
+
+// formatMarked is the first format whose log says how far it was synced.
+const formatMarked = 2
 
 const formatFile = "FORMAT"
 
@@ -69,15 +72,15 @@ func readFormat(dir string) (int, error) {
 }
 
 // checkFormat refuses a directory that this program must not write to, before
-// anything is written, and marks an empty one.
-func checkFormat(dir string) error {
+// anything is written, and marks an empty one. It returns the directory's format.
+func checkFormat(dir string) (have int, err error) {
 	if err := CheckFormat(dir); err != nil {
-		return err
+		return 0, err
 	}
-	if _, err := readFormat(dir); errors.Is(err, fs.ErrNotExist) {
-		return markFormat(dir)
+	if have, err = readFormat(dir); errors.Is(err, fs.ErrNotExist) {
+		return format, markFormat(dir)
 	}
-	return nil
+	return have, err
 }
 
 func markFormat(dir string) error {
@@ -96,6 +99,10 @@ func markFormat(dir string) error {
 			return fmt.Errorf("%w: %s holds %q but no %s", ErrForeign, dir, entry.Name(), formatFile)
 		}
 	}
+	return writeFormat(dir)
+}
+
+func writeFormat(dir string) error {
 	return writeDurably(dir, formatFile, []byte(strconv.Itoa(format)+"\n"))
 }
 

@@ -99,6 +99,17 @@ func (g *group) bootstrap(id raft.ServerID) error {
 	return nil
 }
 
+// founded refuses a group that was founded and has nothing of it any more: raft would
+// wait for ever for one of no voters to lead.
+func (g *group) founded() error {
+	last, _ := g.log.LastIndex()
+	snapshot, _, err := g.snapshots.read()
+	if err == nil && last == 0 && snapshot.Index == 0 {
+		err = disk.Corrupt("log of range %d has no entries, not even those of its founding", g.id)
+	}
+	return err
+}
+
 // bootstrap founds a raft group of one, unless it was founded before.
 func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
 	if err := undoHalf(logs, stable, snapshots); err != nil {

@@ -30,9 +30,11 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	if err := checkFormat(cfg.Dir); err != nil {
+	have, err := checkFormat(cfg.Dir)
+	if err != nil {
 		return nil, fmt.Errorf("ownership: %w", err)
 	}
+	cfg.unmarked = have < formatMarked
 	metrics := newMetrics(cfg.Registerer)
 	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s := &Store{cfg: cfg, tools: newTools(cfg, metrics), cancel: cancel}
@@ -80,6 +82,11 @@ func (s *Store) openStores(meta *wire.Meta) (err error) {
 	if s.log, err = openLog(s.cfg, s.tools); err != nil {
 		return err
 	}
+	if s.cfg.unmarked { // now it has a mark
+		if err := writeFormat(s.cfg.Dir); err != nil {
+			return err
+		}
+	}
 	if s.state, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
 		return err
 	}
@@ -103,6 +110,7 @@ func openLog(cfg Config, tools tools) (*sharedlog.Log, error) {
 	return sharedlog.Open(sharedlog.Config{
 		Dir: filepath.Join(cfg.Dir, "log"), FullBytes: cfg.SnapshotBytes,
 		Fail: tools.fail, Files: cfg.Volume.FS(cfg.files), MemTable: cfg.Volume.MemTable(), GaveUp: cfg.Volume.GaveUp(), Logger: tools.pebbleLogger("log"),
+		Unmarked: cfg.unmarked,
 	})
 }
 
@@ -186,10 +194,12 @@ func (s *Store) openGroups(meta *wire.Meta) error {
 		for b := r.From; b <= r.To; b++ {
 			s.of[b] = g
 		}
+		found := g.founded
 		if !meta.RangesBorn {
-			if err := g.bootstrap(s.meta.raftID); err != nil {
-				return err
-			}
+			found = func() error { return g.bootstrap(s.meta.raftID) }
+		}
+		if err := found(); err != nil {
+			return err
 		}
 	}
 	if next != channel.Buckets {

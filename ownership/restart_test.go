@@ -134,11 +134,11 @@ func TestForeignDirectories(t *testing.T) {
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(cfg.Dir, formatFile), []byte("2\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, formatFile), []byte("3\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var newer *datadir.FormatError
-		if err := refused(t, cfg); !errors.As(err, &newer) || newer.Have != 2 || newer.Supported != 1 {
+		if err := refused(t, cfg); !errors.As(err, &newer) || newer.Have != 3 || newer.Supported != 2 {
 			t.Errorf("error %v", err)
 		}
 		entries, err := os.ReadDir(cfg.Dir)
@@ -177,7 +177,7 @@ func TestBornHalfWay(t *testing.T) {
 	for _, cut := range []string{"log", "state"} {
 		t.Run("before "+cut, func(t *testing.T) {
 			cfg := testConfig(t).withDefaults()
-			if err := checkFormat(cfg.Dir); err != nil {
+			if _, err := checkFormat(cfg.Dir); err != nil {
 				t.Fatal(err)
 			}
 			tools := newTools(cfg, newMetrics(cfg.Registerer))

@@ -27,11 +27,11 @@ const (
 	table
 )
 
-// classOf goes by the names that pebble gives its files.
+// classOf goes by the names that pebble gives its files, and the shared log its mark.
 func classOf(path string) class {
 	name := path[strings.LastIndexByte(path, '/')+1:]
 	name = name[strings.LastIndexByte(name, filepath.Separator)+1:]
-	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "CURRENT", "marker.", "temporary."} {
+	for _, prefix := range []string{"MANIFEST-", "OPTIONS-", "CURRENT", "marker.", "temporary.", "SYNCED"} {
 		if strings.HasPrefix(name, prefix) {
 			return essential
 		}

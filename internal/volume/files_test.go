@@ -17,7 +17,7 @@ import (
 
 func TestClassOf(t *testing.T) {
 	for path, want := range map[string]class{
-		"log/000012.log": essential, "state/MANIFEST-000001": essential, "cache/OPTIONS-000003": essential,
+		"log/000012.log": essential, "log/SYNCED": essential, "state/MANIFEST-000001": essential, "cache/OPTIONS-000003": essential,
 		"log/marker.manifest.000002.MANIFEST-000005": essential, "log/temporary.000004.dbtmp": essential,
 		"state/000004.sst": table, "cache/000009.blob": table, "cache/ledger": plain,
 	} {

@@ -150,15 +150,15 @@ func (m *crashModel) step(rt *rapid.T) {
 // change changes the state, and returns what does the same to the log.
 func (m *crashModel) change(rt *rapid.T, s *logState, g *Group) (do func() error, synced bool) {
 	oldest := s.next - uint64(len(s.terms))
-	kind := rapid.SampledFrom([]string{"append", "append", "append", "gap", "truncate", "drop end", "vote", "flush", "promise"}).Draw(rt, "kind")
+	kind := rapid.SampledFrom([]string{"append", "append", "append", "gap", "truncate", "drop end", "vote", "flush", "mark"}).Draw(rt, "kind")
 	switch {
 	case kind == "vote":
 		s.vote++
 		return func() error { return g.SetUint64([]byte("vote"), s.vote) }, true
 	case kind == "flush":
 		return m.log.Truncated, false
-	case kind == "promise":
-		return m.log.promise, false
+	case kind == "mark":
+		return m.log.mark.write, false
 	case kind == "truncate" && len(s.terms) > 0:
 		n := rapid.IntRange(1, len(s.terms)).Draw(rt, "n")
 		s.terms = s.terms[n:]

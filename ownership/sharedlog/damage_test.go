@@ -82,7 +82,7 @@ func writeLog(t *testing.T, killed *vfs.MemFS) (written [40]int) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // for pebble to note that it is synced
-		_, content := walFile(t, files)
+		content := walFile(t, files)
 		written[i] = used(content)
 	}
 	copyFiles(t, killed, files, func(_ string, content []byte) []byte { return content })
@@ -100,7 +100,7 @@ func reopened(t *testing.T, from *vfs.MemFS, change func([]byte) []byte) (have i
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, wal := newestWAL(from, "log", names)
+	wal := from.PathJoin("log", newestWAL(names))
 	files := vfs.NewMem()
 	copyFiles(t, files, from, func(path string, content []byte) []byte {
 		if path == wal {
@@ -142,13 +142,18 @@ func copyFiles(t *testing.T, to, from *vfs.MemFS, change func(path string, conte
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := to.Create(path, vfs.WriteCategoryUnspecified)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = io.Copy(file, bytes.NewReader(change(path, content)))
-		if err := errors.Join(err, file.Close()); err != nil {
-			t.Fatal(fmt.Errorf("copy %s: %w", path, err))
-		}
+		writeFile(t, to, path, change(path, content))
+	}
+}
+
+func writeFile(t *testing.T, files vfs.FS, path string, content []byte) {
+	t.Helper()
+	file, err := files.Create(path, vfs.WriteCategoryUnspecified)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = io.Copy(file, bytes.NewReader(content))
+	if err := errors.Join(err, file.Close()); err != nil {
+		t.Fatal(fmt.Errorf("write %s: %w", path, err))
 	}
 }

@@ -10,7 +10,6 @@ package sharedlog
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,6 +40,9 @@ type Config struct {
 	GaveUp <-chan struct{}
 	// Logger takes pebble's messages; nil for pebble's own logger.
 	Logger pebble.Logger
+	// Unmarked says that a program without marks may have written the log last: a mark
+	// that is there does not count, and Open makes one.
+	Unmarked bool
 }
 
 // Log is the store of all groups. Its methods may be called from any goroutine.
@@ -49,6 +51,7 @@ type Log struct {
 	gaveUp <-chan struct{}
 
 	db       *pebble.DB
+	mark     *mark
 	uses     sync.WaitGroup // Close waits for them
 	loops    sync.WaitGroup
 	stopping chan struct{} // closed by Close
@@ -61,7 +64,6 @@ type Log struct {
 	}
 
 	appended atomic.Uint64 // bytes since Full's last token
-	synced   atomic.Uint64 // commits
 	broken   atomic.Bool   // a commit failed
 	full     chan struct{}
 	limit    uint64
@@ -92,9 +94,9 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-func (c Config) options() *pebble.Options {
+func (c Config) options(files vfs.FS) *pebble.Options {
 	opts := &pebble.Options{
-		FS:                 frugal{c.Files},
+		FS:                 files,
 		Logger:             c.Logger,
 		FormatMajorVersion: disk.Format,
 		MemTableSize:       c.MemTable,
@@ -110,33 +112,41 @@ func (c Config) options() *pebble.Options {
 }
 
 // Open opens the log, or makes an empty one. Its error wraps disk.ErrCorrupt if
-// something that had been synced cannot be read.
+// something that had been synced cannot be read; then nothing was written.
 func Open(cfg Config) (*Log, error) {
 	cfg = cfg.withDefaults()
-	if err := checkTail(cfg.Files, cfg.Dir); err != nil {
-		return nil, err
-	}
-	db, err := openStore(cfg.Dir, cfg.options())
+	have, err := cfg.check()
 	if err != nil {
 		return nil, err
 	}
+	mark, err := openMark(cfg.Files, cfg.Dir, have)
+	if err != nil {
+		return nil, err
+	}
+	db, err := cfg.openStore(storeFS{cfg.Files, mark})
+	if err != nil {
+		return nil, errors.Join(err, mark.close())
+	}
+	if err := mark.write(); err != nil {
+		return nil, errors.Join(err, db.Close(), mark.close())
+	}
 	l := &Log{
-		db: db, fail: cfg.Fail, gaveUp: cfg.GaveUp, stopping: make(chan struct{}),
+		db: db, mark: mark, fail: cfg.Fail, gaveUp: cfg.GaveUp, stopping: make(chan struct{}),
 		limit: min(cfg.FullBytes, cfg.MemTable/2), full: make(chan struct{}, 1),
 	}
-	l.loops.Go(l.promises)
+	l.loops.Go(l.marks)
 	return l, nil
 }
 
-// openStore opens a new store twice: its first write-ahead file would be of
-// pebble's oldest format, which cannot tell damage from a torn end.
-func openStore(dir string, opts *pebble.Options) (*pebble.DB, error) {
-	desc, err := pebble.Peek(dir, opts.FS)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, disk.ReadError("look at "+dir, err)
+// openStore makes a new store before it opens it: its first write-ahead file would be
+// of pebble's oldest format, which cannot tell damage from a torn end.
+func (c Config) openStore(files vfs.FS) (*pebble.DB, error) {
+	desc, err := pebble.Peek(c.Dir, c.Files)
+	if err != nil {
+		return nil, disk.ReadError("look at "+c.Dir, err)
 	}
-	if err != nil || !desc.Exists {
-		db, err := disk.Open(dir, opts.Clone())
+	if !desc.Exists {
+		db, err := disk.Open(c.Dir, c.options(c.Files))
 		if err != nil {
 			return nil, err
 		}
@@ -144,7 +154,23 @@ func openStore(dir string, opts *pebble.Options) (*pebble.DB, error) {
 			return nil, fmt.Errorf("create log: %w", err)
 		}
 	}
-	return disk.Open(dir, opts)
+	return disk.Open(c.Dir, c.options(files))
+}
+
+// marks writes the mark when something was synced.
+func (l *Log) marks() {
+	ticker := time.NewTicker(markEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-l.stopping:
+			return
+		case <-ticker.C:
+		}
+		if l.wrote(l.mark.write()) != nil {
+			return
+		}
+	}
 }
 
 // Close waits for the uses under way; later ones fail. It may be called more than
@@ -166,15 +192,15 @@ func (l *Log) Close() error {
 	return l.ended
 }
 
-func (l *Log) end() (err error) {
+// end closes the store, and marks all of it as synced.
+func (l *Log) end() error {
 	l.loops.Wait()
 	l.uses.Wait()
-	for range 2 { // see promise
-		if err == nil && !l.broken.Load() {
-			err = l.promise()
-		}
+	err := l.db.Close()
+	if err == nil && !l.broken.Load() {
+		err = l.mark.write()
 	}
-	return errors.Join(err, l.db.Close())
+	return errors.Join(err, l.mark.close())
 }
 
 // Full has a token when the log has grown by Config.FullBytes since the last one:
@@ -225,13 +251,7 @@ func (l *Log) commit(batch *pebble.Batch, synced bool) error {
 	if synced {
 		options = pebble.Sync
 	}
-	if err := l.wrote(batch.Commit(options)); err != nil {
-		return err
-	}
-	if synced {
-		l.synced.Add(1)
-	}
-	return nil
+	return l.wrote(batch.Commit(options))
 }
 
 // wrote tells of a failed write.

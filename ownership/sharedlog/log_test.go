@@ -204,47 +204,63 @@ func TestClosedLog(t *testing.T) {
 	}
 }
 
-// TestWriteAheadFormat holds our reading of pebble's format against a file that pebble
-// wrote: every chunk of it reads, to the end.
-func TestWriteAheadFormat(t *testing.T) {
+// TestChunks holds our reading of pebble's formats against files that pebble wrote: a
+// write-ahead file and a manifest read to their ends, and the mark says as much.
+func TestChunks(t *testing.T) {
 	files := vfs.NewMem()
-	log, err := Open(Config{Dir: "log", Files: files, Logger: quiet{t}})
+	log, err := Open(Config{Dir: "log", Files: files, MemTable: 64 << 10, Logger: quiet{t}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	written := 0
 	for i := range uint64(300) {
 		if err := log.put(entryKey(1, i), bytes.Repeat([]byte{1}, int(5*i))); err != nil {
 			t.Fatal(err)
 		}
-		written += int(5 * i)
 	}
-	number, content := walFile(t, files)
-	if at, _ := walEnd(content, number); at < written || at != used(content) {
-		t.Errorf("open file of %d bytes reads to %d", used(content), at)
-	}
-	if err := log.Close(); err != nil {
+	if err := log.mark.write(); err != nil {
 		t.Fatal(err)
 	}
-	number, content = walFile(t, files)
-	if at, whole := walEnd(content, number); at < written || !whole {
-		t.Errorf("closed file of %d bytes reads to %d, whole %v", used(content), at, whole)
+	for _, state := range []string{"open", "closed"} {
+		have, err := readMark(files, "log")
+		if err != nil {
+			t.Fatal(err)
+		}
+		logs, manifests := 0, 0
+		for name, length := range have.synced {
+			content, err := readWhole(files, "log/"+name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if end := chunksOf(name).end(content); end < int(length) || state == "closed" && end > int(length) {
+				t.Errorf("%s %s reads to %d, synced to %d", state, name, end, length)
+			}
+			if isManifest(name) {
+				manifests++
+			} else {
+				logs++
+			}
+		}
+		if logs == 0 || manifests != 1 {
+			t.Errorf("%s: the mark has %d write-ahead files and %d manifests", state, logs, manifests)
+		}
+		if err := log.Close(); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
 // walFile reads the newest write-ahead file.
-func walFile(t *testing.T, files vfs.FS) (uint32, []byte) {
+func walFile(t *testing.T, files vfs.FS) []byte {
 	t.Helper()
 	names, err := files.List("log")
 	if err != nil {
 		t.Fatal(err)
 	}
-	number, path := newestWAL(files, "log", names)
-	content, err := readWhole(files, path)
+	content, err := readWhole(files, files.PathJoin("log", newestWAL(names)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return number, content
+	return content
 }
 
 // used is the length of a file without the zeros at its end.

@@ -15,11 +15,11 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
-// TestPromise: bad-input.md, row 59. Damage to the newest append is found once the
-// log has been idle for a while, or was closed.
-func TestPromise(t *testing.T) {
+// TestNewestAppend: bad-input.md, row 59. Damage to the newest append is found once the
+// log has been idle for a second, or was closed.
+func TestNewestAppend(t *testing.T) {
 	for name, rest := range map[string]func(*Log) error{
-		"idle":   func(*Log) error { time.Sleep(2*promiseAfter + time.Millisecond); return nil },
+		"idle":   func(*Log) error { time.Sleep(markEvery + time.Millisecond); return nil },
 		"closed": (*Log).Close,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,6 +49,56 @@ func TestPromise(t *testing.T) {
 	}
 }
 
+// TestDamagedMark: a slot that is torn leaves the other one. Without a slot that can be
+// read, or without a file that the mark names, the log is refused.
+func TestDamagedMark(t *testing.T) {
+	left, want := restedLog(t, (*Log).Close)
+	have, err := readMark(left, "log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	newest := int(have.count%2) * slotSize
+	for name, test := range map[string]struct {
+		change  func(files *vfs.MemFS, mark []byte) []byte
+		refused bool
+	}{
+		"untouched":    {func(_ *vfs.MemFS, mark []byte) []byte { return mark }, false},
+		"torn":         {func(_ *vfs.MemFS, mark []byte) []byte { clear(mark[newest+20 : newest+slotSize]); return mark }, false},
+		"zeroed":       {func(_ *vfs.MemFS, mark []byte) []byte { clear(mark); return mark }, true},
+		"empty":        {func(*vfs.MemFS, []byte) []byte { return nil }, true},
+		"file is gone": {func(files *vfs.MemFS, mark []byte) []byte { removeNamed(t, files, have, isWAL); return mark }, true},
+		"no manifest":  {func(files *vfs.MemFS, mark []byte) []byte { removeNamed(t, files, have, isManifest); return mark }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			files := vfs.NewMem()
+			copyFiles(t, files, left, func(_ string, content []byte) []byte { return content })
+			content, err := readWhole(files, "log/"+markName)
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFile(t, files, "log/"+markName, test.change(files, content))
+			entries, err := countEntries(t, files)
+			if errors.Is(err, disk.ErrCorrupt) != test.refused || !test.refused && (err != nil || entries != want) {
+				t.Errorf("%d of %d entries, %v", entries, want, err)
+			}
+		})
+	}
+}
+
+// removeNamed removes a file of a kind that the mark names.
+func removeNamed(t *testing.T, files vfs.FS, have slot, kind func(string) bool) {
+	t.Helper()
+	for name := range have.synced {
+		if kind(name) {
+			if err := files.Remove("log/" + name); err != nil {
+				t.Fatal(err)
+			}
+			return
+		}
+	}
+	t.Fatal("the mark names none")
+}
+
 // oneEntry is a log with an entry that lies from one offset to another of its
 // write-ahead file.
 func oneEntry(t *testing.T, files vfs.FS) (log *Log, from, to int) {
@@ -61,12 +111,12 @@ func oneEntry(t *testing.T, files vfs.FS) (log *Log, from, to int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, content := walFile(t, files)
+	content := walFile(t, files)
 	from = used(content)
 	if err := g.StoreLog(&raft.Log{Index: 1, Data: []byte("an entry")}); err != nil {
 		t.Fatal(err)
 	}
-	_, content = walFile(t, files)
+	content = walFile(t, files)
 	return log, from, used(content)
 }
 
@@ -75,11 +125,11 @@ func TestIdle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		files := vfs.NewMem()
 		log, _, _ := oneEntry(t, files)
-		time.Sleep(10 * promiseAfter)
-		_, content := walFile(t, files)
+		time.Sleep(10 * markEvery)
+		content := walFile(t, files)
 		promised := used(content)
 		time.Sleep(time.Hour)
-		if _, content = walFile(t, files); used(content) != promised {
+		if content = walFile(t, files); used(content) != promised {
 			t.Errorf("%d bytes, were %d an hour ago", used(content), promised)
 		}
 		if err := log.Close(); err != nil {
