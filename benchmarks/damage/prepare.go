@@ -83,7 +83,7 @@ func prepare(ctx context.Context, folder, program, stop string, random *rand.Ran
 	}
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
-		fmt.Fprintf(w, "<title>%s</title><p>%s", r.URL.Path, time.Now())
+		fmt.Fprintf(w, "<title>%s</title><p>It stays as it is.", r.URL.Path) // so that an idle node writes nothing
 	}))
 	defer origin.Close()
 	p = &prepared{data: filepath.Join(folder, "data"), stop: stop}
@@ -165,7 +165,7 @@ func newNode(ctx context.Context, logName, program, data string) (*node, error) 
 		return nil, err
 	}
 	process, err := child.New(logName, program, "serve", "--data", data, "--listen", address, "--allow-private",
-		"--interval", "1s", "--floor", "1s", "--disk-reserve", "8388608")
+		"--disk-reserve", "8388608")
 	if err != nil {
 		return nil, err
 	}
