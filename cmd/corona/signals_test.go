@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -64,6 +65,10 @@ func TestServeSignals(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("processes take no signals on Windows")
 	}
+	// A process begins with SIGHUP ignored if this one ignores it, as under nohup.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Stop(hangups) })
 	for name, signals := range map[string][]os.Signal{
 		"SIGTERM":            {syscall.SIGTERM},
 		"SIGINT":             {syscall.SIGINT},
