@@ -28,7 +28,7 @@ func newer() map[string]string {
 	binary.LittleEndian.PutUint32(ledger, crc32.Checksum(ledger[4:], castagnoli))
 	return map[string]string{
 		"corona.json":   `{"format":2,"name":"alpha","incarnation":"00","created":"2026-01-02T03:04:05Z","crc32c":1}`,
-		"ranges/FORMAT": "2\n",
+		"ranges/FORMAT": "99\n",
 		"ranges/log/marker.format-version.000099.999":   "",
 		"ranges/state/marker.format-version.000099.999": "",
 		"cache/marker.format-version.000099.999":        "",
@@ -41,8 +41,7 @@ func newer() map[string]string {
 // touched, not even the time of a lock file: row 64.
 func TestRow64NothingTouched(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
-	node := open(t, data)
-	closeNode(t, node)
+	closeNode(t, open(t, data))
 	for name, content := range newer() {
 		dir := filepath.Join(t.TempDir(), "data")
 		if err := os.CopyFS(dir, os.DirFS(data)); err != nil {
@@ -52,7 +51,10 @@ func TestRow64NothingTouched(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := tree(t, dir)
-		_, err := corona.Open(t.Context(), corona.Config{Data: dir})
+		node, err := corona.Open(t.Context(), corona.Config{Data: dir})
+		if err == nil {
+			closeNode(t, node)
+		}
 		var refusal *datadir.FormatError
 		if !errors.As(err, &refusal) || refusal.File != filepath.Join(dir, name) || refusal.Have <= refusal.Supported {
 			t.Errorf("%s: %v", name, err)

@@ -16,7 +16,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-const failStopDir = "OWNERSHIP_TEST_FAIL_STOP_DIR"
+const (
+	failStopDir    = "OWNERSHIP_TEST_FAIL_STOP_DIR"
+	failStopRanges = 2
+)
 
 // TestFailedFsync: bad-input.md, row 61. A failed fsync ends the process without
 // another try and without an acknowledgement; what was acknowledged before is
@@ -27,6 +30,7 @@ func TestFailedFsync(t *testing.T) {
 		return
 	}
 	cfg := testConfig(t)
+	cfg.Ranges = failStopRanges
 	child := exec.Command(os.Args[0], "-test.run", "^TestFailedFsync$")
 	child.Env = append(os.Environ(), failStopDir+"="+cfg.Dir)
 	out, err := child.Output()
@@ -49,7 +53,7 @@ func TestFailedFsync(t *testing.T) {
 func failFsync(dir string) {
 	var failing atomic.Bool
 	var syncs atomic.Int32
-	cfg := Config{Dir: dir, Node: "one", Ranges: 2}
+	cfg := Config{Dir: dir, Node: "one", Ranges: failStopRanges}
 	cfg.files = errorfs.Wrap(vfs.Default, errorfs.InjectorFunc(func(op errorfs.Op) error {
 		switch op.Kind {
 		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
