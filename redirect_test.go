@@ -144,6 +144,7 @@ func weeks(t *testing.T, site *website) *oneChannel {
 	if err := owner.Start(poller); err != nil {
 		t.Fatal(err)
 	}
+	synctest.Wait() // the first poll belongs to no time that is counted
 	return store
 }
 
