@@ -36,21 +36,30 @@ func newCSVReader(b block) *csvReader {
 // read returns the fields of the next record, valid until the next call, or
 // io.EOF.
 func (r *csvReader) read() ([][]byte, error) {
-	for {
-		line, err := r.readLine()
-		r.line = r.next
-		if err != nil {
-			return nil, err
-		}
-		if len(line) == 0 {
-			continue
-		}
-		if !r.plain && bytes.IndexByte(line, '"') >= 0 {
-			return r.readQuoted(line)
-		}
-		r.fields = split(line, r.fields[:0])
-		return r.fields, nil
+	line, plain, err := r.begin()
+	if err != nil {
+		return nil, err
 	}
+	return r.split(line, plain)
+}
+
+// begin returns the first line of the next record, and whether it is without quotes,
+// thus all of it.
+func (r *csvReader) begin() (line []byte, plain bool, err error) {
+	for len(line) == 0 && err == nil {
+		line, err = r.readLine()
+		r.line = r.next
+	}
+	return line, r.plain || bytes.IndexByte(line, '"') < 0, err
+}
+
+// split returns the fields of the record that a line begins.
+func (r *csvReader) split(line []byte, plain bool) ([][]byte, error) {
+	if !plain {
+		return r.readQuoted(line)
+	}
+	r.fields = split(line, r.fields[:0])
+	return r.fields, nil
 }
 
 // readLine returns the next line without its end.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/csv"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"strings"
 	"testing"
@@ -59,54 +58,6 @@ func TestCSVReaderLimits(t *testing.T) {
 		if _, err := newCSVReader(block{text: []byte(test.text)}).read(); err != test.want {
 			t.Errorf("%d: error %v, want %v", i, err, test.want)
 		}
-	}
-}
-
-func TestNameSet(t *testing.T) {
-	const n = 100_000
-	s := newNameSet()
-	name := func(i int) []byte { return fmt.Appendf(nil, "%0*d", 1+i%60, i) }
-	for round, fresh := range []bool{true, false} {
-		for i := range n {
-			if number, isNew := s.add(name(i), maphash.Bytes(s.seed, name(i))); number != i || isNew != fresh {
-				t.Fatalf("round %d: name %d has number %d, new %v", round, i, number, isNew)
-			}
-		}
-	}
-	s.seal()
-	for i := range n {
-		if got := s.at(i); !bytes.Equal(got, name(i)) {
-			t.Fatalf("name %d is %q, want %q", i, got, name(i))
-		}
-	}
-	if len(s.blocks) < 2 {
-		t.Errorf("names fit %d block: none was at its end", len(s.blocks))
-	}
-}
-
-// A reader that has seen a few rows makes no garbage for those that follow, but
-// for what grows.
-func TestReadingMakesNoGarbage(t *testing.T) {
-	line := []byte("a,12,3456,78.9\n\"b\",12,3456,78.9\n")
-	r := newCSVReader(block{text: bytes.Repeat(line, 5100)})
-	for range 100 {
-		if _, err := r.read(); err != nil {
-			t.Fatal(err)
-		}
-	}
-	allocations := testing.AllocsPerRun(2000, func() {
-		fields, err := r.read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, field := range fields[1:] {
-			if _, reason := parseValue(field); reason != "" {
-				t.Fatal(reason)
-			}
-		}
-	})
-	if allocations != 0 {
-		t.Errorf("%v allocations a row, want none", allocations)
 	}
 }
 

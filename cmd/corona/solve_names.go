@@ -2,92 +2,106 @@ package main
 
 import (
 	"bytes"
-	"encoding/binary"
-	"hash/maphash"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
-// nameSet numbers different names from 0, in the order in which they come. It is
-// made for tens of millions: names lie one after another in large blocks, and a
-// slot of the index is a number and 32 bits of hash.
-type nameSet struct {
-	blocks [][]byte // of names, each behind its length; none is in two
-	starts []uint64 // by number: block·nameBlock + place in it
-	seed   maphash.Seed
-	slots  []uint64 // open addressing: hash<<32 | number+1; 0: free
+// nameList is the channels' names by row, made for tens of millions: a block's names
+// lie one after another in one text.
+type nameList struct {
+	texts  [][]byte
+	starts []uint64 // by row: text<<32 | place in it
 }
 
-// nameBlock is the bytes of a block, enough for a name as long as a record.
-const nameBlock = 1 << 20
-
-func newNameSet() *nameSet {
-	return &nameSet{seed: maphash.MakeSeed(), slots: make([]uint64, 1<<10)}
+// at returns the name of a row. It must not be written to.
+func (l *nameList) at(row int) []byte {
+	number, start := l.starts[row]>>32, uint32(l.starts[row])
+	text := l.texts[number]
+	if row+1 < len(l.starts) && l.starts[row+1]>>32 == number {
+		text = text[:uint32(l.starts[row+1])]
+	}
+	return text[start:]
 }
 
-// reserve makes room for so many names.
-func (s *nameSet) reserve(names int) {
-	s.starts = slices.Grow(s.starts, names)
-	for names*4 > len(s.slots)*3 {
-		s.grow()
+// nameIndex finds names that are there twice by a partitioned hash join: rows are
+// put into parts by the first bits of their name's hash, and each part is searched
+// with a hash table that fits a processor's cache, beside the others.
+type nameIndex struct {
+	names *nameList
+	parts [256][]uint64 // by row: hash<<32 | row
+}
+
+// add appends the names of a block: its text, and by row hash<<32 | start in the text.
+func (x *nameIndex) add(text []byte, names []uint64) {
+	block, row := uint64(len(x.names.texts))<<32, uint64(len(x.names.starts))
+	x.names.texts = append(x.names.texts, text)
+	for _, name := range names {
+		x.names.starts = append(x.names.starts, block|uint64(uint32(name)))
+		part := &x.parts[name>>56]
+		*part = append(*part, name>>32<<32|row)
+		row++
 	}
 }
 
-// add returns a name's number, and whether it is new. hash is of the set's seed.
-func (s *nameSet) add(name []byte, hash uint64) (number int, fresh bool) {
-	if (len(s.starts)+1)*4 > len(s.slots)*3 {
-		s.grow()
+// reserve makes room for so many names, before there are any.
+func (x *nameIndex) reserve(names int) {
+	x.names.starts = make([]uint64, 0, names)
+	for i := range x.parts {
+		x.parts[i] = make([]uint64, 0, names/len(x.parts))
 	}
-	hash >>= 32
-	mask := uint64(len(s.slots) - 1)
-	i := hash & mask
-	for ; s.slots[i] != 0; i = (i + 1) & mask {
-		number := int(uint32(s.slots[i])) - 1
-		if s.slots[i]>>32 == hash && bytes.Equal(s.at(number), name) {
-			return number, false
+}
+
+// repeated is a row whose name an earlier row has; noRepeat stands for none.
+type repeated struct{ row, earlier int }
+
+var noRepeat = repeated{row: -1, earlier: -1}
+
+// first returns the first row whose name an earlier row has.
+func (x *nameIndex) first() repeated {
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	found := make([]repeated, len(x.parts))
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			var table []uint64
+			for i := int(next.Add(1)) - 1; i < len(x.parts); i = int(next.Add(1)) - 1 {
+				found[i], table = x.search(x.parts[i], table)
+			}
+		})
+	}
+	workers.Wait()
+	found = slices.DeleteFunc(found, func(r repeated) bool { return r == noRepeat })
+	if len(found) == 0 {
+		return noRepeat
+	}
+	return slices.MinFunc(found, func(a, b repeated) int { return a.row - b.row })
+}
+
+// search returns the first row of a part whose name an earlier row has. It searches
+// with a table, open addressing, that may be used again.
+func (x *nameIndex) search(part, table []uint64) (repeated, []uint64) {
+	size := 4
+	for size*3 < len(part)*4 {
+		size *= 2
+	}
+	table = slices.Grow(table[:0], size)[:size]
+	clear(table) // of entries+1: 0 is free
+	mask := uint64(size - 1)
+	for _, entry := range part {
+		i := entry >> 32 & mask
+		for ; table[i] != 0; i = (i + 1) & mask {
+			if other := table[i] - 1; other>>32 == entry>>32 && x.same(other, entry) {
+				return repeated{row: int(uint32(entry)), earlier: int(uint32(other))}, table
+			}
 		}
+		table[i] = entry + 1
 	}
-	number = len(s.starts)
-	s.slots[i] = hash<<32 | uint64(number+1)
-	s.keep(name)
-	return number, true
+	return noRepeat, table
 }
 
-// at returns the name of a number. It must not be written to.
-func (s *nameSet) at(number int) []byte {
-	start := s.starts[number]
-	tail := s.blocks[start/nameBlock][start%nameBlock:]
-	length, n := binary.Uvarint(tail)
-	return tail[n : n+int(length)]
-}
-
-// seal drops the index: names can be read, no more added.
-func (s *nameSet) seal() { s.slots = nil }
-
-func (s *nameSet) keep(name []byte) {
-	last := len(s.blocks) - 1
-	if last < 0 || len(s.blocks[last])+len(name)+binary.MaxVarintLen64 > nameBlock {
-		s.blocks = append(s.blocks, make([]byte, 0, nameBlock))
-		last++
-	}
-	block := s.blocks[last]
-	s.starts = append(s.starts, uint64(last)*nameBlock+uint64(len(block)))
-	block = binary.AppendUvarint(block, uint64(len(name)))
-	s.blocks[last] = append(block, name...)
-}
-
-// grow doubles the index.
-func (s *nameSet) grow() {
-	slots := make([]uint64, 2*len(s.slots))
-	mask := uint64(len(slots) - 1)
-	for _, slot := range s.slots {
-		if slot == 0 {
-			continue
-		}
-		i := slot >> 32 & mask
-		for slots[i] != 0 {
-			i = (i + 1) & mask
-		}
-		slots[i] = slot
-	}
-	s.slots = slots
+// same says whether the rows of two entries have the same name.
+func (x *nameIndex) same(a, b uint64) bool {
+	return bytes.Equal(x.names.at(int(uint32(a))), x.names.at(int(uint32(b))))
 }

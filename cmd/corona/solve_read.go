@@ -1,7 +1,10 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -15,7 +18,7 @@ import (
 
 // solveInput is a file of channels, in columns.
 type solveInput struct {
-	names    *nameSet // by row
+	names    *nameList
 	channels honeycomb.Channels
 	unused   []string // columns that mean nothing here
 }
@@ -43,7 +46,9 @@ func (e *badRow) Error() string {
 type rowReader struct {
 	layout layout
 	blocks *blockReader
-	hosts  *nameSet
+	index  *nameIndex
+	lines  []lineMark
+	hosts  map[string]int32 // nil: not kept
 	input  *solveInput
 	tell   func(read int64, rows int) // how far it is
 
@@ -55,11 +60,19 @@ type rowReader struct {
 type layout struct {
 	file    string
 	names   []string // of the columns
+	kinds   []int    // by field: a place in values, or one of the below
 	channel int      // its field
 	host    int      // its field, −1: none is kept
 	values  []valueField
 	seed    maphash.Seed // of names and hosts
 }
+
+// What fields are that hold no number.
+const (
+	unusedField = -1 - iota
+	channelField
+	hostField
+)
 
 // valueField is a column of numbers.
 type valueField struct {
@@ -72,20 +85,37 @@ type valueField struct {
 // readChannels reads a file of channels to its end, of so many bytes, 0 if that is
 // not known. It tells how far it is from time to time.
 func readChannels(ctx context.Context, file string, in io.Reader, size int64, keep solveColumns, tell func(read int64, rows int)) (*solveInput, error) {
-	names := newNameSet()
+	names := &nameList{}
 	r := &rowReader{
-		layout: layout{file: file, seed: names.seed},
+		layout: layout{file: file, seed: maphash.MakeSeed()}, index: &nameIndex{names: names},
 		blocks: &blockReader{in: in}, input: &solveInput{names: names}, tell: tell,
 	}
 	first, err := r.header(keep)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.body(ctx, first, size); err != nil {
+	err = r.body(ctx, first, size)
+	if bad := new(badRow); err == nil || errors.As(err, &bad) {
+		err = cmp.Or(r.repeated(), err) // its line comes before that of a bad row
+	}
+	if err != nil {
 		return nil, err
 	}
-	r.input.names.seal()
 	return r.input, nil
+}
+
+// repeated says which name is there twice.
+func (r *rowReader) repeated() error {
+	name := r.index.first()
+	if name == noRepeat {
+		return nil
+	}
+	mark, found := slices.BinarySearchFunc(r.lines, name.row, func(m lineMark, row int) int { return m.row - row })
+	if !found {
+		mark--
+	}
+	return r.layout.bad(r.lines[mark].of(name.row), "channel",
+		fmt.Sprintf("%s is there already, in data row %d", brief(r.input.names.at(name.row)), name.earlier+1))
 }
 
 // body reads the rows: the rest of a block, and all that follow.
@@ -137,21 +167,22 @@ func (r *rowReader) parse(csv *csvReader, b block) *chunk {
 
 // join appends a chunk to the columns.
 func (r *rowReader) join(c *chunk, size int64) error {
-	names := r.input.names
+	rows := len(r.input.names.starts)
 	r.read += c.size
-	if len(names.starts) == 0 && size > c.size && c.rows > 0 { // room for all
+	if rows == 0 && size > c.size && c.rows > 0 { // room for all
 		r.grow(int(min(size*int64(c.rows)/c.size*9/8, maxRoom)))
 	}
-	for i, name := range c.names {
-		if number, fresh := names.add(name.in(c), name.hash); !fresh {
-			return r.layout.bad(name.line, "channel", fmt.Sprintf("%s is there already, in data row %d", brief(name.in(c)), number+1))
-		}
-		if r.hosts != nil && i < len(c.hosts) {
-			r.input.channels.Host = append(r.input.channels.Host, r.hostNumber(c.hosts[i], c))
-		}
+	r.index.add(bytes.Clone(c.text), c.names)
+	for _, mark := range c.lines {
+		r.lines = append(r.lines, lineMark{rows + mark.row, mark.line})
 	}
 	if c.err != nil {
 		return c.err
+	}
+	begin := 0
+	for _, end := range c.hostEnds {
+		r.input.channels.Host = append(r.input.channels.Host, r.hostNumber(c.hosts[begin:end]))
+		begin = end
 	}
 	for i, column := range r.layout.values {
 		if column.values != nil {
@@ -160,29 +191,35 @@ func (r *rowReader) join(c *chunk, size int64) error {
 	}
 	r.blocks.release(c.block)
 	r.spare = append(r.spare, c)
-	r.tell(r.read, len(names.starts))
+	r.tell(r.read, rows+c.rows)
 	return nil
 }
 
 // maxRoom is the most rows that room is made for before they are there.
 const maxRoom = 1 << 26
 
+// grow makes room for so many rows, before there are any. It leaves fresh memory
+// untouched, which [slices.Grow] would clear.
 func (r *rowReader) grow(rows int) {
-	r.input.names.reserve(rows)
+	r.index.reserve(rows)
 	for _, column := range r.layout.values {
 		if column.values != nil {
-			*column.values = slices.Grow(*column.values, rows)
+			*column.values = make([]float64, 0, rows)
 		}
 	}
 }
 
 // hostNumber returns a host's number, −1 for none.
-func (r *rowReader) hostNumber(host nameAt, c *chunk) int32 {
-	if host.end == host.start {
+func (r *rowReader) hostNumber(host []byte) int32 {
+	if len(host) == 0 {
 		return -1
 	}
-	number, _ := r.hosts.add(host.in(c), host.hash)
-	return int32(number)
+	number, known := r.hosts[string(host)]
+	if !known {
+		number = int32(len(r.hosts))
+		r.hosts[string(host)] = number
+	}
+	return number
 }
 
 // header finds the columns. It returns what follows of the block that has it.
@@ -261,8 +298,20 @@ func (r *rowReader) chooseHosts(line int, keep bool) error {
 	case r.layout.host < 0:
 		return r.layout.bad(line, "host", "is missing in the header, and --host-cap needs it")
 	default:
-		r.hosts = newNameSet()
-		r.hosts.seed = r.layout.seed
+		r.hosts = make(map[string]int32)
 	}
+	r.layout.kind()
 	return nil
+}
+
+// kind says of each field what it is.
+func (l *layout) kind() {
+	l.kinds = slices.Repeat([]int{unusedField}, len(l.names))
+	l.kinds[l.channel] = channelField
+	if l.host >= 0 {
+		l.kinds[l.host] = hostField
+	}
+	for i, column := range l.values {
+		l.kinds[column.field] = i
+	}
 }

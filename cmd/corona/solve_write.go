@@ -12,7 +12,7 @@ import (
 
 // writeRates writes the rates of all channels to a file, in the order of the
 // input.
-func writeRates(path string, names *nameSet, config honeycomb.Config, problem *honeycomb.Problem) (err error) {
+func writeRates(path string, names *nameList, config honeycomb.Config, problem *honeycomb.Problem) (err error) {
 	file, err := os.Create(path)
 	if err != nil {
 		return err
@@ -25,7 +25,7 @@ func writeRates(path string, names *nameSet, config honeycomb.Config, problem *h
 	return printRates(file, names, config, problem)
 }
 
-func printRates(w io.Writer, names *nameSet, config honeycomb.Config, problem *honeycomb.Problem) error {
+func printRates(w io.Writer, names *nameList, config honeycomb.Config, problem *honeycomb.Problem) error {
 	text := append(make([]byte, 0, 2*writeSize), "channel,rate,width\n"...)
 	for row := range names.starts {
 		rate := problem.Rate(row)
