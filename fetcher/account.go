@@ -143,7 +143,7 @@ func (a *account) admit() error {
 }
 
 // satisfied reports that the account is granted what it wants. Who is not gives a lesser
-// grant back, since who waits must hold nothing.
+// grant back, since a waiting fetch must hold nothing.
 func (a *account) satisfied() bool {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()

@@ -222,7 +222,7 @@ func (b *budget) next() *applicant {
 
 // reclaim takes memory back from responses that have stalled, those with most of it
 // first, until there will be room for the applicant whose turn it is. It is called
-// while somebody waits: who keeps nobody waiting may be as slow as a fetch may be.
+// while another fetch waits: otherwise a body may be as slow as a fetch may be.
 func (b *budget) reclaim(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 )
 
 // TestAccounts holds the budget through any order of growth and release: it counts
-// exactly what is held, never beyond its limit, and nobody gets more than twice
+// exactly what is held, never beyond its limit, and no fetch gets more than twice
 // what is left.
 func TestAccounts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -249,7 +249,7 @@ func heapGrowth(do func()) int64 {
 }
 
 // TestStalledBodies is rows 4 and 6: forty bodies of 250 KiB that never end delay
-// nobody: feeds of usual length go on, and one that the budget has no room for gets
+// no other: feeds of usual length go on, and one that the budget has no room for gets
 // that of as many stalled ones as it takes, once these have had their grace.
 func TestStalledBodies(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

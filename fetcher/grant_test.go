@@ -12,7 +12,7 @@ import (
 
 // TestGrantsAreFair holds that those who wait for memory get it first come, first
 // served, those that have shown that they deliver in turns with those that have not, and
-// that an origin that has its share keeps nobody else waiting.
+// that an origin that has its share keeps no other waiting.
 func TestGrantsAreFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const size = 7 << 20 // two do not fit
@@ -173,9 +173,9 @@ func TestSlowFirstByteKeepsItsRequest(t *testing.T) {
 	})
 }
 
-// TestSlowBodyThatNobodyWaitsFor holds that a large body may take as long as a fetch may,
-// as long as nobody waits for its memory.
-func TestSlowBodyThatNobodyWaitsFor(t *testing.T) {
+// TestSlowBodyWithoutWaiters holds that a large body may take as long as a fetch may,
+// as long as no other fetch waits for its memory.
+func TestSlowBodyWithoutWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		body := strings.Repeat("x", 2*mebibyte)
 		n, _ := memory(t, func(s *side) {

@@ -18,7 +18,7 @@ func newLoadgenCommand() *cobra.Command {
 		Use:   "loadgen",
 		Short: "Generate load: origins whose updates are known in advance",
 		Long: `Generate load to try a node with, without asking anything of the Web: "origin" serves
-channels of whose updates every one is known in advance, and counts who asks.`,
+channels whose updates are all known in advance, and counts the requests.`,
 		Example: "  corona loadgen origin --channels 100 --speedup 60\n  corona loadgen origin --help",
 		Args:    wantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -30,7 +30,7 @@ func (r *rowReader) header(keep solveColumns) (*csvReader, error) {
 	}
 }
 
-// named takes in the names of the columns.
+// named reads the names of the columns.
 func (r *rowReader) named(fields [][]byte, line int, keep solveColumns) error {
 	seen := make(map[string]bool)
 	for _, field := range fields {

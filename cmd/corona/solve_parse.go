@@ -58,7 +58,7 @@ func (c *chunk) parse(csv *csvReader) {
 	}
 }
 
-// plainRow takes in the channel of a line without quotes, in one pass. It returns
+// plainRow reads the channel of a line without quotes, in one pass. It returns
 // false where the row is bad: [chunk.row] says why.
 func (c *chunk) plainRow(line []byte, number int) bool {
 	var name, host []byte
@@ -89,7 +89,7 @@ func (c *chunk) plainRow(line []byte, number int) bool {
 	return true
 }
 
-// plainValue takes in a number, and returns where its field ends, and whether it is good.
+// plainValue reads a number, and returns where its field ends, and whether it is good.
 func (c *chunk) plainValue(column int, line []byte) (end int, good bool) {
 	f := &c.layout.values[column]
 	value, end, reason := firstValue(line)
@@ -122,7 +122,7 @@ func fieldEnd(line []byte) int {
 	return len(line)
 }
 
-// row takes in one channel.
+// row reads one channel.
 func (c *chunk) row(fields [][]byte, line int) error {
 	l := c.layout
 	switch {
@@ -152,7 +152,7 @@ func (c *chunk) row(fields [][]byte, line int) error {
 	return nil
 }
 
-// keep takes in the name of a row.
+// keep stores the name of a row.
 func (c *chunk) keep(name []byte, line int) {
 	if row := len(c.names); len(c.lines) == 0 || c.lines[len(c.lines)-1].of(row) != line {
 		c.lines = append(c.lines, lineMark{row, line})

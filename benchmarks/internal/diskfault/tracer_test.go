@@ -36,7 +36,7 @@ func TestAwaitAfterTheEnd(t *testing.T) {
 	close(ended)
 	tracer := &Tracer{ended: ended}
 	if err := tracer.await(t.Context(), attached); err == nil {
-		t.Error("attached, said by nobody")
+		t.Error("attached, though strace never said so")
 	}
 	close(attached)
 	for range 100 { // both channels are ready: either may be taken
