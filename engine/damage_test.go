@@ -278,8 +278,8 @@ func TestCacheCut(t *testing.T) {
 		defer w.close()
 		w.reorder(urls)
 		w.pass(30 * time.Second)
-		if m := w.engine.metrics; counterValue(t, m.cacheCut) != 1 || counterValue(t, m.cacheSetAside) != 0 {
-			t.Errorf("%v cuts, %v stores set aside; want one cut", counterValue(t, m.cacheCut), counterValue(t, m.cacheSetAside))
+		if m := w.engine.metrics; counterValue(t, m.cacheCut) < 1 || counterValue(t, m.cacheSetAside) != 0 {
+			t.Errorf("%v cuts, %v stores set aside; want cuts alone", counterValue(t, m.cacheCut), counterValue(t, m.cacheSetAside))
 		}
 	})
 }
