@@ -22,6 +22,8 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 )
 
 // options are the command's flags.
@@ -31,6 +33,8 @@ type options struct {
 	feeds  string
 	sample int
 	seed   uint64
+	worlds string
+	seeds  int
 	traces []string
 }
 
@@ -41,12 +45,14 @@ func main() {
 	flag.StringVar(&o.feeds, "feeds", "../shared/data/feeds/feeds.tar.zst", "read each document of this tar.zst; empty: of none")
 	flag.IntVar(&o.sample, "sample", 0, "captures of each history to print with what differs: half updates, half not")
 	flag.Uint64Var(&o.seed, "seed", 1, "which captures -sample takes")
+	flag.StringVar(&o.worlds, "worlds", "", "live the made worlds whose name contains this `text`, or all")
+	flag.IntVar(&o.seeds, "seeds", 5, "lives of each world")
 	flag.Usage = func() {
 		fmt.Fprintln(os.Stderr, "usage: deltas [flags] TRACE.jsonl.zst …")
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if o.traces = flag.Args(); len(o.traces) == 0 {
+	if o.traces = flag.Args(); len(o.traces) == 0 && o.worlds == "" {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -70,6 +76,13 @@ func run(o options) (bool, error) {
 		if found.Feeds, err = readFeeds(o.feeds); err != nil {
 			return false, fmt.Errorf("-feeds: %w", err)
 		}
+	}
+	if o.worlds != "" {
+		found.Worlds = runWorlds(strings.TrimPrefix(o.worlds, "all"), o.seeds)
+		printWorlds(os.Stdout, found.Worlds)
+	}
+	if len(o.traces) == 0 {
+		return !slices.ContainsFunc(found.Worlds, func(w worldFigures) bool { return !w.Holds }), nil
 	}
 	lives := make(map[string]*life)
 	for n, file := range o.traces {

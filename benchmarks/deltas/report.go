@@ -17,6 +17,7 @@ type figures struct {
 	Total     *historyFigures   `json:"total"`
 	TotalRest *historyFigures   `json:"total_without_json"`
 	Feeds     []feedFigures     `json:"feeds,omitempty"`
+	Worlds    []worldFigures    `json:"worlds,omitempty"`
 	Checks    []check           `json:"checks"`
 }
 
