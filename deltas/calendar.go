@@ -11,6 +11,9 @@ import (
 // with a date, or for a calendar.
 const maxHeading = 120
 
+// maxDated is how many headings of a page may have another date.
+const maxDated = 32
+
 // today reports whether a page says what base does but for dates of headings, which
 // have moved on to the day of a look, as a page says that it was made today: "Update –
 // March 18, 2020". That is no news. Of lists, which have entries, dates are no content
@@ -27,7 +30,7 @@ func (c *Core) today(base *Core, look time.Time) bool {
 		if sameText(old, line) {
 			continue
 		}
-		if moved++; moved > maxToggled || !movedOn(old, line, look) {
+		if moved++; moved > maxDated || !movedOn(old, line, look) {
 			return false
 		}
 	}

@@ -1,5 +1,7 @@
 package deltas
 
+import "slices"
+
 // Update is one new version of a channel as subscribers see it, readable
 // without what came before.
 type Update struct {
@@ -22,8 +24,10 @@ type Update struct {
 // base counts as added until [Update.Admit] is told what is new.
 func Compare(base, next *Core) *Update { return Noise{}.Compare(base, next) }
 
-// Compare is [Compare] without what the noise masks: neither the difference nor
-// the entries that changed tell of it. The delta is of the whole contents.
+// Compare is [Compare] without what the noise masks: the entries that changed tell
+// nothing of it. Nor does the difference of stamps, controls and counters of entries;
+// but what has been learned of a page it shows, so that a wrong guess is seen with the
+// next update. The delta is of the whole contents.
 func (n Noise) Compare(base, next *Core) *Update {
 	was, is := n.view(base), n.view(next)
 	c := n.compare(was, is)
@@ -33,11 +37,33 @@ func (n Noise) Compare(base, next *Core) *Update {
 	for i := range u.Entries.Changed {
 		u.Entries.Changed[i].Fields = changedFields(was, is, c.before[i], c.changed[i])
 	}
-	u.Diff, u.Truncated = unified(was, is)
+	u.Diff, u.Truncated = unified(n.shown(base, next, was, is))
 	u.Delta = MakeDelta(base, next)
 	u.DeltaBytes = len(u.Delta)
 	u.bound()
 	return u
+}
+
+// maxHidden is how many lines that differ in learned noise alone a difference shows.
+const maxHidden = 24
+
+// shown returns what the difference of two contents is made of, whose views are given.
+func (n Noise) shown(base, next, was, is *Core) (*Core, *Core) {
+	if base == nil {
+		return was, is
+	}
+	bare := n
+	bare.regions = nil
+	bare.slots = slices.DeleteFunc(slices.Clone(n.slots), func(s slot) bool { return s.key.kind() == slotNumber })
+	all, new := bare.view(base), bare.view(next)
+	var t ticks
+	lost, got := t.differing(was.content, is.content)
+	seen := len(lost) + len(got)
+	lost, got = t.differing(all.content, new.content)
+	if len(lost)+len(got)-seen > maxHidden {
+		return was, is
+	}
+	return all, new
 }
 
 // Admit keeps of the added entries those whose identity is among fresh, which

@@ -8,7 +8,7 @@ import (
 
 // Masked is something that a channel's noise hides, in words for people.
 type Masked struct {
-	What  string        // "number", "line", "stamp", "control", "window" or "order"
+	What  string        // "number", "region", "stamp", "control" or "window"
 	Text  string        // what stands there, … in the place of what is hidden; empty if the content has it not now
 	Lines int           // how many of the content's lines it hides something of
 	Why   string        // a sentence without a full stop
@@ -22,18 +22,16 @@ type Masked struct {
 func (n Noise) Explain(current *Core) []Masked {
 	e := explainer{noise: n, shown: make(map[slotKey]int)}
 	e.masker.add(n.slots)
-	for line := range strings.Lines(string(contentOf(current))) {
-		e.line(strings.TrimSuffix(line, "\n"))
+	if current != nil {
+		e.stamped = current.has(oddStamp)
+		e.content(current, n.hiddenOf(current))
 	}
 	for _, s := range n.slots {
 		if _, ok := e.shown[s.key]; s.masked && !ok {
 			e.hidden(s.key, "")
 		}
 	}
-	switch {
-	case current != nil && n.shuffled(current):
-		e.masked = append(e.masked, Masked{What: "order", Why: "its lines come in another order again and again", Calm: usualGap * time.Duration(n.chosen)})
-	case n.chosen >= chosenFrom:
+	if n.chosen >= chosenFrom {
 		e.masked = append(e.masked, Masked{What: "window", Why: "entries leave from anywhere when others come, so none that leaves counts as withdrawn"})
 	}
 	return e.masked
@@ -47,27 +45,40 @@ type explainer struct {
 	shown  map[slotKey]int // index in masked
 }
 
+// content takes in the lines of a content, some of which stand in masked regions.
+func (e *explainer) content(c *Core, hidden []bool) {
+	at, first := 0, c.headLines()
+	c.eachLine(func(line string, kind slotKind) {
+		i := at - first
+		at++
+		if i < 0 || i >= len(hidden) || !hidden[i] {
+			e.line(line, kind)
+			return
+		}
+		if i == 0 || !hidden[i-1] {
+			e.masked = append(e.masked, Masked{What: "region", Text: line, Why: "what stands here changes at look after look, to what stood here before"})
+		}
+		e.masked[len(e.masked)-1].Lines++
+	})
+}
+
 // line takes in a line in the same order of cases as [masker.appendLine].
-func (e *explainer) line(line string) {
+func (e *explainer) line(line string, kind slotKind) {
 	if isHead(line) {
 		return
 	}
-	masked, whole := maskStamp(line), newKey(slotLine, line)
-	stamp := newKey(slotStamp, masked)
+	masked := e.mask(line)
 	switch {
 	case strings.HasSuffix(line, controlMark):
 		e.masked = append(e.masked, Masked{What: "control", Text: line, Lines: 1, Why: "it leads nowhere without a script, and scripts show and hide it"})
 		return
-	case e.flicker[whole]:
-		e.hidden(whole, line)
-		return
 	case masked != line && e.hides(masked):
-		e.hidden(stamp, masked)
+		e.hidden(e.stampKey(masked), masked)
 		line = masked
 	}
 	e.read(line)
 	for i := range e.numbers {
-		if key := e.key(i); e.ticking[key] {
+		if key := e.key(kind, i); e.ticking[key] {
 			from, to := e.around(i)
 			e.hidden(key, strings.ReplaceAll(string(e.shape[from:to]), "\x00", mask))
 		}
@@ -90,16 +101,16 @@ func (e *explainer) hidden(key slotKey, text string) {
 // why says why a slot is masked.
 func (e *explainer) why(key slotKey, text string) Masked {
 	m := Masked{Text: strings.TrimSpace(text)}
-	looks := policies[slotStamp].begins
+	score := policies[slotStamp].begins
 	if at, known := e.noise.find(key); known {
-		looks = int(e.noise.slots[at].score)
+		score = e.noise.slots[at].score
 	}
-	m.Calm = time.Duration(looks) * usualGap
+	m.Calm = time.Duration(score) * usualGap
 	switch key.kind() {
 	case slotNumber:
-		m.What, m.Why = "number", "it changed at nearly every look"
-	case slotLine:
-		m.What, m.Why = "line", "it came and went at nearly every look"
+		m.What, m.Why = "number", "it changed at several looks in a row"
+	case slotField:
+		m.What, m.Why, m.Calm = "number", "it changed in most entries at once, again and again", 0
 	case slotStamp:
 		m.What, m.Why = "stamp", "it says when the document was made"
 		if saysPage(text) {

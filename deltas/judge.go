@@ -1,9 +1,12 @@
 package deltas
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cespare/xxhash/v2"
 )
 
 // Verdict is what an observation is to the channel.
@@ -32,6 +35,7 @@ func (v Verdict) String() string {
 type Observation struct {
 	Begun time.Time // when the poll began
 	Core  *Core     // nil: a poll begun then showed the current content
+	Looks int       // polls since the observation before, this one included; 0: one each half hour
 }
 
 // Decision is the judge's answer. State takes the place of the state given;
@@ -82,8 +86,12 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 	if base != nil && base.Hash != state.Current {
 		base = nil
 	}
-	state = state.rest(base, obs.Begun)
-	d := decide(state, seen, newSight(state.Noise, base, obs))
+	state = state.rest(base, obs)
+	s := newSight(state.Noise, base, obs)
+	if state.Face == (Hash{}) && base != nil {
+		state.Face = state.Noise.face(s.base) // of an older version's state
+	}
+	d := decide(state, seen, s)
 	d.Noise = state.Noise
 	if base != nil && obs.Begun.After(state.Looked) && !wrong(d.Reason) {
 		d.State = d.State.learn(base, obs)
@@ -101,12 +109,13 @@ type sight struct {
 	Observation
 	face Hash // of the content
 	view *Core
-	base *Core // may be nil
+	base *Core // its view; may be nil
+	all  *Core // base itself
 }
 
 func newSight(noise Noise, base *Core, obs Observation) sight {
 	view := noise.view(obs.Core)
-	return sight{Observation: obs, face: noise.face(view), view: view, base: noise.view(base)}
+	return sight{Observation: obs, face: noise.face(view), view: view, base: noise.view(base), all: base}
 }
 
 func decide(state State, seen []uint64, s sight) Decision {
@@ -132,8 +141,9 @@ func decide(state State, seen []uint64, s sight) Decision {
 		return rebase(state, s)
 	}
 	d := publish(state, s, nil)
-	if f.returned {
-		d.State.Returns = min(state.Returns+1, maxReturns)
+	d.State.Stood = f.suspicion != ""
+	if !f.returned {
+		d.State.Flaps -= min(d.State.Flaps, 1)
 	}
 	return d
 }
@@ -145,6 +155,9 @@ func unchanged(state State, obs Observation) Decision {
 		state.Extractor = ExtractorVersion
 	}
 	if c := state.Candidate; c != nil && obs.Begun.After(c.Begun) {
+		if c.Polls == 1 && slices.Contains(state.Recent, c.Hash) {
+			state = state.flap()
+		}
 		state.Candidate = nil
 		state.Shown = later(state.Shown, obs.Begun)
 	}
@@ -152,15 +165,28 @@ func unchanged(state State, obs Observation) Decision {
 }
 
 // onlyNoise takes what differs from the current content in noise alone for the
-// current content, and for a candidate to take its place in silence.
+// current content, and for a candidate to take its place: in silence, unless what
+// hides the difference is young. A number that has changed at a few looks in a row and
+// then stands is told.
 func onlyNoise(state State, s sight) Decision {
+	if state.Extractor != ExtractorVersion {
+		return rebase(state, s)
+	}
+	state.Stood = state.Stood || s.Begun.After(state.Shown)
+	shows, news := state.Noise.beneath(s)
 	old := state.Candidate
-	if state.Extractor != ExtractorVersion || old != nil && old.Hash == s.Core.Hash && s.Begun.After(old.Begun) {
+	confirmed := old != nil && old.Hash == shows && s.Begun.After(old.Begun)
+	switch {
+	case confirmed && news && !slices.Contains(state.Recent, s.Core.Hash):
+		d := publish(state, s, nil)
+		d.State.Stood = true
+		return d
+	case confirmed:
 		return rebase(state, s)
 	}
 	d := unchanged(state, s.Observation)
 	if old == nil || s.Begun.After(old.Begun) {
-		d.State.Candidate = &Candidate{Hash: s.Core.Hash, Begun: s.Begun, Polls: 1}
+		d.State.Candidate = &Candidate{Hash: shows, Begun: s.Begun, Polls: 1}
 	}
 	return d
 }
@@ -169,34 +195,80 @@ func publish(state State, s sight, fresh []uint64) Decision {
 	return Decision{Verdict: VerdictPublish, State: state.move(s), NewSeen: fresh}
 }
 
-// rebase keeps what is known of returns: a variant that is only rebased has not settled.
 func rebase(state State, s sight) Decision {
-	next := state.move(s)
-	next.Returns = state.Returns
-	return Decision{Verdict: VerdictRebase, State: next}
+	return Decision{Verdict: VerdictRebase, State: state.move(s)}
 }
 
 // hold makes or counts a candidate. It reports false when the candidate is confirmed.
 func hold(state State, s sight, f findings) (Decision, bool) {
-	need := 2
-	if f.returned {
-		need <<= state.Returns
-	}
-	c := Candidate{Hash: s.face, Begun: s.Begun, Polls: 1}
-	if old := state.Candidate; old != nil && old.Hash == c.Hash {
-		c = *old
-		if s.Begun.After(c.Begun) {
-			c.Begun = s.Begun
-			c.Polls++
+	old := state.Candidate
+	c := Candidate{Hash: s.face, Begun: s.Begun, Polls: 1, Gone: f.gone}
+	switch {
+	case old == nil:
+		if f.returned && !state.Stood {
+			state = state.flap()
 		}
-		if int(c.Polls) >= need {
+	case !s.Begun.After(old.Begun):
+		return Decision{Verdict: VerdictHeld, State: state, Reason: f.suspicion}, true // a late report, or one again
+	case f.returned:
+		if old.Hash != c.Hash {
+			if slices.Contains(state.Recent, old.Hash) {
+				state = state.flap()
+			}
+			break
+		}
+		if c.Polls = min(old.Polls, math.MaxUint8-1) + 1; c.Polls >= state.patience() {
 			return Decision{}, false
 		}
-	} else if old != nil && s.Begun.Before(old.Begun) {
-		c = *old // a late report of another content
+	case stillGone(old.Gone, s.view):
+		return Decision{}, false
 	}
 	state.Candidate = &c
 	return Decision{Verdict: VerdictHeld, State: state, Reason: f.suspicion}, true
+}
+
+// stillGone reports whether a content lacks most of what a candidate lacked. A list
+// that shrinks and moves is never the same twice.
+func stillGone(gone []uint32, is *Core) bool {
+	if len(gone) == 0 {
+		return false
+	}
+	missing := len(gone)
+	is.eachSaid(func(said uint32) {
+		if _, ok := slices.BinarySearch(gone, said); ok {
+			missing--
+		}
+	})
+	return 2*missing >= len(gone)
+}
+
+// eachSaid calls f with a digest of each entry, by its identity, and of each line of
+// the page, once each.
+func (c *Core) eachSaid(f func(said uint32)) {
+	said := make(map[uint32]bool)
+	for _, id := range c.ids {
+		said[uint32(id)] = true
+	}
+	for line := range strings.Lines(c.body) {
+		said[uint32(xxhash.Sum64String(line))] = true
+	}
+	for digest := range said {
+		f(digest)
+	}
+}
+
+// lacks returns digests of what next has not of base, the smallest, in order.
+func lacks(base, next *Core) []uint32 {
+	var gone []uint32
+	is := make(map[uint32]bool)
+	next.eachSaid(func(said uint32) { is[said] = true })
+	base.eachSaid(func(said uint32) {
+		if !is[said] {
+			gone = append(gone, said)
+		}
+	})
+	slices.Sort(gone)
+	return slices.Clone(gone[:min(len(gone), maxGone)])
 }
 
 // findings are what speaks for and against an observation.
@@ -204,6 +276,7 @@ type findings struct {
 	fresh      []uint64 // what is new, see unseen
 	suspicion  string   // empty: none
 	returned   bool     // to one of the last contents
+	gone       []uint32 // of a removal, see Candidate.Gone
 	nothingNew bool     // to a subscriber
 }
 
@@ -235,6 +308,9 @@ func examine(state State, seen []uint64, s sight) findings {
 		f.suspicion = reasonError
 	case onlyRemoves(c, base, next):
 		f.suspicion = reasonRemoval
+	}
+	if f.suspicion != "" && base != nil {
+		f.gone = lacks(base, next)
 	}
 	if f.suspicion == "" && f.returned && !f.nothingNew {
 		f.suspicion = reasonReturned

@@ -9,27 +9,27 @@ import (
 )
 
 // Noise is what the owner of a channel has learned of its content: numbers that
-// tick, lines that come and go, without meaning anything. What it masks, [Judge]
-// and [Noise.Compare] do not see. It changes by the owner's judgements alone;
-// pollers know nothing of it.
+// tick, places whose lines come and go, without meaning anything. What it masks,
+// [Judge] and [Noise.Compare] do not see. It changes by the owner's judgements
+// alone; pollers know nothing of it.
 //
-// The zero Noise masks what is taken for noise on a channel that nobody knows:
+// The zero Noise masks what is taken for noise on a channel without a history:
 // build stamps and controls.
 type Noise struct {
-	Epoch  uint16 // counts changes of what is masked
-	chosen uint8  // score: entries leave from anywhere, or lines come in any order, see learnWindow
-	slots  []slot // in the order of their keys, of each kind at most its policy's room
+	Epoch   uint16   // counts changes of what is masked
+	chosen  uint8    // score: entries leave from anywhere, see learnWindow
+	slots   []slot   // in the order of their keys, of each kind at most its room
+	regions []region // in the order of [compareRegions], at most maxRegions
 }
 
-// slot is a place of the content that is watched.
+// slot is a number or a stamp that is watched.
 type slot struct {
-	key    slotKey
-	last   uint32 // digest of what stood there at the last look
-	score  uint8  // grows when it ticks, shrinks with looks at which it does not
-	masked bool
+	key  slotKey
+	last uint32 // digest of what stood there at the last look
+	rhythm
 }
 
-// slotKey names a place by what it looks like wherever it stands: the upper two
+// slotKey names a slot by what it looks like wherever it stands: the upper two
 // bits are its slotKind, the others a hash.
 type slotKey uint32
 
@@ -37,7 +37,7 @@ type slotKind uint8
 
 const (
 	slotNumber slotKind = iota // a number between the words around it
-	slotLine                   // a line, by all that it says; it comes and goes
+	slotField                  // the same in entries
 	slotStamp                  // a build stamp, by the rest of its line
 
 	slotKinds
@@ -49,81 +49,74 @@ func newKey(kind slotKind, what string) slotKey {
 
 func (k slotKey) kind() slotKind { return slotKind(k >> 30) }
 
-// policy is how slots of a kind are learned. A look is a time in which the
-// channel is usually polled once.
-type policy struct {
-	gain   int // score of a tick
-	tally  int // score of a tick of many entries at once
-	mask   int // score from which a slot is masked; until it is 0 again
-	most   int // highest score: how many calm looks unmask what has long ticked
-	begins int // score at the first sight
-	room   int // how many are watched
-}
-
-// A number must tick at three looks more than it does not. A line must come or go
-// at four looks of about as many, or at half of very many: twice may be news and
-// its end. A stamp is masked until it was calm at four looks.
+// A number of a page is masked after two looks in a row at which it changed, one
+// of entries after two at which it changed in half of them and more. A stamp is
+// masked until it was calm for two hours.
 var policies = [slotKinds]policy{
-	slotNumber: {gain: 1, tally: 2, mask: 3, most: 48, room: 32},
-	slotLine:   {gain: 3, tally: 3, mask: 12, most: 24, room: 32},
-	slotStamp:  {gain: 1, tally: 2, mask: 4, most: 48, begins: 4, room: 16},
+	slotNumber: {again: 2, mask: 3, byTime: true},
+	slotField:  {again: 2, mask: 3},
+	slotStamp:  {begins: 4, again: 1, always: true, mask: 4, byTime: true},
 }
 
-const (
-	maxSlots = 32 + 32 + 16
-	// maxToggled is how many lines may come and go at once and be watched: of
-	// what is more, something was written.
-	maxToggled = 32
-	// manyEntries is how many entries must tick alike, and be a quarter of all,
-	// to count as many.
-	manyEntries = 3
-)
+// room is how many slots of a kind are watched.
+var room = [slotKinds]int{slotNumber: 32, slotField: 16, slotStamp: 16}
+
+const maxSlots = 32 + 16 + 16
 
 func (n *Noise) find(key slotKey) (int, bool) {
 	return slices.BinarySearchFunc(n.slots, key, func(s slot, key slotKey) int { return cmp.Compare(s.key, key) })
 }
 
-// rest returns the noise after looks at which base stood unchanged. Stamps of
-// base are watched from then on.
-func (n Noise) rest(base *Core, looks int) Noise {
-	if looks == 0 {
-		return n
-	}
-	stamps := make(map[slotKey]int)
+func (n Noise) clone() Noise {
+	n.slots, n.regions = slices.Clone(n.slots), slices.Clone(n.regions)
+	return n
+}
+
+// rest returns the noise at a time before which so many looks showed base. Stamps of
+// base are watched from then on. Numbers of entries are compared where something
+// changed alone.
+func (n Noise) rest(base *Core, looks int, at uint32) Noise {
+	next := n.clone()
 	var r reader
-	r.stamps(base, func(key slotKey) { stamps[key] = 0 })
-	next := Noise{Epoch: n.Epoch, chosen: n.chosen, slots: slices.Clone(n.slots)}
-	next.watch(stamps)
+	r.stamps(base, func(key slotKey) {
+		if i, known := next.find(key); !known {
+			s := slot{key: key}
+			s.tick(policies[slotStamp], at)
+			next.slots = slices.Insert(next.slots, i, s)
+		}
+	})
 	for i := range next.slots {
-		next.slots[i].rest(looks)
+		if kind := next.slots[i].key.kind(); kind != slotField {
+			next.slots[i].rest(policies[kind], looks)
+		}
 	}
-	if len(base.Entries) == 0 {
-		next.chosen -= uint8(min(looks, int(next.chosen)))
+	for i := range next.regions {
+		next.regions[i].rest(regionPolicy, looks)
 	}
-	return next.settled(n)
+	return next.settled(n, at)
 }
 
 // learn returns the noise after a look that showed next where base is the
-// current content. A number ticks when it differs from base and from the last
-// look: entries that come bring numbers too. A line ticks when it comes or goes.
-func (n Noise) learn(base, next *Core) Noise {
+// current content. What differs from base and from the last look has changed: of
+// entries that come, other numbers are seen.
+func (n Noise) learn(base, next *Core, at uint32) Noise {
 	t := compareSlots(base, next)
-	after := Noise{Epoch: n.Epoch, chosen: n.chosen, slots: slices.Clone(n.slots)}
+	after := n.clone()
 	after.learnWindow(base, next)
 	after.watch(t.slots)
 	digests := after.digests(next)
 	for i := range after.slots {
 		s := &after.slots[i]
-		ticks, differs := t.slots[s.key]
-		_, known := n.find(s.key)
-		if !known || digests[i] != s.last && (differs || s.key.kind() == slotLine) {
-			s.tick(ticks >= manyEntries && 4*ticks >= t.units)
+		p := policies[s.key.kind()]
+		if digests[i] != s.last && t.changed(s.key) {
+			s.tick(p, at)
 		} else {
-			s.rest(1)
+			s.rest(p, 1)
 		}
 		s.last = digests[i]
 	}
-	return after.settled(n)
+	after.learnRegions(&t, next, at)
+	return after.settled(n, at)
 }
 
 // The scores from which entries are taken to leave from anywhere, and the highest.
@@ -135,17 +128,9 @@ const (
 // learnWindow takes in what went when entries came. Of a list in the order of
 // time the oldest go. Where others go, somebody chooses what is shown, as on a
 // front page, and an entry that goes was not taken back.
-// What has no entries has lines: that they are the same in another order means
-// nothing where it happens again and again.
 func (n *Noise) learnWindow(base, next *Core) {
 	c := compareEntries(base, next)
 	switch {
-	case len(base.Entries)+len(next.Entries) == 0:
-		if sameLines(n.view(base).body, n.view(next).body) {
-			n.chosen = min(n.chosen+1, mostChosen)
-		} else {
-			n.chosen = max(n.chosen, 1) - 1
-		}
 	case len(c.added) == 0 || c.survivors == 0:
 	case len(c.withdrawn) > 0:
 		n.chosen = min(n.chosen+1, mostChosen)
@@ -154,8 +139,33 @@ func (n *Noise) learnWindow(base, next *Core) {
 	}
 }
 
-// shuffled reports that the order of a content's lines means nothing.
-func (n Noise) shuffled(c *Core) bool { return n.chosen >= chosenFrom && len(c.Entries) == 0 }
+// matureFrom is the score from which a mask hides what stands, too.
+const matureFrom = 10
+
+// beneath returns what an observation is known by that differs from the current content
+// in nothing but noise: its hash or, if more differs than what has long been noise (news),
+// the face that it has without young masks.
+func (n Noise) beneath(s sight) (shows Hash, news bool) {
+	if s.all == nil {
+		return s.Core.Hash, false
+	}
+	old := n.clone()
+	for i := range old.slots {
+		if s := &old.slots[i]; s.key.kind() == slotNumber {
+			s.masked = s.masked && s.score >= matureFrom
+		}
+	}
+	for i := range old.regions {
+		old.regions[i].masked = old.regions[i].masked && old.regions[i].score >= matureFrom
+	}
+	if old.sameMasks(n) {
+		return s.Core.Hash, false
+	}
+	if face := old.face(old.view(s.Core)); face != old.face(old.view(s.all)) {
+		return face, true
+	}
+	return s.Core.Hash, false
+}
 
 // compare is [compareEntries], but that nothing is withdrawn where entries leave
 // from anywhere.
@@ -171,72 +181,74 @@ func (n Noise) compare(base, next *Core) comparison {
 func (n *Noise) watch(keys map[slotKey]int) {
 	for key := range keys {
 		if at, known := n.find(key); !known {
-			p := policies[key.kind()]
-			n.slots = slices.Insert(n.slots, at, slot{key: key, score: uint8(p.begins), masked: p.begins >= p.mask})
+			n.slots = slices.Insert(n.slots, at, slot{key: key})
 		}
 	}
 }
 
-func (s *slot) tick(many bool) {
-	p := policies[s.key.kind()]
-	gain := p.gain
-	if many {
-		gain = p.tally
-	}
-	s.score = uint8(min(int(s.score)+gain, p.most))
-}
-
-func (s *slot) rest(looks int) { s.score -= uint8(min(looks, int(s.score))) }
-
-// settled masks and unmasks what the scores say, forgets what is calm, and
+// settled masks and unmasks what the scores say at a time, forgets what is calm, and
 // counts the epoch if other things are masked than before.
-func (n Noise) settled(before Noise) Noise {
-	kept := n.slots[:0]
+func (n Noise) settled(before Noise, at uint32) Noise {
+	slots := n.slots[:0]
 	for _, s := range n.slots {
 		p := policies[s.key.kind()]
-		s.masked = s.score > 0 && (s.masked || int(s.score) >= p.mask)
-		if s.score > 0 || p.begins > 0 {
-			kept = append(kept, s)
+		if s.settle(p, at); s.score > 0 || p.begins > 0 {
+			slots = append(slots, s)
 		}
 	}
-	n.slots = kept
-	n.makeRoom()
-	if n.sameMasks(before) {
-		return n
+	n.slots = slots
+	regions := n.regions[:0]
+	for _, l := range n.regions {
+		if l.settle(regionPolicy, at); l.score > 0 {
+			regions = append(regions, l)
+		}
 	}
-	n.Epoch++
+	n.regions = regions
+	n.makeRoom()
+	if !n.sameMasks(before) {
+		n.Epoch++
+	}
 	return n
 }
 
-// makeRoom forgets the slots of each kind with the lowest scores, beyond its room.
+// makeRoom forgets the slots of each kind, and the places, with the lowest scores.
 func (n *Noise) makeRoom() {
-	for kind, p := range policies {
-		var scores []uint8
-		for _, s := range n.slots {
-			if s.key.kind() == slotKind(kind) {
-				scores = append(scores, s.score)
-			}
-		}
-		excess := len(scores) - p.room
-		if excess <= 0 {
-			continue
-		}
-		slices.Sort(scores)
-		lowest := scores[excess-1]
-		n.slots = slices.DeleteFunc(n.slots, func(s slot) bool {
-			goes := s.key.kind() == slotKind(kind) && s.score <= lowest && excess > 0
-			if goes {
-				excess--
-			}
-			return goes
-		})
+	for kind, most := range room {
+		n.slots = forget(n.slots, most, func(s slot) (int, bool) { return int(s.score), s.key.kind() == slotKind(kind) })
 	}
+	n.regions = forget(n.regions, maxRegions, func(l region) (int, bool) { return int(l.score), true })
+}
+
+// forget returns a list without those that have the lowest scores, until at most so
+// many of those that count are left.
+func forget[T any](list []T, most int, score func(T) (int, bool)) []T {
+	var scores []int
+	for _, one := range list {
+		if n, counts := score(one); counts {
+			scores = append(scores, n)
+		}
+	}
+	excess := len(scores) - most
+	if excess <= 0 {
+		return list
+	}
+	slices.Sort(scores)
+	highest := scores[excess-1]
+	return slices.DeleteFunc(list, func(one T) bool {
+		n, counts := score(one)
+		goes := counts && n <= highest && excess > 0
+		if goes {
+			excess--
+		}
+		return goes
+	})
 }
 
 // sameMasks reports whether the two mask the same. A stamp that is not watched
 // is masked.
 func (n Noise) sameMasks(other Noise) bool {
-	return (n.chosen >= chosenFrom) == (other.chosen >= chosenFrom) && slices.Equal(n.exceptions(), other.exceptions())
+	return (n.chosen >= chosenFrom) == (other.chosen >= chosenFrom) && slices.Equal(n.exceptions(), other.exceptions()) &&
+		slices.EqualFunc(n.maskedRegions(), other.maskedRegions(), func(a, b region) bool { return compareRegions(a, b) == 0 && a.seen == b.seen })
 }
 
 // exceptions returns the keys of what is not as the zero Noise has it, in order.
@@ -250,6 +262,10 @@ func (n Noise) exceptions() []slotKey {
 	return keys
 }
 
+func (n Noise) maskedRegions() []region {
+	return slices.DeleteFunc(slices.Clone(n.regions), func(l region) bool { return !l.masked })
+}
+
 // digests returns what stands at each slot of a content, parallel to the slots.
 func (n *Noise) digests(c *Core) []uint32 {
 	sums := make([]uint32, len(n.slots))
@@ -258,16 +274,24 @@ func (n *Noise) digests(c *Core) []uint32 {
 			sums[at] += uint32(xxhash.Sum64String(value)) | 1
 		}
 	}
-	var wanted [slotKinds]bool
-	for _, s := range n.slots {
-		wanted[s.key.kind()] = true
-	}
-	if wanted[slotStamp] = c.has(oddStamp); wanted == [slotKinds]bool{} {
+	if len(n.slots) == 0 {
 		return sums
 	}
-	var r reader
-	for line := range strings.Lines(c.content) {
-		r.slots(strings.TrimSuffix(line, "\n"), wanted, add)
-	}
+	r := reader{stamped: c.has(oddStamp)}
+	c.eachLine(func(line string, kind slotKind) { r.slots(line, kind, add) })
 	return sums
+}
+
+// eachLine calls f with each line that may have slots, and the kind of its numbers.
+func (c *Core) eachLine(f func(line string, kind slotKind)) {
+	head := len(c.content)
+	for _, section := range c.sections {
+		head -= len(section)
+	}
+	for line := range strings.Lines(c.content[:head]) {
+		f(strings.TrimSuffix(line, "\n"), slotNumber)
+	}
+	for line := range strings.Lines(c.content[head:]) {
+		f(strings.TrimSuffix(line, "\n"), slotField)
+	}
 }

@@ -15,6 +15,7 @@ type Replay struct {
 	state State
 	seen  []uint64
 	base  *Core
+	looks int // since the last one that was judged
 }
 
 // Step is what became of a capture.
@@ -34,7 +35,7 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 	if err != nil {
 		return Step{Err: err}
 	}
-	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core})
+	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core, Looks: r.count(core, at)})
 	step := Step{Verdict: d.Verdict, Reason: d.Reason, Core: core}
 	if d.Verdict == VerdictPublish && r.base != nil {
 		step.Update = d.Noise.Compare(r.base, core)
@@ -47,6 +48,19 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 		r.base = core
 	}
 	return step
+}
+
+// count returns how many looks there were since the last one that showed something
+// else than the current content. Histories often leave out captures that show what the
+// one before did, so that a long time without any counts as one look each half hour.
+func (r *Replay) count(core *Core, at time.Time) int {
+	r.looks++
+	if core.Hash == r.state.Current {
+		return r.looks
+	}
+	looks := max(r.looks, r.state.looks(Observation{Begun: at}))
+	r.looks = 0
+	return looks
 }
 
 // Remember returns seen with the new identities behind it, the newest MaxSeen.

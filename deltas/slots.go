@@ -7,33 +7,35 @@ const memberMark = `": `
 
 // reader finds the slots of lines. It is a buffer for one goroutine.
 type reader struct {
+	stamped bool     // there may be build stamps
 	shape   []byte   // of the last line: a NUL stands for each number
 	numbers []string // of the last line
 	at      []int    // where they stand in shape
 }
 
-// slots calls f with the slots of a line and what stands there, as far as they are
-// of the kinds that are wanted. A build stamp's numbers are none.
-func (r *reader) slots(line string, wanted [slotKinds]bool, f func(key slotKey, value string)) {
+// slots calls f with the slots of a line and what stands there. Of a build stamp the
+// date is one, and the other numbers are what they are elsewhere.
+func (r *reader) slots(line string, kind slotKind, f func(key slotKey, value string)) {
 	if isHead(line) {
 		return
 	}
-	if wanted[slotLine] {
-		f(newKey(slotLine, line), line)
+	if masked := r.mask(line); masked != line {
+		r.read(masked)
+		f(newKey(slotStamp, stringOf(r.shape)), line)
+	} else {
+		r.read(line)
 	}
-	if wanted[slotStamp] {
-		if masked := maskStamp(line); masked != line {
-			f(newKey(slotStamp, masked), line)
-			return
-		}
-	}
-	if !wanted[slotNumber] {
-		return
-	}
-	r.read(line)
 	for i, value := range r.numbers {
-		f(r.key(i), value)
+		f(r.key(kind, i), value)
 	}
+}
+
+// mask is [maskStamp], which changes nothing where there are no stamps.
+func (r *reader) mask(line string) string {
+	if !r.stamped {
+		return line
+	}
+	return maskStamp(line)
 }
 
 // stamps calls f with the slots of a content's build stamps.
@@ -44,9 +46,15 @@ func (r *reader) stamps(c *Core, f func(slotKey)) {
 	for line := range strings.Lines(c.content) {
 		line = strings.TrimSuffix(line, "\n")
 		if masked := maskStamp(line); masked != line && !isHead(line) {
-			f(newKey(slotStamp, masked))
+			f(r.stampKey(masked))
 		}
 	}
+}
+
+// stampKey returns the slot of a build stamp, given by its masked line.
+func (r *reader) stampKey(masked string) slotKey {
+	r.read(masked)
+	return newKey(slotStamp, stringOf(r.shape))
 }
 
 // isHead reports the lines that make a content what it is: they are never masked.
@@ -55,7 +63,7 @@ func isHead(line string) bool {
 }
 
 // read takes a line's numbers and shape. A JSON member without a value counts as
-// a number: what counts often begins with none.
+// a number: what counts often begins with none. So does a whole date, words and all.
 func (r *reader) read(line string) {
 	r.shape, r.numbers, r.at = r.shape[:0], r.numbers[:0], r.at[:0]
 	line, isNull := strings.CutSuffix(line, "null")
@@ -75,7 +83,10 @@ func (r *reader) read(line string) {
 				from, to = begin, end
 			} else {
 				tried = end
+				from, to = wholeNumber(line, from, to)
 			}
+		} else {
+			from, to = wholeNumber(line, from, to)
 		}
 		r.shape = append(r.shape, line[:from]...)
 		r.number(line[from:to])
@@ -85,6 +96,106 @@ func (r *reader) read(line string) {
 		r.number("null")
 	}
 }
+
+// wholeNumber returns where the number ends that has digits at a place: with its unit
+// ("1.2K", "3h 20m"), or with the words of the date that it belongs to ("Mon Nov 2, 2026
+// 3:04 pm").
+func wholeNumber(line string, from, to int) (int, int) {
+	digits := line[from:to]
+	if end := unitEnd(line, to); end > to {
+		return from, nextUnits(line, end)
+	}
+	begin := wordsBefore(line, from)
+	end, words := datesAfter(line, to)
+	if begin < from || words || strings.Contains(digits, ":") || strings.Count(digits, "-") == 2 || strings.Count(digits, "/") == 2 {
+		return begin, end
+	}
+	return from, to
+}
+
+// unitEnd returns the end of the unit that follows a number without a space, or at.
+func unitEnd(line string, at int) int {
+	end := at
+	for end < len(line) && end-at <= longestUnit && isLetter(line[end]) {
+		end++
+	}
+	if end < len(line) && isWordByte(line[end]) || !units[strings.ToLower(line[at:end])] {
+		return at
+	}
+	return end
+}
+
+const longestUnit = 4
+
+// units are what stands behind a number and is one with it.
+var units = set("s", "sec", "secs", "m", "min", "mins", "h", "hr", "hrs", "d", "w", "mo", "y", "yr", "ms", "k", "mn", "mio", "b", "bn", "kb", "mb", "gb", "tb")
+
+// nextUnits returns the end of the numbers with units that follow after a space.
+func nextUnits(line string, at int) int {
+	for at+1 < len(line) && line[at] == ' ' && isDigit(line[at+1]) {
+		number := at + 1 + numberEnd(line[at+1:])
+		end := unitEnd(line, number)
+		if end == number {
+			break
+		}
+		at = end
+	}
+	return at
+}
+
+// wordsBefore returns where the words of a date begin that end before a place.
+func wordsBefore(line string, at int) int {
+	for {
+		end := at
+		for end > 0 && (line[end-1] == ' ' || line[end-1] == ',' || line[end-1] == '.') {
+			end--
+		}
+		begin := end
+		for begin > 0 && isLetter(line[begin-1]) {
+			begin--
+		}
+		if end == at || begin == end || begin > 0 && isWordByte(line[begin-1]) || !calendarWords[strings.ToLower(line[begin:end])] {
+			return at
+		}
+		at = begin
+	}
+}
+
+// datesAfter returns where the words and numbers of a date end that begin at a place,
+// and whether there is a word among them. Without one, what follows belongs to no date.
+func datesAfter(line string, at int) (end int, words bool) {
+	end = at
+	for next := at; ; {
+		begin := next
+		for begin < len(line) && (line[begin] == ' ' || line[begin] == ',') {
+			begin++
+		}
+		switch {
+		case begin == next && next > at || begin == len(line):
+			return end, words
+		case isDigit(line[begin]) && begin > next:
+			next = begin + numberEnd(line[begin:])
+			if words || strings.Contains(line[begin:next], ":") {
+				end = next
+			}
+		default:
+			last := begin
+			for last < len(line) && isLetter(line[last]) {
+				last++
+			}
+			if last < len(line) && isWordByte(line[last]) || !calendarWords[strings.ToLower(line[begin:last])] {
+				return end, words
+			}
+			next, end, words = last, last, true
+		}
+	}
+}
+
+// calendarWords are words that stand in dates and times.
+var calendarWords = set("jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "jun", "june", "jul", "july",
+	"aug", "august", "sep", "sept", "september", "oct", "october", "nov", "november", "dec", "december",
+	"mon", "monday", "tue", "tues", "tuesday", "wed", "wednesday", "thu", "thurs", "thursday", "fri", "friday",
+	"sat", "saturday", "sun", "sunday", "am", "pm", "utc", "gmt")
 
 // number takes a number, and notes where it stands.
 func (r *reader) number(value string) {
@@ -140,9 +251,9 @@ func isTokenByte(c byte) bool {
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // key returns the slot of the line's number i.
-func (r *reader) key(i int) slotKey {
+func (r *reader) key(kind slotKind, i int) slotKey {
 	from, to := r.around(i)
-	return newKey(slotNumber, stringOf(r.shape[from:to]))
+	return newKey(kind, stringOf(r.shape[from:to]))
 }
 
 // around returns what of the shape number i is known by: what stands around it up
@@ -164,13 +275,4 @@ func (r *reader) around(i int) (from, to int) {
 		word = word || letter
 	}
 	return from, to
-}
-
-// sameLines reports whether two texts have the same lines, in another order.
-func sameLines(was, is string) bool {
-	if len(was) != len(is) || was == is {
-		return false
-	}
-	gone, come := new(ticks).differing(was, is)
-	return len(gone)+len(come) == 0
 }

@@ -16,7 +16,8 @@ type State struct {
 	Looked    time.Time  // beginning of the latest poll that taught Noise anything
 	Recent    []Hash     // the contents before it and, where they are others, their faces, the newest last, at most 16
 	Candidate *Candidate // content that waits for a second poll; nil if there is none
-	Returns   uint8      // returns to recent contents published since something new was
+	Stood     bool       // the current content, noise aside, was shown by two polls
+	Flaps     uint8      // runs of a single look among recent contents, see [State.flap]
 	Noise     Noise      // what of the content means nothing
 }
 
@@ -26,18 +27,24 @@ type Candidate struct {
 	Hash  Hash      // of what is suspicious, the face
 	Begun time.Time // of the latest poll that showed it
 	Polls uint8     // that showed it, each begun after the one before
+	Gone  []uint32  // of a removal: digests of what it lacks, sorted, at most maxGone
 }
 
 const (
-	maxRecent  = 16
-	maxReturns = 5 // 64 polls
+	maxRecent = 16
+	maxGone   = 16
+	// maxFlaps bounds how many looks a return needs: 16.
+	maxFlaps = 8
+	// calmFlaps is how many looks in a row at which the same content stands make up
+	// for a run of one.
+	calmFlaps = 8
 )
 
 func (s State) known() bool { return s.Extractor != 0 }
 
 // move returns the state with the observed content as the current one.
 func (s State) move(to sight) State {
-	next := State{Extractor: ExtractorVersion, Current: to.Core.Hash, Face: to.face, Noise: s.Noise, Shown: later(s.Shown, to.Begun), Looked: later(s.Looked, to.Begun)}
+	next := State{Extractor: ExtractorVersion, Current: to.Core.Hash, Face: to.face, Noise: s.Noise, Flaps: s.Flaps, Shown: later(s.Shown, to.Begun), Looked: later(s.Looked, to.Begun)}
 	next.Recent = slices.Clone(s.Recent)
 	if s.known() && s.Face != next.Face {
 		next.Recent = append(next.Recent, s.Current)
@@ -58,22 +65,35 @@ func (s State) returns(to sight) bool {
 	return slices.Contains(s.Recent, to.face) || slices.Contains(s.Recent, to.Core.Hash)
 }
 
-// usualGap is the time in which a channel is taken to be polled once.
+// usualGap is the time in which a channel is taken to be polled once, where it is not
+// said how many looks there were.
 const usualGap = 30 * time.Minute
+
+// looks returns how many looks there were since the last one that taught anything,
+// the observation's included.
+func (s State) looks(obs Observation) int {
+	if obs.Looks > 0 {
+		return obs.Looks
+	}
+	gap := obs.Begun.Sub(s.Looked).Round(usualGap) / usualGap
+	return int(min(max(gap, 1), math.MaxUint8))
+}
 
 // rest tells the noise of the looks since the last one: had they shown anything
 // but the current content, they would have been reported. A nil base tells nothing.
-func (s State) rest(base *Core, begun time.Time) State {
-	if base == nil || s.Looked.IsZero() {
+func (s State) rest(base *Core, obs Observation) State {
+	if base == nil || s.Looked.IsZero() || !obs.Begun.After(s.Looked) {
 		return s
 	}
-	calm := int(min(begun.Sub(s.Looked).Round(usualGap)/usualGap, math.MaxUint8)) - 1
-	return s.learned(s.Noise.rest(base, max(calm, 0)), base)
+	looks := s.looks(obs)
+	s.Stood = s.Stood || looks > 1
+	s.Flaps -= uint8(min(looks/calmFlaps, int(s.Flaps)))
+	return s.learned(s.Noise.rest(base, looks-1, minutes(obs.Begun)), base)
 }
 
 // learn tells the noise what an observation showed where base was current.
 func (s State) learn(base *Core, obs Observation) State {
-	noise := s.Noise.learn(base, obs.Core)
+	noise := s.Noise.learn(base, obs.Core, minutes(obs.Begun))
 	s.Looked = obs.Begun
 	if s.Current == obs.Core.Hash {
 		base = obs.Core
@@ -88,4 +108,18 @@ func (s State) learned(noise Noise, current *Core) State {
 	}
 	s.Noise = noise
 	return s
+}
+
+// flap takes in a run of a single look: a content that was known before, and was gone
+// at the next look. Where contents alternate within single looks they are variants of
+// one, so that a return needs more looks.
+func (s State) flap() State {
+	s.Flaps = min(s.Flaps+1, maxFlaps)
+	return s
+}
+
+// patience is how many polls have to show a return. One run of a single look is no
+// pattern.
+func (s State) patience() uint8 {
+	return 2 * max(s.Flaps, 1)
 }

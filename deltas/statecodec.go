@@ -8,133 +8,204 @@ import (
 
 // The layout of a stored state, all integers big endian (DESIGN.md, "State").
 const (
-	stateVersion   = 2
-	stateHeader    = 1 + 2 + 2*len(Hash{}) + 2*8 + 2 + 1 + 1 + 3
-	stateCandidate = len(Hash{}) + 8 + 1
-	stateSlot      = 4 + 4 + 1
-	slotMasked     = 0x80 // beside a slot's score
+	stateVersion   = 3
+	stateHeader    = 1 + 2 + 2*len(Hash{}) + 2*8 + 2 + 1 + 1 + 1 + 4
+	stateCandidate = len(Hash{}) + 8 + 1 + 1
+	stateGone      = 4
+	stateRhythm    = 1 + 1 + 4
+	stateSlot      = 4 + 4 + stateRhythm
+	stateRegion    = 4 + 4 + 4 + len(sketch{})*8 + stateRhythm
+	rhythmMasked   = 0x80 // beside a score
 
-	maxState = stateHeader + maxRecent*len(Hash{}) + stateCandidate + maxSlots*stateSlot
+	maxState = stateHeader + maxRecent*len(Hash{}) + stateCandidate + maxGone*stateGone + maxSlots*stateSlot + maxRegions*stateRegion
 )
 
-// MarshalBinary returns the state's stored form, at most 1,059 bytes. It does not
+// MarshalBinary returns the state's stored form, at most maxState bytes. It does not
 // fail. Times are kept to the nanosecond.
 func (s State) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, stateHeader+len(s.Recent)*len(Hash{})+stateCandidate+len(s.Noise.slots)*stateSlot)
+	b := make([]byte, 0, stateHeader+len(s.Recent)*len(Hash{})+stateCandidate+maxGone*stateGone+len(s.Noise.slots)*stateSlot+len(s.Noise.regions)*stateRegion)
 	b = append(b, stateVersion)
 	b = binary.BigEndian.AppendUint16(b, s.Extractor)
 	b = append(append(b, s.Current[:]...), s.Face[:]...)
 	b = appendTime(appendTime(b, s.Shown), s.Looked)
 	b = binary.BigEndian.AppendUint16(b, s.Noise.Epoch)
-	b = append(b, s.Noise.chosen, s.Returns, byte(len(s.Recent)), 0, byte(len(s.Noise.slots)))
+	b = append(b, s.Noise.chosen, s.Flaps, flag(s.Stood), byte(len(s.Recent)), 0, byte(len(s.Noise.slots)), byte(len(s.Noise.regions)))
 	for _, h := range s.Recent {
 		b = append(b, h[:]...)
 	}
 	if c := s.Candidate; c != nil {
-		b[stateHeader-2] = 1
+		b[stateHeader-3] = 1
 		b = append(b, c.Hash[:]...)
-		b = append(appendTime(b, c.Begun), c.Polls)
+		b = append(appendTime(b, c.Begun), c.Polls, byte(len(c.Gone)))
+		for _, gone := range c.Gone {
+			b = binary.BigEndian.AppendUint32(b, gone)
+		}
 	}
 	for _, slot := range s.Noise.slots {
-		b = slot.append(b)
+		b = binary.BigEndian.AppendUint32(b, uint32(slot.key))
+		b = slot.append(binary.BigEndian.AppendUint32(b, slot.last))
+	}
+	for _, l := range s.Noise.regions {
+		b = binary.BigEndian.AppendUint32(b, l.before)
+		b = binary.BigEndian.AppendUint32(b, l.after)
+		b = binary.BigEndian.AppendUint32(b, l.last)
+		for _, word := range l.seen {
+			b = binary.BigEndian.AppendUint64(b, word)
+		}
+		b = l.append(b)
 	}
 	return b, nil
 }
 
-func (s slot) append(b []byte) []byte {
-	b = binary.BigEndian.AppendUint32(b, uint32(s.key))
-	b = binary.BigEndian.AppendUint32(b, s.last)
-	if s.masked {
-		return append(b, s.score|slotMasked)
+func flag(set bool) byte {
+	if set {
+		return 1
 	}
-	return append(b, s.score)
+	return 0
 }
 
-// UnmarshalBinary reads what MarshalBinary wrote; nothing at all is the zero
-// State. The error is [ErrVersion] or [ErrCorrupt].
+func (r rhythm) append(b []byte) []byte {
+	score := r.score
+	if r.masked {
+		score |= rhythmMasked
+	}
+	return binary.BigEndian.AppendUint32(append(b, score, r.still), r.changed)
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote, and what older versions did, of which
+// nothing learned is kept; nothing at all is the zero State. The error is [ErrVersion] or
+// [ErrCorrupt].
 func (s *State) UnmarshalBinary(data []byte) error {
 	*s = State{}
 	if len(data) == 0 {
 		return nil
 	}
-	if data[0] == stateVersion1 {
-		if data = fromVersion1(data); data == nil {
-			return fmt.Errorf("%w: judge state of version 1", ErrCorrupt)
-		}
-	}
-	if data[0] != stateVersion {
+	read := State{}
+	var err error
+	switch data[0] {
+	case stateVersion:
+		err = read.read(data[1:])
+	case 1, 2:
+		err = read.readOld(data)
+	default:
 		return fmt.Errorf("%w of judge state: %d", ErrVersion, data[0])
 	}
-	if len(data) < stateHeader {
-		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
-	}
-	recent, candidates, slots := int(data[stateHeader-3]), int(data[stateHeader-2]), int(data[stateHeader-1])
-	length := stateHeader + recent*len(Hash{}) + candidates*stateCandidate + slots*stateSlot
-	if recent > maxRecent || candidates > 1 || slots > maxSlots || len(data) != length {
-		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
-	}
-	r := fields(data[1:])
-	read := State{Extractor: binary.BigEndian.Uint16(r.take(2)), Current: Hash(r.take(16)), Face: Hash(r.take(16)), Shown: readTime(r.take(8)), Looked: readTime(r.take(8))}
-	read.Noise.Epoch = binary.BigEndian.Uint16(r.take(2))
-	read.Noise.chosen = min(r.take(1)[0], mostChosen)
-	read.Returns = min(r.take(4)[0], maxReturns)
-	for range recent {
-		read.Recent = append(read.Recent, Hash(r.take(16)))
-	}
-	if candidates == 1 {
-		read.Candidate = &Candidate{Hash: Hash(r.take(16)), Begun: readTime(r.take(8)), Polls: r.take(1)[0]}
-	}
-	for range slots {
-		if err := read.Noise.read(r.take(stateSlot)); err != nil {
-			return err
-		}
+	if err != nil {
+		return err
 	}
 	*s = read
 	return nil
 }
 
-// Version 1 knew no noise: it had neither face nor slots.
-const (
-	stateVersion1 = 1
-	stateHeader1  = 1 + 2 + len(Hash{}) + 8 + 1 + 2
-)
-
-// fromVersion1 returns a state of version 1 as this version writes it, nil if it
-// is too short to be one. Its current content has its own face.
-func fromVersion1(data []byte) []byte {
-	if len(data) < stateHeader1 {
-		return nil
+func (s *State) read(data []byte) error {
+	r := fields{left: data}
+	s.Extractor, s.Current, s.Face, s.Shown, s.Looked = r.uint16(), r.hash(), r.hash(), r.time(), r.time()
+	s.Noise.Epoch, s.Noise.chosen, s.Flaps = r.uint16(), min(r.byte(), mostChosen), min(r.byte(), maxFlaps)
+	s.Stood = r.byte() != 0
+	recent, candidates, slots, regions := r.byte(), r.byte(), r.byte(), r.byte()
+	if recent > maxRecent || candidates > 1 || slots > maxSlots || regions > maxRegions {
+		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
 	}
-	r := fields(data[1:])
-	b := append([]byte{stateVersion}, r.take(2)...)
-	current, shown := r.take(16), r.take(8)
-	b = append(append(b, current...), current...)
-	b = append(append(b, shown...), shown...)
-	b = append(b, 0, 0, 0)
-	b = append(append(b, r.take(3)...), 0)
-	return append(b, r...)
-}
-
-// read appends a stored slot. Slots are stored in the order of their keys.
-func (n *Noise) read(b []byte) error {
-	s := slot{
-		key: slotKey(binary.BigEndian.Uint32(b)), last: binary.BigEndian.Uint32(b[4:]),
-		score: b[8] &^ slotMasked, masked: b[8]&slotMasked != 0,
+	for range recent {
+		s.Recent = append(s.Recent, r.hash())
 	}
-	if int(s.key.kind()) >= len(policies) || len(n.slots) > 0 && n.slots[len(n.slots)-1].key >= s.key {
-		return fmt.Errorf("%w: judge state has slot %08x", ErrCorrupt, uint32(s.key))
+	if candidates == 1 {
+		s.Candidate = r.candidate()
 	}
-	n.slots = append(n.slots, s)
+	for range slots {
+		s.Noise.slots = append(s.Noise.slots, slot{slotKey(r.uint32()), r.uint32(), r.rhythm()})
+	}
+	for range regions {
+		l := region{before: r.uint32(), after: r.uint32(), last: r.uint32()}
+		for i := range l.seen {
+			l.seen[i] = r.uint64()
+		}
+		l.rhythm = r.rhythm()
+		s.Noise.regions = append(s.Noise.regions, l)
+	}
+	if r.short || len(r.left) > 0 || !s.Noise.ordered() {
+		return fmt.Errorf("%w: judge state of %d bytes", ErrCorrupt, len(data))
+	}
 	return nil
 }
 
-// fields are bytes whose length was checked.
-type fields []byte
+// ordered reports whether slots and regions are in order, without repeats, and of known kinds.
+func (n *Noise) ordered() bool {
+	for i, s := range n.slots {
+		if s.key.kind() >= slotKinds || i > 0 && n.slots[i-1].key >= s.key {
+			return false
+		}
+	}
+	for i := range n.regions {
+		if i > 0 && compareRegions(n.regions[i-1], n.regions[i]) >= 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// readOld reads a state of version 1 or 2. What they had learned meant something else;
+// without it the current content has another face, which the judge finds out.
+func (s *State) readOld(data []byte) error {
+	r := fields{left: data[1:]}
+	s.Extractor, s.Current = r.uint16(), r.hash()
+	recent := uint8(0)
+	if data[0] == 1 {
+		s.Shown = r.time()
+		recent, _, _ = r.byte(), r.byte(), r.byte()
+	} else {
+		r.hash()
+		s.Shown = r.time()
+		r.time()
+		s.Noise.Epoch = r.uint16()
+		r.byte()
+		r.byte()
+		recent, _, _ = r.byte(), r.byte(), r.byte()
+	}
+	for range min(recent, maxRecent) {
+		s.Recent = append(s.Recent, r.hash())
+	}
+	s.Looked = s.Shown
+	if r.short || recent > maxRecent {
+		return fmt.Errorf("%w: judge state of version %d", ErrCorrupt, data[0])
+	}
+	return nil
+}
+
+// fields reads bytes from their beginning. Reading past the end makes it short.
+type fields struct {
+	left  []byte
+	short bool
+}
 
 func (f *fields) take(n int) []byte {
-	taken := (*f)[:n]
-	*f = (*f)[n:]
+	if len(f.left) < n {
+		f.short, f.left = true, nil
+		return make([]byte, n)
+	}
+	taken := f.left[:n]
+	f.left = f.left[n:]
 	return taken
+}
+
+func (f *fields) byte() byte      { return f.take(1)[0] }
+func (f *fields) uint16() uint16  { return binary.BigEndian.Uint16(f.take(2)) }
+func (f *fields) uint32() uint32  { return binary.BigEndian.Uint32(f.take(4)) }
+func (f *fields) uint64() uint64  { return binary.BigEndian.Uint64(f.take(8)) }
+func (f *fields) hash() Hash      { return Hash(f.take(len(Hash{}))) }
+func (f *fields) time() time.Time { return readTime(f.take(8)) }
+
+func (f *fields) rhythm() rhythm {
+	score := f.byte()
+	return rhythm{score: min(score&^rhythmMasked, mostScore), masked: score&rhythmMasked != 0, still: min(f.byte(), mostStill), changed: f.uint32()}
+}
+
+func (f *fields) candidate() *Candidate {
+	c := &Candidate{Hash: f.hash(), Begun: f.time(), Polls: f.byte()}
+	for range min(f.byte(), maxGone) {
+		c.Gone = append(c.Gone, f.uint32())
+	}
+	return c
 }
 
 // appendTime writes nanoseconds since 1970, and the smallest number for the zero time.

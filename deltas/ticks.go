@@ -6,76 +6,95 @@ import (
 )
 
 // ticks are the slots in which two contents differ where the rest of the line is
-// the same, and in how many entries; a page or text is one.
+// the same, and in how many entries; and the runs of lines that came to a page and
+// left it.
 type ticks struct {
 	slots map[slotKey]int
 	units int // entries that both have
 
-	stamped    bool       // there may be build stamps
-	gone, come []someLine // buffers
-	was, is    reader
-	found      []slotKey // in the entry that is compared
+	base, next paged // the lines of the two pages, nil where they are equal
+	left, come []run // of base, of next
+
+	lost, got []someLine // buffers
+	was, is   reader
+	found     []slotKey // in the entry that is compared
 }
 
 func compareSlots(base, next *Core) ticks {
-	t := ticks{slots: make(map[slotKey]int), stamped: base.has(oddStamp) || next.has(oddStamp)}
-	t.unit(base.body, next.body)
+	t := ticks{slots: make(map[slotKey]int)}
+	t.is.stamped = base.has(oddStamp) || next.has(oddStamp)
+	if base.body != next.body {
+		t.page(base.body, next.body)
+	}
 	if base.Title != next.Title {
-		t.unit(titleLabel+base.Title+"\n", titleLabel+next.Title+"\n")
+		t.unit(titleLabel+base.Title+"\n", titleLabel+next.Title+"\n", slotNumber)
 	}
 	was := base.index()
 	for i := range next.ids {
 		if at, ok := was[next.ids[i]]; ok {
 			t.units++
-			t.unit(base.sections[at], next.sections[i])
+			t.unit(base.sections[at], next.sections[i], slotField)
 		}
 	}
 	return t
 }
 
-// unit compares two states of an entry, or of a page: its lines that have the same
-// shape, in their order. Of the others few have come or gone.
-func (t *ticks) unit(was, is string) {
-	if was == is {
+// changed reports whether a slot differs, of entries in half of those that both have.
+func (t *ticks) changed(key slotKey) bool {
+	n := t.slots[key]
+	return n > 0 && (key.kind() != slotField || 2*n >= t.units)
+}
+
+// page compares two states of a page: what its lines that have the same shape say, in
+// their order, and where the others stand.
+func (t *ticks) page(was, is string) {
+	lost, got := t.unit(was, is, slotNumber)
+	if len(lost)+len(got) == 0 {
 		return
 	}
-	t.found = t.found[:0]
-	gone, come := t.differing(was, is)
-	t.shape(gone)
-	t.shape(come)
-	gone, come = unmatched(gone, come, t.pair)
-	if len(gone)+len(come) <= maxToggled {
-		for _, line := range slices.Concat(gone, come) {
-			t.found = append(t.found, newKey(slotLine, line.text))
-		}
+	t.base, t.next = t.is.pagedOf(was), t.is.pagedOf(is)
+	t.left, t.come = t.base.changes(placesIn(lost)), t.next.changes(placesIn(got))
+}
+
+func placesIn(lines []someLine) []int {
+	numbers := make([]int, len(lines))
+	for i, line := range lines {
+		numbers[i] = line.place
 	}
+	return numbers
+}
+
+// unit compares two states of an entry, or of a page: its lines that have the same
+// shape, in their order. It returns the others.
+func (t *ticks) unit(was, is string, kind slotKind) (lost, got []someLine) {
+	if was == is {
+		return nil, nil
+	}
+	t.found = t.found[:0]
+	lost, got = t.differing(was, is)
+	t.shape(lost)
+	t.shape(got)
+	lost, got = unmatched(lost, got, func(was, is string) { t.pair(was, is, kind) })
 	slices.Sort(t.found)
 	for _, key := range slices.Compact(t.found) {
 		t.slots[key]++
 	}
+	return lost, got
 }
 
 // pair takes in two lines of one shape.
-func (t *ticks) pair(was, is string) {
-	if masked := t.masked(is); masked != is {
-		t.found = append(t.found, newKey(slotStamp, masked))
-		return
+func (t *ticks) pair(was, is string, kind slotKind) {
+	if masked := t.is.mask(is); masked != is {
+		t.found = append(t.found, t.is.stampKey(masked))
+		was, is = t.is.mask(was), masked
 	}
 	t.was.read(was)
 	t.is.read(is)
 	for i, number := range t.is.numbers {
 		if number != t.was.numbers[i] {
-			t.found = append(t.found, t.is.key(i))
+			t.found = append(t.found, t.is.key(kind, i))
 		}
 	}
-}
-
-// masked is [maskStamp], which changes nothing where there are no stamps.
-func (t *ticks) masked(line string) string {
-	if !t.stamped {
-		return line
-	}
-	return maskStamp(line)
 }
 
 // someLine is a line of a text, and what it is compared by.
@@ -88,10 +107,7 @@ type someLine struct {
 func (t *ticks) shape(lines []someLine) {
 	for i := range lines {
 		line := &lines[i]
-		if line.key = t.masked(line.text); line.key != line.text {
-			continue
-		}
-		if t.is.read(line.text); len(t.is.numbers) > 0 {
+		if t.is.read(t.is.mask(line.text)); len(t.is.numbers) > 0 || t.is.stamped {
 			line.key = string(t.is.shape)
 		}
 	}
@@ -102,15 +118,17 @@ func (t *ticks) shape(lines []someLine) {
 func (t *ticks) differing(was, is string) (gone, come []someLine) {
 	head := commonHead(was, is)
 	tail := commonTail(was[head:], is[head:])
-	t.gone, t.come = appendLines(t.gone[:0], was[head:len(was)-tail]), appendLines(t.come[:0], is[head:len(is)-tail])
-	return unmatched(t.gone, t.come, func(was, is string) {})
+	first := strings.Count(was[:head], "\n")
+	t.lost, t.got = appendLines(t.lost[:0], was[head:len(was)-tail], first), appendLines(t.got[:0], is[head:len(is)-tail], first)
+	return unmatched(t.lost, t.got, func(was, is string) {})
 }
 
-// appendLines appends the lines of a text, each compared by all that it says.
-func appendLines(lines []someLine, text string) []someLine {
+// appendLines appends the lines of a text, the first of which has a number, each
+// compared by all that it says.
+func appendLines(lines []someLine, text string, first int) []someLine {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSuffix(line, "\n")
-		lines = append(lines, someLine{line, line, len(lines)})
+		lines = append(lines, someLine{line, line, first + len(lines)})
 	}
 	return lines
 }

@@ -12,15 +12,22 @@ func (n Noise) view(c *Core) *Core {
 	if c == nil {
 		return nil
 	}
-	m := masker{stamps: c.has(oddStamp), controls: c.has(oddControl)}
+	m := masker{controls: c.has(oddControl)}
+	m.stamped = c.has(oddStamp)
 	m.add(n.slots)
-	if !m.stamps && !m.controls && len(m.ticking)+len(m.flicker) == 0 {
+	hidden := n.hiddenOf(c)
+	if !m.stamped && !m.controls && len(m.ticking) == 0 && hidden == nil {
 		return c
 	}
 	text := make([]byte, 0, len(c.Text))
-	for line := range strings.Lines(c.content) {
-		text = m.appendLine(text, strings.TrimSuffix(line, "\n"))
-	}
+	first := c.headLines()
+	at := 0
+	c.eachLine(func(line string, kind slotKind) {
+		if i := at - first; i < 0 || i >= len(hidden) || !hidden[i] {
+			text = m.appendLine(text, line, kind)
+		}
+		at++
+	})
 	if string(text) == c.content {
 		return c
 	}
@@ -32,10 +39,28 @@ func (n Noise) view(c *Core) *Core {
 	return seen
 }
 
-// face returns the hash that the judge knows a view by: of its lines in whatever
-// order, where that means nothing.
+// headLines returns how many lines of the content stand before the page's body.
+func (c *Core) headLines() int {
+	n := len(c.body)
+	for _, section := range c.sections {
+		n += len(section)
+	}
+	return strings.Count(c.content[:len(c.content)-n], "\n")
+}
+
+// hiddenOf returns which lines of a content's body are masked; nil: none.
+func (n Noise) hiddenOf(c *Core) []bool {
+	if len(n.maskedRegions()) == 0 {
+		return nil
+	}
+	r := reader{stamped: c.has(oddStamp)}
+	return n.hidden(r.pagedOf(c.body))
+}
+
+// face returns the hash that the judge knows a view by. In what order a page shows
+// its lines means nothing.
 func (n Noise) face(view *Core) Hash {
-	if !n.shuffled(view) {
+	if view.Kind != KindHTML {
 		return view.face()
 	}
 	lines := strings.SplitAfter(strings.ReplaceAll(view.content, "http://", "https://"), "\n")
@@ -46,40 +71,37 @@ func (n Noise) face(view *Core) Hash {
 // masker masks lines.
 type masker struct {
 	reader
-	stamps, controls bool             // the content may have some
-	ticking, flicker map[slotKey]bool // numbers and lines that are masked
-	calm             map[slotKey]bool // stamps that are not
+	controls bool             // the content may have some
+	ticking  map[slotKey]bool // numbers that are masked
+	calm     map[slotKey]bool // stamps that are not
 }
 
 func (m *masker) add(slots []slot) {
-	m.ticking, m.flicker, m.calm = make(map[slotKey]bool), make(map[slotKey]bool), make(map[slotKey]bool)
+	m.ticking, m.calm = make(map[slotKey]bool), make(map[slotKey]bool)
 	for _, s := range slots {
-		switch kind := s.key.kind(); {
-		case kind == slotStamp && !s.masked:
+		switch {
+		case s.key.kind() == slotStamp && !s.masked:
 			m.calm[s.key] = true
-		case kind == slotLine && s.masked:
-			m.flicker[s.key] = true
-		case kind == slotNumber && s.masked:
+		case s.key.kind() != slotStamp && s.masked:
 			m.ticking[s.key] = true
 		}
 	}
 }
 
 // appendLine appends the line, its end included, or what is left of it.
-func (m *masker) appendLine(text []byte, line string) []byte {
+func (m *masker) appendLine(text []byte, line string, kind slotKind) []byte {
 	switch {
 	case isHead(line):
+		return append(append(text, line...), '\n')
 	case m.controls && strings.HasSuffix(line, controlMark):
 		return text
-	case len(m.flicker) > 0 && m.flicker[newKey(slotLine, line)]:
-		return text
-	case m.stamps:
+	case m.stamped:
 		if masked := maskStamp(line); masked != line && m.hides(masked) {
 			line = masked
 		}
 	}
-	if len(m.ticking) > 0 && !isHead(line) {
-		line = m.maskNumbers(line)
+	if len(m.ticking) > 0 {
+		line = m.maskNumbers(line, kind)
 		if strings.HasSuffix(line, memberMark+mask) {
 			return text // a member that says nothing else may as well be missing
 		}
@@ -89,18 +111,18 @@ func (m *masker) appendLine(text []byte, line string) []byte {
 
 // hides reports whether a build stamp, given as its masked line, is masked.
 func (m *masker) hides(stamp string) bool {
-	return saysPage(stamp) || !m.calm[newKey(slotStamp, stamp)]
+	return saysPage(stamp) || !m.calm[m.stampKey(stamp)]
 }
 
-func (m *masker) maskNumbers(line string) string {
-	if m.read(line); len(m.ticking) == 0 || len(m.numbers) == 0 {
+func (m *masker) maskNumbers(line string, kind slotKind) string {
+	if m.read(line); len(m.numbers) == 0 {
 		return line
 	}
 	out := make([]byte, 0, len(line))
 	from := 0
 	for i, at := range m.at {
 		out = append(out, m.shape[from:at]...)
-		if from = at + 1; m.ticking[m.key(i)] {
+		if from = at + 1; m.ticking[m.key(kind, i)] {
 			out = append(out, mask...)
 		} else {
 			out = append(out, m.numbers[i]...)

@@ -53,10 +53,11 @@ func worlds() []world {
 		{"number that changes each one to six looks", fiveMinutes, 600, limits{late: 2, falsely: 0, everywhere: true}, queueLength},
 		{"feed with counters in nearly all entries", halfHour, 400, limits{late: 2, falsely: -1, counters: 0.3}, pulls},
 		{"article with a counter and a price", halfHour, 400, limits{late: 2, falsely: 4, everywhere: true}, shop},
-		{"A and B at random", halfHour, 300, limits{falsely: 4}, coin},
+		{"number that changes each one to six looks beside a counter", fiveMinutes, 600, limits{late: 4, falsely: 4, everywhere: true}, queueAndCounter},
+		{"A and B at random", halfHour, 300, limits{falsely: 5}, coin},
 		{"time, duration and date on one line", fiveMinutes, 200, limits{late: 2, falsely: 3}, built},
 		{"forum clock", fiveMinutes, 300, limits{late: 2, falsely: 3}, forum},
-		{"weather widget", fiveMinutes, 400, limits{late: 2, falsely: 3}, weather},
+		{"weather widget", fiveMinutes, 400, limits{late: 2, falsely: 8}, weather},
 		{"sponsored blocks of a pool", halfHour, 400, limits{late: 2, falsely: 12}, sponsored},
 		{"lines in random order", halfHour, 200, limits{late: 2, falsely: 0}, shuffled},
 	}
@@ -220,6 +221,16 @@ func queueLength(random *rand.Rand) func(int) scene {
 		}
 		fact := fmt.Sprintf("Patients waiting: %d", value)
 		return scene{body: pageOf(append(slices.Clone(text), fact)...), facts: []string{fact}}
+	}
+}
+
+func queueAndCounter(random *rand.Rand) func(int) scene {
+	queue, views := queueLength(random), 0
+	return func(look int) scene {
+		s := queue(look)
+		views += 1 + random.IntN(30)
+		s.body = strings.Replace(s.body, "<p>", fmt.Sprintf("<p>%d views</p><p>", views), 1)
+		return s
 	}
 }
 
