@@ -17,6 +17,7 @@ import (
 // build stamps and controls.
 type Noise struct {
 	Epoch   uint16   // counts changes of what is masked
+	looks   uint8    // at the channel, at most earlyLooks
 	chosen  uint8    // score: entries leave from anywhere, see learnWindow
 	slots   []slot   // in the order of their keys, of each kind at most its room
 	regions []region // in the order of [compareRegions], at most maxRegions
@@ -49,14 +50,18 @@ func newKey(kind slotKind, what string) slotKey {
 
 func (k slotKey) kind() slotKind { return slotKind(k >> 30) }
 
-// A number of a page is masked after two looks in a row at which it changed, one
+// A number of a page is masked after three looks in a row at which it changed, one
 // of entries after two at which it changed in half of them and more. A stamp is
 // masked until it was calm for two hours.
 var policies = [slotKinds]policy{
-	slotNumber: {again: 2, mask: 3, byTime: true},
-	slotField:  {again: 2, mask: 3},
-	slotStamp:  {begins: 4, again: 1, always: true, mask: 4, byTime: true},
+	slotNumber: {again: 2, mask: 5, early: 3, byTime: true},
+	slotField:  {again: 2, mask: 3, early: 3},
+	slotStamp:  {begins: 4, again: 1, always: true, mask: 4, early: 4, byTime: true},
 }
+
+// earlyLooks is how many looks at a channel count as its first: what has changed at
+// each of them since it began is soon taken for a clock.
+const earlyLooks = 8
 
 // room is how many slots of a kind are watched.
 var room = [slotKinds]int{slotNumber: 32, slotField: 16, slotStamp: 16}
@@ -77,12 +82,11 @@ func (n Noise) clone() Noise {
 // changed alone.
 func (n Noise) rest(base *Core, looks int, at uint32) Noise {
 	next := n.clone()
+	next.looks = uint8(min(int(n.looks)+looks, earlyLooks))
 	var r reader
 	r.stamps(base, func(key slotKey) {
 		if i, known := next.find(key); !known {
-			s := slot{key: key}
-			s.tick(policies[slotStamp], at)
-			next.slots = slices.Insert(next.slots, i, s)
+			next.slots = slices.Insert(next.slots, i, newSlot(key, at))
 		}
 	})
 	for i := range next.slots {
@@ -102,8 +106,9 @@ func (n Noise) rest(base *Core, looks int, at uint32) Noise {
 func (n Noise) learn(base, next *Core, at uint32) Noise {
 	t := compareSlots(base, next)
 	after := n.clone()
+	after.looks = min(n.looks+1, earlyLooks)
 	after.learnWindow(base, next)
-	after.watch(t.slots)
+	after.watch(t.slots, at)
 	digests := after.digests(next)
 	for i := range after.slots {
 		s := &after.slots[i]
@@ -178,12 +183,18 @@ func (n Noise) compare(base, next *Core) comparison {
 }
 
 // watch adds slots that are not watched yet.
-func (n *Noise) watch(keys map[slotKey]int) {
+func (n *Noise) watch(keys map[slotKey]int, at uint32) {
 	for key := range keys {
-		if at, known := n.find(key); !known {
-			n.slots = slices.Insert(n.slots, at, slot{key: key})
+		if i, known := n.find(key); !known {
+			n.slots = slices.Insert(n.slots, i, newSlot(key, at))
 		}
 	}
+}
+
+// newSlot returns a slot as it is first seen.
+func newSlot(key slotKey, at uint32) slot {
+	p := policies[key.kind()]
+	return slot{key: key, rhythm: rhythm{score: p.begins, masked: p.begins >= p.mask, changed: at}}
 }
 
 // settled masks and unmasks what the scores say at a time, forgets what is calm, and
@@ -192,14 +203,14 @@ func (n Noise) settled(before Noise, at uint32) Noise {
 	slots := n.slots[:0]
 	for _, s := range n.slots {
 		p := policies[s.key.kind()]
-		if s.settle(p, at); s.score > 0 || p.begins > 0 {
+		if s.settle(p, at, n.looks < earlyLooks); s.score > 0 || p.begins > 0 {
 			slots = append(slots, s)
 		}
 	}
 	n.slots = slots
 	regions := n.regions[:0]
 	for _, l := range n.regions {
-		if l.settle(regionPolicy, at); l.score > 0 {
+		if l.settle(regionPolicy, at, n.looks < earlyLooks); l.score > 0 {
 			regions = append(regions, l)
 		}
 	}

@@ -19,7 +19,7 @@ type region struct {
 	rhythm
 }
 
-var regionPolicy = policy{again: 2, mask: 3, byTime: true}
+var regionPolicy = policy{again: 2, mask: 5, early: 3, byTime: true}
 
 const (
 	maxRegions = 8

@@ -28,6 +28,7 @@ type policy struct {
 	again  uint8 // score of a change at the look after a change
 	always bool  // again counts at each change, and calm looks take nothing
 	mask   uint8 // score from which it is masked; until it is 0 again
+	early  uint8 // the same at the first looks at a channel
 	byTime bool  // calm for as many half hours as the score says ends the mask
 }
 
@@ -35,7 +36,7 @@ type policy struct {
 func (r *rhythm) tick(p policy, at uint32) {
 	switch {
 	case r.score == 0:
-		r.score = max(p.begins, 1)
+		r.score = 1
 	case r.still == 0 || p.always:
 		r.score = min(r.score+p.again, mostScore)
 	}
@@ -56,11 +57,15 @@ func (r *rhythm) rest(p policy, looks int) {
 }
 
 // settle masks and unmasks at a time.
-func (r *rhythm) settle(p policy, at uint32) {
+func (r *rhythm) settle(p policy, at uint32, early bool) {
 	if calm := at - r.changed; p.byTime && (r.still > 0 || p.always) && at > r.changed && calm >= uint32(r.score)*halfHour {
 		r.score = 0
 	}
-	r.masked = r.score > 0 && (r.masked || r.score >= p.mask)
+	need := p.mask
+	if early {
+		need = p.early
+	}
+	r.masked = r.score > 0 && (r.masked || r.score >= need)
 }
 
 // minutes is the form in which a rhythm keeps times.

@@ -9,7 +9,7 @@ import (
 // The layout of a stored state, all integers big endian (DESIGN.md, "State").
 const (
 	stateVersion   = 3
-	stateHeader    = 1 + 2 + 2*len(Hash{}) + 2*8 + 2 + 1 + 1 + 1 + 4
+	stateHeader    = 1 + 2 + 2*len(Hash{}) + 2*8 + 2 + 1 + 1 + 1 + 1 + 4
 	stateCandidate = len(Hash{}) + 8 + 1 + 1
 	stateGone      = 4
 	stateRhythm    = 1 + 1 + 4
@@ -29,7 +29,7 @@ func (s State) MarshalBinary() ([]byte, error) {
 	b = append(append(b, s.Current[:]...), s.Face[:]...)
 	b = appendTime(appendTime(b, s.Shown), s.Looked)
 	b = binary.BigEndian.AppendUint16(b, s.Noise.Epoch)
-	b = append(b, s.Noise.chosen, s.Flaps, flag(s.Stood), byte(len(s.Recent)), 0, byte(len(s.Noise.slots)), byte(len(s.Noise.regions)))
+	b = append(b, s.Noise.looks, s.Noise.chosen, s.Flaps, flag(s.Stood), byte(len(s.Recent)), 0, byte(len(s.Noise.slots)), byte(len(s.Noise.regions)))
 	for _, h := range s.Recent {
 		b = append(b, h[:]...)
 	}
@@ -100,7 +100,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 func (s *State) read(data []byte) error {
 	r := fields{left: data}
 	s.Extractor, s.Current, s.Face, s.Shown, s.Looked = r.uint16(), r.hash(), r.hash(), r.time(), r.time()
-	s.Noise.Epoch, s.Noise.chosen, s.Flaps = r.uint16(), min(r.byte(), mostChosen), min(r.byte(), maxFlaps)
+	s.Noise.Epoch, s.Noise.looks, s.Noise.chosen, s.Flaps = r.uint16(), min(r.byte(), earlyLooks), min(r.byte(), mostChosen), min(r.byte(), maxFlaps)
 	s.Stood = r.byte() != 0
 	recent, candidates, slots, regions := r.byte(), r.byte(), r.byte(), r.byte()
 	if recent > maxRecent || candidates > 1 || slots > maxSlots || regions > maxRegions {
@@ -157,7 +157,7 @@ func (s *State) readOld(data []byte) error {
 		r.hash()
 		s.Shown = r.time()
 		r.time()
-		s.Noise.Epoch = r.uint16()
+		s.Noise.Epoch, s.Noise.looks = r.uint16(), earlyLooks
 		r.byte()
 		r.byte()
 		recent, _, _ = r.byte(), r.byte(), r.byte()
