@@ -1,7 +1,6 @@
 package deltas
 
 import (
-	"bytes"
 	"cmp"
 	"math/bits"
 	"slices"
@@ -72,8 +71,15 @@ func (s *sketch) full() bool {
 // run is a run of lines [from, to) of a page.
 type run struct{ from, to int }
 
-// paged is a page's lines, each by the digest of what it says without its numbers.
-type paged []uint32
+// paged is a page's lines, each by digests.
+type paged []pageLine
+
+// pageLine is what a line is known by.
+type pageLine struct {
+	shape uint32 // without numbers, a stamp's date aside: what stays of it while it counts; never 0
+	said  uint32 // all that it says
+	label bool   // it is short and has no number: a sky, a mood, a state
+}
 
 // pagedOf reads the lines of a body.
 func (r *reader) pagedOf(body string) paged {
@@ -84,18 +90,16 @@ func (r *reader) pagedOf(body string) paged {
 	return lines
 }
 
-// digestOf returns what a line is known by: its shape, a stamp's date aside; never 0.
-// The lowest bit says that it is a label.
-func (r *reader) digestOf(line string) uint32 {
+func (r *reader) digestOf(line string) pageLine {
 	r.read(r.mask(line))
-	digest := uint32(xxhash.Sum64(r.shape)>>32)&^3 | 2
-	if len(r.shape) <= labelBytes && bytes.Count(r.shape, []byte{' '}) < labelWords {
-		digest |= 1
+	return pageLine{
+		shape: uint32(xxhash.Sum64(r.shape)) | 1,
+		said:  uint32(xxhash.Sum64String(line)),
+		label: len(r.numbers) == 0 && len(line) <= labelBytes && strings.Count(line, " ") < labelWords,
 	}
-	return digest
 }
 
-// A label is a line of at most so many bytes and words: a sky, a mood, a state.
+// A label has at most so many bytes and words.
 const (
 	labelBytes = 24
 	labelWords = 3
@@ -109,10 +113,10 @@ func (p paged) longest() int {
 // around returns the region of a run.
 func (p paged) around(s run) (before, after uint32) {
 	if s.from > 0 {
-		before = p[s.from-1]
+		before = p[s.from-1].shape
 	}
 	if s.to < len(p) {
-		after = p[s.to]
+		after = p[s.to].shape
 	}
 	return before, after
 }
@@ -123,7 +127,7 @@ func (p paged) find(before, after uint32) (run, bool) {
 		return p.ending(0, after)
 	}
 	for i, line := range p {
-		if line == before {
+		if line.shape == before {
 			if s, ok := p.ending(i+1, after); ok {
 				return s, true
 			}
@@ -136,18 +140,18 @@ func (p paged) find(before, after uint32) (run, bool) {
 func (p paged) ending(from int, after uint32) (run, bool) {
 	end := min(from+p.longest(), len(p))
 	for to := from; to < end; to++ {
-		if p[to] == after {
+		if p[to].shape == after {
 			return run{from, to}, true
 		}
 	}
-	return run{from, end}, end == len(p) && after == 0 || end < len(p) && p[end] == after
+	return run{from, end}, end == len(p) && after == 0 || end < len(p) && p[end].shape == after
 }
 
 // hash returns a digest of what stands in a run.
 func (p paged) hash(s run) uint32 {
 	sum := uint32(1)
 	for _, line := range p[s.from:s.to] {
-		sum = sum*16777619 ^ line
+		sum = sum*16777619 ^ line.said
 	}
 	return sum
 }
@@ -174,9 +178,9 @@ func (l *region) likely(p paged, s run, few bool) bool {
 	known, odd := 0, 0
 	for _, line := range p[s.from:s.to] {
 		switch {
-		case l.seen.has(line):
+		case l.seen.has(line.said):
 			known++
-		case line&1 == 0:
+		case !line.label:
 			odd++
 		}
 	}
@@ -196,7 +200,7 @@ func (l *region) learn(p paged, s run) {
 		l.seen = sketch{}
 	}
 	for _, line := range p[s.from:s.to] {
-		l.seen.add(line)
+		l.seen.add(line.said)
 	}
 }
 
