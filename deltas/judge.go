@@ -174,21 +174,30 @@ func onlyNoise(state State, s sight) Decision {
 	}
 	state.Stood = state.Stood || s.Begun.After(state.Shown)
 	shows, news := state.Noise.beneath(s)
-	old := state.Candidate
-	confirmed := old != nil && old.Hash == shows && s.Begun.After(old.Begun)
+	c := Candidate{Hash: shows, Begun: s.Begun, Polls: 1}
+	switch old := state.Candidate; {
+	case old == nil:
+	case !s.Begun.After(old.Begun):
+		return unchanged(state, s.Observation)
+	case old.Hash == shows:
+		c.Polls = min(old.Polls, math.MaxUint8-1) + 1
+	}
+	need := uint8(2)
+	if news && slices.Contains(state.Recent, s.Core.Hash) {
+		need = state.patience()
+	}
 	switch {
-	case confirmed && news && !slices.Contains(state.Recent, s.Core.Hash):
+	case c.Polls < need:
+		d := unchanged(state, s.Observation)
+		d.State.Candidate = &c
+		return d
+	case news:
 		d := publish(state, s, nil)
+		d.State.remember(state.Current)
 		d.State.Stood = true
 		return d
-	case confirmed:
-		return rebase(state, s)
 	}
-	d := unchanged(state, s.Observation)
-	if old == nil || s.Begun.After(old.Begun) {
-		d.State.Candidate = &Candidate{Hash: shows, Begun: s.Begun, Polls: 1}
-	}
-	return d
+	return rebase(state, s)
 }
 
 func publish(state State, s sight, fresh []uint64) Decision {

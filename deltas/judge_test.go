@@ -121,11 +121,11 @@ func TestJudgeTimelines(t *testing.T) {
 
 // A content that was current before other things were masked is known again.
 func TestJudgeReturnUnderOtherMasks(t *testing.T) {
-	a, b := mustExtract(t, []byte("a\nb\none\nTip")), mustExtract(t, []byte("a\nb\ntwo\nTip"))
+	a, b := mustExtract(t, []byte("a\nb\none\nTip 1")), mustExtract(t, []byte("a\nb\ntwo\nTip 1"))
 	var o owner
 	o.report(t, epoch, a)
 	o.report(t, epoch.Add(time.Minute), b)
-	tips := Noise{Epoch: 1, slots: []slot{{key: newKey(slotLine, "Tip"), score: 12, masked: true}}}
+	tips := Noise{Epoch: 1, slots: []slot{{key: newKey(slotNumber, "Tip \x00"), rhythm: rhythm{score: 12, masked: true}}}}
 	o.state = o.state.learned(tips, b)
 	if d := o.report(t, epoch.Add(2*time.Minute), a); d.Verdict != VerdictHeld || d.Reason != reasonReturned {
 		t.Errorf("%v for reason %q", d.Verdict, d.Reason)

@@ -117,7 +117,7 @@ func pollsOf(t *rapid.T, life []stand) []poll {
 	for n, s := range life {
 		gaps, begins := 6, 0
 		if s.returns {
-			gaps = 4 + 2<<maxReturns
+			gaps = 4 + 2*maxFlaps
 		}
 		if n > 0 {
 			begins = random.IntN(31)

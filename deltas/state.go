@@ -47,16 +47,22 @@ func (s State) move(to sight) State {
 	next := State{Extractor: ExtractorVersion, Current: to.Core.Hash, Face: to.face, Noise: s.Noise, Flaps: s.Flaps, Shown: later(s.Shown, to.Begun), Looked: later(s.Looked, to.Begun)}
 	next.Recent = slices.Clone(s.Recent)
 	if s.known() && s.Face != next.Face {
-		next.Recent = append(next.Recent, s.Current)
-		if s.Face != s.Current {
-			next.Recent = append(next.Recent, s.Face)
-		}
+		next.remember(s.Current, s.Face)
 	}
 	next.Recent = slices.DeleteFunc(next.Recent, func(h Hash) bool { return h == next.Face || h == next.Current })
-	if excess := len(next.Recent) - maxRecent; excess > 0 {
-		next.Recent = next.Recent[excess:]
-	}
 	return next
+}
+
+// remember takes contents, or their faces, for recent ones.
+func (s *State) remember(contents ...Hash) {
+	for _, h := range contents {
+		if !slices.Contains(s.Recent, h) {
+			s.Recent = append(s.Recent, h)
+		}
+	}
+	if excess := len(s.Recent) - maxRecent; excess > 0 {
+		s.Recent = s.Recent[excess:]
+	}
 }
 
 // returns reports whether the state has had what a sight shows. Once other things
@@ -98,7 +104,23 @@ func (s State) learn(base *Core, obs Observation) State {
 	if s.Current == obs.Core.Hash {
 		base = obs.Core
 	}
-	return s.learned(noise, base)
+	waits := s.Candidate
+	s = s.learned(noise, base)
+	if s.Candidate == nil && waits != nil && waits.Begun.Equal(obs.Begun) {
+		c := *waits
+		c.Hash = s.waitsAs(newSight(noise, base, obs))
+		s.Candidate = &c
+	}
+	return s
+}
+
+// waitsAs returns what a candidate is known by under the state's noise.
+func (s State) waitsAs(to sight) Hash {
+	if to.face != s.Face {
+		return to.face
+	}
+	shows, _ := s.Noise.beneath(to)
+	return shows
 }
 
 // learned puts noise in the place of the state's; current is the current content.

@@ -23,17 +23,31 @@ func anyState() *rapid.Generator[State] {
 	return rapid.Custom(func(t *rapid.T) State {
 		s := State{
 			Extractor: rapid.Uint16().Draw(t, "extractor"), Current: hash.Draw(t, "current"), Shown: begun.Draw(t, "shown"),
-			Recent: rapid.SliceOfN(hash, 0, maxRecent).Draw(t, "recent"), Returns: rapid.Uint8Range(0, maxReturns).Draw(t, "returns"),
+			Recent: rapid.SliceOfN(hash, 0, maxRecent).Draw(t, "recent"), Flaps: rapid.Uint8Range(0, maxFlaps).Draw(t, "flaps"), Stood: rapid.Bool().Draw(t, "stood"),
 		}
 		s.Face, s.Looked = hash.Draw(t, "face"), begun.Draw(t, "looked")
-		s.Noise = Noise{Epoch: rapid.Uint16().Draw(t, "epoch"), chosen: rapid.Uint8Range(0, mostChosen).Draw(t, "chosen")}
+		s.Noise = Noise{
+			Epoch: rapid.Uint16().Draw(t, "epoch"), looks: rapid.Uint8Range(0, earlyLooks).Draw(t, "looks"), chosen: rapid.Uint8Range(0, mostChosen).Draw(t, "chosen"),
+		}
 		for _, key := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32Range(0, 3<<30-1), 0, maxSlots, rapid.ID).Draw(t, "keys"))) {
-			s.Noise.slots = append(s.Noise.slots, slot{slotKey(key), rapid.Uint32().Draw(t, "last"), rapid.Uint8Range(0, 64).Draw(t, "score"), rapid.Bool().Draw(t, "masked")})
+			s.Noise.slots = append(s.Noise.slots, slot{slotKey(key), rapid.Uint32().Draw(t, "last"), anyRhythm().Draw(t, "rhythm")})
+		}
+		for _, before := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32(), 0, maxRegions, rapid.ID).Draw(t, "regions"))) {
+			s.Noise.regions = append(s.Noise.regions, region{
+				before: before, after: rapid.Uint32().Draw(t, "after"), last: rapid.Uint32().Draw(t, "last"),
+				seen: sketch{rapid.Uint64().Draw(t, "seen"), 7: rapid.Uint64().Draw(t, "seen")}, rhythm: anyRhythm().Draw(t, "rhythm"),
+			})
 		}
 		if rapid.Bool().Draw(t, "candidate") {
-			s.Candidate = &Candidate{Hash: hash.Draw(t, "hash"), Begun: begun.Draw(t, "at"), Polls: rapid.Uint8().Draw(t, "polls")}
+			s.Candidate = &Candidate{Hash: hash.Draw(t, "hash"), Begun: begun.Draw(t, "at"), Polls: rapid.Uint8().Draw(t, "polls"), Gone: rapid.SliceOfN(rapid.Uint32(), 0, maxGone).Draw(t, "gone")}
 		}
 		return s
+	})
+}
+
+func anyRhythm() *rapid.Generator[rhythm] {
+	return rapid.Custom(func(t *rapid.T) rhythm {
+		return rhythm{rapid.Uint8Range(0, mostScore).Draw(t, "score"), rapid.Uint8Range(0, mostStill).Draw(t, "still"), rapid.Bool().Draw(t, "masked"), rapid.Uint32().Draw(t, "changed")}
 	})
 }
 
@@ -64,37 +78,50 @@ func TestStateReadsBack(t *testing.T) {
 // its version.
 func TestStateGolden(t *testing.T) {
 	s := State{
-		Extractor: 1, Current: Hash{0xaa}, Face: Hash{0xff}, Shown: time.Unix(1, 2), Looked: time.Unix(1, 3), Recent: []Hash{{0xbb}}, Returns: 3,
-		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4}, Noise: Noise{Epoch: 5, chosen: 6, slots: []slot{{key: 7, last: 8, score: 9, masked: true}}},
+		Extractor: 1, Current: Hash{0xaa}, Face: Hash{0xff}, Shown: time.Unix(1, 2), Looked: time.Unix(1, 3), Recent: []Hash{{0xbb}}, Stood: true, Flaps: 3,
+		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4, Gone: []uint32{0xee}},
+		Noise: Noise{
+			Epoch: 5, looks: 2, chosen: 6, slots: []slot{{7, 8, rhythm{9, 1, true, 10}}},
+			regions: []region{{11, 12, 13, sketch{14, 7: 15}, rhythm{16, 2, false, 17}}},
+		},
 	}
-	const zeros = "000000000000000000000000000000"
-	const want = "020001" + "aa" + zeros + "ff" + zeros + "000000003b9aca02" + "000000003b9aca03" + "0005" + "06" + "03010101" +
-		"bb" + zeros + "cc" + zeros + "8000000000000000" + "04" + "00000007" + "00000008" + "89"
+	const zeros, word = "000000000000000000000000000000", "0000000000000000"
+	const want = "030001" + "aa" + zeros + "ff" + zeros + "000000003b9aca02" + "000000003b9aca03" + "0005" + "02" + "06" + "03" + "01" + "01010101" +
+		"bb" + zeros + "cc" + zeros + "8000000000000000" + "04" + "01" + "000000ee" + "00000007" + "00000008" + "89010000000a" +
+		"0000000b" + "0000000c" + "0000000d" + "000000000000000e" + word + word + word + word + word + word + "000000000000000f" + "100200000011"
 	stored, err := s.MarshalBinary()
 	if got := fmt.Sprintf("%x", stored); got != want || err != nil {
 		t.Errorf("%s, %v\nwant\n%s", got, err, want)
 	}
 }
 
-// What version 1 stored is read on: each content is its own face, nothing is known
-// of noise.
-func TestStateVersion1(t *testing.T) {
+// What older versions stored is read on, without what they had learned: the judge finds
+// out what face the current content has now.
+func TestStateOldVersions(t *testing.T) {
 	const zeros = "000000000000000000000000000000"
-	stored, err := hex.DecodeString("010001" + "aa" + zeros + "000000003b9aca02" + "030101" + "bb" + zeros + "cc" + zeros + "8000000000000000" + "04")
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := State{
-		Extractor: 1, Current: Hash{0xaa}, Face: Hash{0xaa}, Shown: time.Unix(1, 2).UTC(), Looked: time.Unix(1, 2).UTC(), Recent: []Hash{{0xbb}}, Returns: 3,
-		Candidate: &Candidate{Hash: Hash{0xcc}, Polls: 4},
-	}
-	var got State
-	if err := got.UnmarshalBinary(stored); err != nil || sprintState(got) != sprintState(want) {
-		t.Errorf("%s, %v\nwant\n%s", sprintState(got), err, sprintState(want))
-	}
-	for cut := 1; cut < len(stored); cut++ {
-		if err := got.UnmarshalBinary(stored[:cut]); !errors.Is(err, ErrCorrupt) {
-			t.Errorf("%d bytes: %v", cut, err)
+	const contents, candidate = "bb" + zeros, "cc" + zeros + "8000000000000000" + "04"
+	for name, test := range map[string]struct {
+		stored string
+		epoch  uint16
+	}{
+		"version 1": {"010001" + "aa" + zeros + "000000003b9aca02" + "030101" + contents + candidate, 0},
+		"version 2": {"020001" + "aa" + zeros + "ff" + zeros + "000000003b9aca02" + "000000003b9aca03" + "0005" + "06" + "03010101" +
+			contents + candidate + "00000007" + "00000008" + "89", 5},
+	} {
+		stored, err := hex.DecodeString(test.stored)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shown := time.Unix(1, 2).UTC()
+		want := State{Extractor: 1, Current: Hash{0xaa}, Shown: shown, Looked: shown, Recent: []Hash{{0xbb}}, Noise: Noise{Epoch: test.epoch, looks: earlyLooks}}
+		var got State
+		if err := got.UnmarshalBinary(stored); err != nil || sprintState(got) != sprintState(want) {
+			t.Errorf("%s: %s, %v\nwant\n%s", name, sprintState(got), err, sprintState(want))
+		}
+		for cut := 1; cut < len(stored); cut++ {
+			if err := got.UnmarshalBinary(stored[:cut]); !errors.Is(err, ErrCorrupt) {
+				t.Errorf("%s, %d bytes: %v", name, cut, err)
+			}
 		}
 	}
 }
@@ -105,7 +132,7 @@ func TestStateErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	tooMany := bytes.Clone(stored)
-	tooMany[stateHeader-3] = maxRecent + 1
+	tooMany[stateHeader-4] = maxRecent + 1
 	disorder, err := State{Extractor: 1, Noise: Noise{slots: []slot{{key: 2}, {key: 2}}}}.MarshalBinary()
 	if err != nil {
 		t.Fatal(err)

@@ -149,28 +149,37 @@ func (n *Noise) ordered() bool {
 func (s *State) readOld(data []byte) error {
 	r := fields{left: data[1:]}
 	s.Extractor, s.Current = r.uint16(), r.hash()
-	recent := uint8(0)
+	slots := byte(0)
 	if data[0] == 1 {
 		s.Shown = r.time()
-		recent, _, _ = r.byte(), r.byte(), r.byte()
 	} else {
-		r.hash()
+		r.hash() // the face
 		s.Shown = r.time()
-		r.time()
-		s.Noise.Epoch, s.Noise.looks = r.uint16(), earlyLooks
-		r.byte()
-		r.byte()
-		recent, _, _ = r.byte(), r.byte(), r.byte()
+		r.time() // of the last look
+		s.Noise.Epoch = r.uint16()
+		r.byte() // how chosen entries are
+	}
+	r.byte() // returns
+	recent, candidates := r.byte(), r.byte()
+	if data[0] == 2 {
+		slots = r.byte()
 	}
 	for range min(recent, maxRecent) {
 		s.Recent = append(s.Recent, r.hash())
 	}
-	s.Looked = s.Shown
-	if r.short || recent > maxRecent {
+	r.take(int(candidates)*oldCandidate + int(slots)*oldSlot)
+	if r.short || len(r.left) > 0 || recent > maxRecent || candidates > 1 {
 		return fmt.Errorf("%w: judge state of version %d", ErrCorrupt, data[0])
 	}
+	s.Looked, s.Noise.looks = s.Shown, earlyLooks
 	return nil
 }
+
+// The lengths of what versions 1 and 2 stored of candidates and slots.
+const (
+	oldCandidate = len(Hash{}) + 8 + 1
+	oldSlot      = 4 + 4 + 1
+)
 
 // fields reads bytes from their beginning. Reading past the end makes it short.
 type fields struct {

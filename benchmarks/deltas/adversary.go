@@ -118,7 +118,7 @@ func (f *worldFigures) live(w world, seed uint64) {
 			panic(fmt.Sprintf("%s: %v", w.name, step.Err))
 		}
 		if debugWorlds {
-			fmt.Println(n, step.Verdict, step.Reason, s.facts, strings.ReplaceAll(diffOf(step.Update), "\n", " / "))
+			fmt.Println(n, step.Verdict, step.Reason, s.facts, s.body[max(0, len(s.body)-40):], strings.ReplaceAll(diffOf(step.Update), "\n", " / "))
 		}
 		counts := n > 0 && !slices.Equal(counters, s.counters)
 		counters = s.counters
