@@ -35,7 +35,9 @@ func (v Verdict) String() string {
 type Observation struct {
 	Begun time.Time // when the poll began
 	Core  *Core     // nil: a poll begun then showed the current content
-	Looks int       // polls since the observation before, this one included; 0: one each half hour
+	// Every is the time between two polls, those that show nothing new and are not
+	// reported included; 0: half an hour.
+	Every time.Duration
 }
 
 // Decision is the judge's answer. State takes the place of the state given;

@@ -35,7 +35,7 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 	if err != nil {
 		return Step{Err: err}
 	}
-	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core, Looks: r.count(core, at)})
+	d := Judge(r.state, r.seen, r.base, Observation{Begun: at, Core: core, Every: r.every(core, at)})
 	step := Step{Verdict: d.Verdict, Reason: d.Reason, Core: core}
 	if d.Verdict == VerdictPublish && r.base != nil {
 		step.Update = d.Noise.Compare(r.base, core)
@@ -50,17 +50,16 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 	return step
 }
 
-// count returns how many looks there were since the last one that showed something
-// else than the current content. Histories often leave out captures that show what the
-// one before did, so that a long time without any counts as one look each half hour.
-func (r *Replay) count(core *Core, at time.Time) int {
+// every returns the time between two looks, by the captures since the last one that
+// showed something else than the current content. Histories often leave out captures
+// that show what the one before did, so it is half an hour at most.
+func (r *Replay) every(core *Core, at time.Time) time.Duration {
 	r.looks++
-	if core.Hash == r.state.Current {
-		return r.looks
+	every := min(at.Sub(r.state.Looked)/time.Duration(r.looks), usualGap)
+	if core.Hash != r.state.Current {
+		r.looks = 0
 	}
-	looks := max(r.looks, r.state.looks(Observation{Begun: at}))
-	r.looks = 0
-	return looks
+	return max(every, 1)
 }
 
 // Remember returns seen with the new identities behind it, the newest MaxSeen.

@@ -72,16 +72,17 @@ func (s State) returns(to sight) bool {
 }
 
 // usualGap is the time in which a channel is taken to be polled once, where it is not
-// said how many looks there were.
+// said how often it is.
 const usualGap = 30 * time.Minute
 
 // looks returns how many looks there were since the last one that taught anything,
 // the observation's included.
 func (s State) looks(obs Observation) int {
-	if obs.Looks > 0 {
-		return obs.Looks
+	every := obs.Every
+	if every <= 0 {
+		every = usualGap
 	}
-	gap := obs.Begun.Sub(s.Looked).Round(usualGap) / usualGap
+	gap := obs.Begun.Sub(s.Looked).Round(every) / every
 	return int(min(max(gap, 1), math.MaxUint8))
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
@@ -114,7 +115,7 @@ func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.R
 	if err != nil {
 		return engine.Answer{}, fmt.Errorf("identities seen on channel %s: %w", ch.ID, err)
 	}
-	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Core: report.Core})
+	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Core: report.Core, Every: o.lookEvery(ch)})
 	o.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
 	commit, err := o.commitOf(ch, report, decision)
 	if err != nil {
@@ -128,6 +129,16 @@ func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.R
 		return engine.Answer{}, fmt.Errorf("commit version %d of channel %s: %w", commit.Version, ch.ID, err)
 	}
 	return o.answer(commit, decision), nil
+}
+
+// lookEvery is the planned time between two polls of a channel by all its pollers; 0
+// if it has no rate.
+func (o *Owner) lookEvery(ch ownership.Channel) time.Duration {
+	rate := o.Rate(ch)
+	if rate.Polls == 0 {
+		return 0
+	}
+	return o.config.Interval * time.Duration(rate.Intervals) / time.Duration(rate.Polls)
 }
 
 func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine.Answer {

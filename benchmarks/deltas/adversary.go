@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"io"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strings"
 
@@ -117,9 +116,6 @@ func (f *worldFigures) live(w world, seed uint64) {
 		if step.Err != nil {
 			panic(fmt.Sprintf("%s: %v", w.name, step.Err))
 		}
-		if debugWorlds {
-			fmt.Println(n, step.Verdict, step.Reason, s.facts, s.body[max(0, len(s.body)-40):], strings.ReplaceAll(diffOf(step.Update), "\n", " / "))
-		}
 		counts := n > 0 && !slices.Equal(counters, s.counters)
 		counters = s.counters
 		if n == 0 {
@@ -139,7 +135,7 @@ func (f *worldFigures) live(w world, seed uint64) {
 		case news:
 		case counts:
 			f.Counted++
-		default:
+		case n >= w.limit.settled:
 			falsely++
 		}
 		news = false
@@ -163,9 +159,6 @@ func (f *worldFigures) count(s *stand, w world) {
 	case looks == 1:
 	default:
 		f.Stands++
-		if debugWorlds && (s.told < 0 || s.told-s.begin+1 > w.limit.late) {
-			fmt.Println("MISSED", s.fact, s.begin, s.last, s.told)
-		}
 		switch wait := s.told - s.begin + 1; {
 		case s.told < 0:
 			f.Never++
@@ -219,13 +212,4 @@ func printWorlds(w io.Writer, all []worldFigures) {
 		}
 		fmt.Fprintf(w, "%-55s %7d %6d %5d %6d %4d/%4d %6d %6d %4d/%4d%s\n", f.World, f.Stands, f.Never, f.Late, f.LateBy, f.Seen, f.Glimpses, f.False, f.Versions, f.Counted, f.Counts, broken)
 	}
-}
-
-var debugWorlds = os.Getenv("DEBUG_WORLDS") != ""
-
-func diffOf(u *deltas.Update) string {
-	if u == nil {
-		return ""
-	}
-	return u.Diff
 }

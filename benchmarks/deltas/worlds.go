@@ -32,6 +32,7 @@ type limits struct {
 	never      float64 // share of the facts standing two looks or more that no update ever shows
 	late       int     // looks within which each of these is told, 0: whenever
 	falsely    int     // updates at which no fact changed; -1: whatever
+	settled    int     // looks before which updates are not counted as false
 	counters   float64 // share of the changes of counters alone that are told; 0: not asked
 	everywhere bool    // facts that return count each time
 }
@@ -54,9 +55,9 @@ func worlds() []world {
 		{"feed with counters in nearly all entries", halfHour, 400, limits{late: 2, falsely: -1, counters: 0.3}, pulls},
 		{"article with a counter and a price", halfHour, 400, limits{late: 2, falsely: 4, everywhere: true}, shop},
 		{"number that changes each one to six looks beside a counter", fiveMinutes, 600, limits{late: 4, falsely: 4, everywhere: true}, queueAndCounter},
-		{"A and B at random", halfHour, 300, limits{falsely: 5}, coin},
+		{"A and B at random", halfHour, 300, limits{falsely: 1, settled: 100}, coin},
 		{"time, duration and date on one line", fiveMinutes, 200, limits{late: 2, falsely: 3}, built},
-		{"forum clock", fiveMinutes, 300, limits{late: 2, falsely: 3}, forum},
+		{"forum clock", fiveMinutes, 300, limits{late: 2, falsely: 6}, forum},
 		{"weather widget", fiveMinutes, 400, limits{late: 2, falsely: 8}, weather},
 		{"sponsored blocks of a pool", halfHour, 400, limits{late: 2, falsely: 12}, sponsored},
 		{"lines in random order", halfHour, 200, limits{late: 2, falsely: 0}, shuffled},
