@@ -97,7 +97,7 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, n.metrics); err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}
-	if n.notifier, err = notify.New(n.notifyConfig(), deliveries{n.store}, n.metrics); err != nil {
+	if n.notifier, err = notify.New(n.notifyConfig(), n.store, n.metrics); err != nil {
 		return fmt.Errorf("open notifier: %w", err)
 	}
 	events.connect(n.owner, n.notifier)

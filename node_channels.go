@@ -8,7 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
-	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
@@ -36,7 +36,7 @@ func (n *Node) Channels(_ context.Context, after *channel.ID, limit int) ([]api.
 	return views, nil
 }
 
-func (n *Node) channelView(ch ownership.Channel) api.Channel {
+func (n *Node) channelView(ch channel.Channel) api.Channel {
 	rate := n.owner.Rate(ch)
 	view := api.Channel{
 		ID:              ch.ID,
@@ -90,7 +90,7 @@ func (n *Node) Updates(_ context.Context, id channel.ID, after uint64, limit int
 		updates.Gap = &api.Gap{From: gap.From, To: gap.To}
 	}
 	for _, update := range stored {
-		view, err := notifyUpdate(update).View()
+		view, err := notify.View(update)
 		if err != nil {
 			return nil, err
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/overlay"
-	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
@@ -33,7 +32,7 @@ func (n *Node) Explain(_ context.Context, id channel.ID) (*api.Explanation, erro
 	return &view, nil
 }
 
-func (n *Node) explanationView(ch ownership.Channel, why *primary.Explanation) api.Explanation {
+func (n *Node) explanationView(ch channel.Channel, why *primary.Explanation) api.Explanation {
 	return api.Explanation{
 		Channel: ch.ID, URL: ch.URL,
 		Policy: n.config.Policy.String(), Ladder: n.config.Ladder.String(), Cost: n.config.Cost.String(),
@@ -53,7 +52,7 @@ func (n *Node) explanationView(ch ownership.Channel, why *primary.Explanation) a
 
 // noiseView is what the channel's judge has learned to pass over, in the words of the
 // content where the poller has it.
-func (n *Node) noiseView(ch ownership.Channel) ([]api.Noise, error) {
+func (n *Node) noiseView(ch channel.Channel) ([]api.Noise, error) {
 	var state deltas.State
 	if err := state.UnmarshalBinary(ch.Judge); err != nil {
 		return nil, fmt.Errorf("judge's state: %w", err)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/notify"
 )
 
@@ -22,7 +23,7 @@ func (n *Node) Stream(ctx context.Context, filter api.StreamFilter, cursor strin
 	switch {
 	case errors.Is(err, notify.ErrCursor):
 		return nil, api.BadField("Last-Event-ID", err.Error())
-	case errors.Is(err, notify.ErrNotFound):
+	case errors.Is(err, channel.ErrNotFound):
 		return nil, api.NewProblem(http.StatusNotFound, err.Error())
 	case err != nil:
 		return nil, problem(err)

@@ -42,7 +42,7 @@ func (n *Node) wanted(request api.SubscribeRequest) (ownership.NewSubscription, 
 	if err := guard.CheckURL(url, n.config.AllowPrivate); err != nil {
 		return ownership.NewSubscription{}, api.BadField("url", err.Error())
 	}
-	sink := ownership.Sink{Type: request.Sink.Type, URL: request.Sink.URL, Secret: request.Sink.Secret}
+	sink := channel.Sink{Type: request.Sink.Type, URL: request.Sink.URL, Secret: request.Sink.Secret}
 	return ownership.NewSubscription{URL: url, Channel: id, Sink: sink, Key: request.Key, Once: request.Once}, nil
 }
 
@@ -59,7 +59,7 @@ func (n *Node) outcome(result ownership.SubscribeResult) api.SubscribeOutcome {
 
 // subscriptionView is what everybody may see of a subscription just made: its
 // secret stays here.
-func subscriptionView(s ownership.Subscription) api.Subscription {
+func subscriptionView(s channel.Subscription) api.Subscription {
 	return api.Subscription{
 		ID:          s.ID,
 		Channel:     s.Channel,
@@ -96,7 +96,7 @@ func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*a
 	stored, next, err := n.store.Subscriptions(ownership.SubscriptionQuery{
 		After: query.After, Channel: query.Channel, Limit: query.Limit,
 	})
-	if errors.Is(err, ownership.ErrNotFound) {
+	if errors.Is(err, channel.ErrNotFound) {
 		return nil, api.BadField("after", "not a cursor of this list")
 	}
 	if err != nil {
@@ -124,7 +124,7 @@ func (n *Node) TestSink(ctx context.Context, id string) error {
 	if stored.Sink.Type != api.SinkWebhook {
 		return api.NewProblem(http.StatusConflict, "only webhooks can be tested: a stream is tested by reading it")
 	}
-	return testProblem(n.notifier.TestSink(ctx, subscriber(stored)))
+	return testProblem(n.notifier.TestSink(ctx, stored))
 }
 
 // testProblem says how a test failed, and whether another may not.
@@ -143,19 +143,19 @@ func testProblem(err error) error {
 // channel and each endpoint once.
 type positions struct {
 	store     *ownership.Store
-	channels  map[channel.ID]ownership.Progress
-	endpoints map[string]ownership.Endpoint
+	channels  map[channel.ID]channel.Progress
+	endpoints map[string]channel.Endpoint
 }
 
 func newPositions(store *ownership.Store) *positions {
 	return &positions{
 		store:     store,
-		channels:  make(map[channel.ID]ownership.Progress),
-		endpoints: make(map[string]ownership.Endpoint),
+		channels:  make(map[channel.ID]channel.Progress),
+		endpoints: make(map[string]channel.Endpoint),
 	}
 }
 
-func (p *positions) view(s ownership.Subscription) (api.Subscription, error) {
+func (p *positions) view(s channel.Subscription) (api.Subscription, error) {
 	view := subscriptionView(s)
 	if s.Sink.Type != api.SinkWebhook {
 		return view, nil
@@ -164,7 +164,7 @@ func (p *positions) view(s ownership.Subscription) (api.Subscription, error) {
 	if err != nil {
 		return view, err
 	}
-	view.DeliveredVersion = notifyProgress(progress).Delivered(subscriber(s))
+	view.DeliveredVersion = progress.Delivered(s)
 	endpoint, err := p.endpoint(s.Sink.URL)
 	if err != nil {
 		return view, err
@@ -180,7 +180,7 @@ func (p *positions) view(s ownership.Subscription) (api.Subscription, error) {
 	return view, nil
 }
 
-func (p *positions) progress(id channel.ID) (ownership.Progress, error) {
+func (p *positions) progress(id channel.ID) (channel.Progress, error) {
 	if progress, known := p.channels[id]; known {
 		return progress, nil
 	}
@@ -191,7 +191,7 @@ func (p *positions) progress(id channel.ID) (ownership.Progress, error) {
 	return progress, err
 }
 
-func (p *positions) endpoint(url string) (ownership.Endpoint, error) {
+func (p *positions) endpoint(url string) (channel.Endpoint, error) {
 	if endpoint, known := p.endpoints[url]; known {
 		return endpoint, nil
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -15,7 +16,7 @@ func problem(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, ownership.ErrNotFound):
+	case errors.Is(err, channel.ErrNotFound):
 		return api.NewProblem(http.StatusNotFound, err.Error())
 	case errors.Is(err, ownership.ErrInvalid), errors.Is(err, ownership.ErrTooLarge):
 		return api.NewProblem(http.StatusBadRequest, err.Error())

@@ -27,27 +27,27 @@ const (
 // its own, for which virtual weeks are long.
 type oneChannel struct {
 	mu      sync.Mutex
-	ch      ownership.Channel
+	ch      channel.Channel
 	commits int
-	changed func(ownership.Channel, bool)
+	changed func(channel.Channel, bool)
 }
 
-func (s *oneChannel) Channel(channel.ID) (ownership.Channel, error) {
+func (s *oneChannel) Channel(channel.ID) (channel.Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.ch, nil
 }
 
-func (s *oneChannel) Channels(after *channel.ID, _ int) ([]ownership.Channel, error) {
+func (s *oneChannel) Channels(after *channel.ID, _ int) ([]channel.Channel, error) {
 	if after != nil {
 		return nil, nil
 	}
-	return []ownership.Channel{s.ch}, nil
+	return []channel.Channel{s.ch}, nil
 }
 
 func (s *oneChannel) Seen(channel.ID) ([]uint64, error) { return nil, nil }
 
-func (s *oneChannel) Updates(channel.ID, uint64, int) ([]ownership.Update, *ownership.Gap, error) {
+func (s *oneChannel) Updates(channel.ID, uint64, int) ([]channel.Update, *channel.Gap, error) {
 	return nil, nil, nil
 }
 
@@ -127,7 +127,7 @@ const day = 2 * time.Minute
 func weeks(t *testing.T, site *website) *oneChannel {
 	t.Helper()
 	config := primary.Config{Interval: day / 2, Floor: time.Second, MovedHold: 21 * day, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-	store := &oneChannel{ch: ownership.Channel{ID: channel.IDOf(ownURL), URL: ownURL, Incarnation: 7, Subscribers: 1}}
+	store := &oneChannel{ch: channel.Channel{ID: channel.IDOf(ownURL), URL: ownURL, Incarnation: 7, Subscribers: 1}}
 	owner := primary.New(config, store, nil)
 	store.changed = owner.ChannelChanged
 	poller, err := engine.Open(engine.Config{Dir: t.TempDir(), Interval: config.Interval, Floor: config.Floor}, site, owner, nil)
@@ -180,7 +180,7 @@ func TestRedirectOfWeeksIsLearned(t *testing.T) {
 		if asked := site.during(3 * day); asked[movedURL] != 0 || asked[ownURL] != 6 {
 			t.Errorf("after the learned URL failed %v", asked)
 		}
-		if ch := store.ch; ch.Version != 1 || ch.Gone || ch.Moved != (ownership.Moved{}) {
+		if ch := store.ch; ch.Version != 1 || ch.Gone || ch.Moved != (channel.Moved{}) {
 			t.Errorf("in the end %+v", ch)
 		}
 	})
@@ -197,7 +197,7 @@ func TestRedirectToMaintenanceIsNotLearned(t *testing.T) {
 		if asked := site.during(25 * day); asked[ownURL] < 50 {
 			t.Errorf("in 25 days %v", asked)
 		}
-		if ch := store.ch; ch.Moved != (ownership.Moved{To: movedURL}) || ch.Version > 4 {
+		if ch := store.ch; ch.Moved != (channel.Moved{To: movedURL}) || ch.Version > 4 {
 			t.Errorf("after weeks %+v", ch)
 		}
 		site.show(map[string]page{ownURL: {status: 200, body: rss}})
@@ -205,7 +205,7 @@ func TestRedirectToMaintenanceIsNotLearned(t *testing.T) {
 		if asked := site.during(3 * day); asked[movedURL] != 0 || asked[ownURL] != 6 {
 			t.Errorf("when it is over %v", asked)
 		}
-		if ch := store.ch; ch.Moved != (ownership.Moved{}) || ch.Version > 5 {
+		if ch := store.ch; ch.Moved != (channel.Moved{}) || ch.Version > 5 {
 			t.Errorf("when it is over %+v", ch)
 		}
 	})

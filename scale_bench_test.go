@@ -56,7 +56,7 @@ func scale(b *testing.B, each int) {
 	owner := primary.New(primary.Config{
 		Interval: time.Minute, Floor: time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}, store, prometheus.NewRegistry())
-	notifier, err := notify.New(notify.Config{Epoch: 1}, deliveries{store}, prometheus.NewRegistry())
+	notifier, err := notify.New(notify.Config{Epoch: 1}, store, prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func fill(b *testing.B, store *ownership.Store, channels int) {
 			url := fmt.Sprintf("http://host%d.example/feed/%d.xml", (from+i)%channels%1000, (from+i)%channels)
 			wishes[i] = ownership.NewSubscription{
 				URL: url, Channel: channel.IDOf(url),
-				Sink: ownership.Sink{Type: ownership.SinkWebhook, URL: fmt.Sprintf("http://sink%d.example/hook", i%100)},
+				Sink: channel.Sink{Type: channel.SinkWebhook, URL: fmt.Sprintf("http://sink%d.example/hook", i%100)},
 			}
 		}
 		for _, r := range store.Subscribe(context.Background(), wishes) {

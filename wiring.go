@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
@@ -187,31 +188,31 @@ func (o *observer) connect(owner *primary.Owner, notifier *notify.Notifier) {
 }
 
 // ChannelChanged implements [ownership.Observer].
-func (o *observer) ChannelChanged(ch ownership.Channel, ended bool) {
+func (o *observer) ChannelChanged(ch channel.Channel, ended bool) {
 	if p := o.parties.Load(); p != nil {
 		p.owner.ChannelChanged(ch, ended)
-		p.notifier.ChannelChanged(notifyChannel(ch), ended)
+		p.notifier.ChannelChanged(ch, ended)
 	}
 }
 
 // Committed implements [ownership.Observer].
-func (o *observer) Committed(update ownership.Update) {
+func (o *observer) Committed(update channel.Update) {
 	if p := o.parties.Load(); p != nil {
-		p.notifier.Committed(notifyUpdate(update))
+		p.notifier.Committed(update)
 	}
 }
 
 // Subscribed implements [ownership.Observer].
-func (o *observer) Subscribed(s ownership.Subscription) {
+func (o *observer) Subscribed(s channel.Subscription) {
 	o.volume.Protect()
 	if p := o.parties.Load(); p != nil {
-		p.notifier.Subscribed(subscriber(s))
+		p.notifier.Subscribed(s)
 	}
 }
 
 // Unsubscribed implements [ownership.Observer].
-func (o *observer) Unsubscribed(s ownership.Subscription) {
+func (o *observer) Unsubscribed(s channel.Subscription) {
 	if p := o.parties.Load(); p != nil {
-		p.notifier.Unsubscribed(subscriber(s))
+		p.notifier.Unsubscribed(s)
 	}
 }

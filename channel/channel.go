@@ -1,82 +1,36 @@
-// Package channel holds the nouns that every other package shares: a channel (a
-// URL that somebody subscribes to), its ID, its bucket, and the host it lives on.
-//
-// A channel's ID is the SHA-1 of its canonical URL, so two spellings of one URL
-// are one channel. [Parse] is the only way in from text that a person wrote.
 package channel
 
-import (
-	"bytes"
-	"crypto/sha1"
-	"encoding/hex"
-	"fmt"
-)
+import "time"
 
-// IDLen is the length of an ID in bytes.
-const IDLen = sha1.Size
-
-// ID names a channel or a host: the SHA-1 of the canonical URL's bytes, or of
-// the host's lower-case name with port.
-type ID [IDLen]byte
-
-// Parse returns the canonical form of a URL that a person wrote and its ID.
-// The error is a [*URLError].
-func Parse(raw string) (canonical string, id ID, err error) {
-	canonical, err = Canonical(raw)
-	if err != nil {
-		return "", ID{}, err
-	}
-	return canonical, IDOf(canonical), nil
+// Channel is the replicated record of a channel. Times are UTC in microseconds;
+// the zero time stands for never.
+type Channel struct {
+	ID           ID
+	URL          string
+	Incarnation  uint64   // never given twice within a bucket
+	Version      uint64   // 0 until the first content is committed
+	Hash         [16]byte // of the current core content
+	Kind         uint8    // of document, as the difference engine numbers them
+	Subscribers  uint64
+	Webhooks     uint64 // those of Subscribers with an acknowledged sink
+	Created      time.Time
+	FirstContent time.Time // when version 1 was seen
+	LastChange   time.Time // when the newest version after it was seen
+	EmptiedAt    time.Time // when the last subscriber left, zero while there are any
+	Judge        []byte    // state of the judge: nil in listings
+	Held         bool      // by that state, a candidate waits for another poll
+	Gone         bool      // the origin answered 410
+	GoneStamp    uint64    // of the notice of it, 0 while it is not gone
+	Moved        Moved     // where its URL redirects for good
+	Learned      []byte    // of how often it changes, as the owner writes it; nil: nothing; not to be written to
+	Oldest       uint64    // the oldest version whose update is kept, 0 while there is none
+	TrimmedStamp uint64    // of the newest update that is no longer kept, 0 while all are
 }
 
-// IDOf returns the ID of a canonical URL. It does not canonicalise.
-func IDOf(canonical string) ID { return sha1.Sum([]byte(canonical)) }
-
-// HostID returns the ID of a host as [Host] spells it: lower-case name with port.
-func HostID(host string) ID { return sha1.Sum([]byte(host)) }
-
-// ParseID reads 40 hex digits, of either case.
-func ParseID(s string) (ID, error) {
-	var id ID
-	if len(s) != hex.EncodedLen(IDLen) {
-		return ID{}, fmt.Errorf("channel ID %q: want %d hex digits, have %d characters", clip(s), hex.EncodedLen(IDLen), len(s))
-	}
-	if _, err := hex.Decode(id[:], []byte(s)); err != nil {
-		return ID{}, fmt.Errorf("channel ID %q: %w", s, err)
-	}
-	return id, nil
-}
-
-// String returns 40 lower-case hex digits.
-func (id ID) String() string { return hex.EncodeToString(id[:]) }
-
-// MarshalText implements [encoding.TextMarshaler]: the form of [ID.String].
-func (id ID) MarshalText() ([]byte, error) { return hex.AppendEncode(nil, id[:]), nil }
-
-// UnmarshalText implements [encoding.TextUnmarshaler]: what [ParseID] accepts.
-func (id *ID) UnmarshalText(text []byte) (err error) {
-	*id, err = ParseID(string(text))
-	return err
-}
-
-// Compare orders IDs as their bytes: by bucket first.
-func (id ID) Compare(other ID) int { return bytes.Compare(id[:], other[:]) }
-
-// Buckets is the number of fixed parts of the ID space. State, sequences and
-// keys are kept per bucket, so that ranges of buckets can be split and moved.
-const Buckets = 4096
-
-// Bucket is one of the [Buckets] parts of the ID space, 0 to 4095.
-type Bucket uint16
-
-// Bucket returns the first 12 bits of the ID.
-func (id ID) Bucket() Bucket { return Bucket(id[0])<<4 | Bucket(id[1])>>4 }
-
-// clip shortens hostile text for an error message.
-func clip(s string) string {
-	const most = 200
-	if len(s) <= most {
-		return s
-	}
-	return s[:most] + "…"
+// Moved is a permanent redirect (RFC 9110, 15.4.2 and 15.4.9) of a channel's
+// URL, the zero value none. The channel keeps its URL and ID.
+type Moved struct {
+	To      string    // the last permanent target, canonical, at most [MaxURL] bytes
+	Since   time.Time // it has led there without a break; UTC, microseconds; zero: it is doubted, and not to be learned
+	Learned bool      // polls ask To instead of the channel's URL
 }

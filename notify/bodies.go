@@ -31,7 +31,7 @@ func newBodies(most int) *bodies {
 }
 
 // get returns the update as the contract has it. It is shared: not to be changed.
-func (b *bodies) get(u Update) ([]byte, error) {
+func (b *bodies) get(u channel.Update) ([]byte, error) {
 	key := bodyKey{u.Channel, u.Incarnation, u.Version}
 	b.mu.Lock()
 	encoded, ok := b.mu.known[key]

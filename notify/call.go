@@ -14,6 +14,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
@@ -105,7 +106,7 @@ func (c *caller) close() {
 // call sends a message and returns nil once the endpoint has acknowledged it: a
 // 2xx whose answer came whole, or as much of it as is read. The error is a
 // [*CallError]. Redirects are not followed.
-func (c *caller) call(ctx context.Context, sub Subscriber, m message) error {
+func (c *caller) call(ctx context.Context, sub channel.Subscription, m message) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	request, err := c.request(ctx, sub, m, time.Now())
@@ -127,8 +128,8 @@ func (c *caller) call(ctx context.Context, sub Subscriber, m message) error {
 	return nil
 }
 
-func (c *caller) request(ctx context.Context, sub Subscriber, m message, now time.Time) (*http.Request, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.Sink, bytes.NewReader(m.body))
+func (c *caller) request(ctx context.Context, sub channel.Subscription, m message, now time.Time) (*http.Request, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, sub.Sink.URL, bytes.NewReader(m.body))
 	if err != nil {
 		return nil, err
 	}
@@ -136,10 +137,10 @@ func (c *caller) request(ctx context.Context, sub Subscriber, m message, now tim
 	request.Header.Set("User-Agent", c.userAgent)
 	request.Header.Set(standardwebhooks.HeaderWebhookID, m.id)
 	request.Header.Set(standardwebhooks.HeaderWebhookTimestamp, strconv.FormatInt(now.Unix(), 10))
-	if sub.Secret == "" {
+	if sub.Sink.Secret == "" {
 		return request, nil
 	}
-	signer, err := standardwebhooks.NewWebhook(sub.Secret)
+	signer, err := standardwebhooks.NewWebhook(sub.Sink.Secret)
 	if err != nil {
 		return nil, errors.New("the sink's secret cannot be read") // the cause would quote from it
 	}

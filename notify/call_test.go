@@ -30,11 +30,11 @@ func realCaller(t *testing.T, allowPrivate bool) *caller {
 	return c
 }
 
-func endpointOn(t *testing.T, handler http.HandlerFunc) (*httptest.Server, Subscriber) {
+func endpointOn(t *testing.T, handler http.HandlerFunc) (*httptest.Server, channel.Subscription) {
 	server := httptest.NewServer(handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	t.Cleanup(server.Close)
-	return server, Subscriber{ID: "sub_1", Channel: channel.IDOf("http://origin.example/"), Sink: server.URL}
+	return server, channel.Subscription{ID: "sub_1", Channel: channel.IDOf("http://origin.example/"), Sink: channel.Sink{Type: channel.SinkWebhook, URL: server.URL}}
 }
 
 func TestCallIsSigned(t *testing.T) {
@@ -51,7 +51,7 @@ func TestCallIsSigned(t *testing.T) {
 	})
 	m := message{id: "sub_1-2", body: []byte(`{"type":"x"}`)}
 	for _, secret := range []string{testSecret, ""} {
-		sub.Secret = secret
+		sub.Sink.Secret = secret
 		if err := realCaller(t, true).call(t.Context(), sub, m); err != nil {
 			t.Fatal(err)
 		}
@@ -62,7 +62,7 @@ func TestCallIsSigned(t *testing.T) {
 			t.Errorf("headers %v", got)
 		}
 	}
-	sub.Secret = "whsec_???"
+	sub.Sink.Secret = "whsec_???"
 	err := realCaller(t, true).call(t.Context(), sub, m)
 	if failure := new(CallError); !errors.As(err, &failure) || failure.Class != ClassSecret || strings.Contains(err.Error(), "???") {
 		t.Errorf("bad secret: %v", err)
@@ -174,7 +174,7 @@ func TestCallUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	free.Close()
-	sub := Subscriber{Sink: "http://" + free.Addr().String() + "/"}
+	sub := channel.Subscription{Sink: channel.Sink{URL: "http://" + free.Addr().String() + "/"}}
 	expectClass(t, realCaller(t, true).call(t.Context(), sub, message{}), ClassConnect)
 
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -182,7 +182,7 @@ func TestCallUnreachable(t *testing.T) {
 	server.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	server.StartTLS()
 	defer server.Close()
-	sub.Sink = server.URL // its certificate is its own
+	sub.Sink.URL = server.URL // its certificate is its own
 	expectClass(t, realCaller(t, true).call(t.Context(), sub, message{}), ClassTLS)
 
 	ctx, cancel := context.WithCancel(t.Context())
@@ -230,9 +230,9 @@ func TestRow50PrivateAddressGetsNothing(t *testing.T) {
 	server.Config.ConnState = func(net.Conn, http.ConnState) { connections.Add(1) }
 	server.Start()
 	defer server.Close()
-	var sub Subscriber
+	var sub channel.Subscription
 	for _, sink := range []string{server.URL, strings.Replace(server.URL, "127.0.0.1", "localhost", 1)} {
-		sub.Sink = sink
+		sub.Sink.URL = sink
 		expectClass(t, realCaller(t, false).call(t.Context(), sub, message{}), ClassForbidden)
 	}
 	if n := connections.Load(); n != 0 {

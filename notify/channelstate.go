@@ -12,9 +12,9 @@ import (
 // fields are guarded by webhooks.mu.
 type channelState struct {
 	id      channel.ID
-	info    Channel // as last read
-	loaded  bool    // info and pos are the store's
-	stale   bool    // info is to be read again
+	info    channel.Channel // as last read
+	loaded  bool            // info and pos are the store's
+	stale   bool            // info is to be read again
 	queued  bool
 	running bool // a worker has it
 	saving  bool // its position is being committed

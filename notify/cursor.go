@@ -1,38 +1,12 @@
 package notify
 
 import (
-	"cmp"
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
-
-// Cursor is a place in the order of all updates: by stamp, then by bucket. A
-// bucket gives no stamp twice, so that no two updates share a place.
-type Cursor struct {
-	Stamp  uint64
-	Bucket channel.Bucket
-}
-
-// Less reports whether c comes before other.
-func (c Cursor) Less(other Cursor) bool { return c.compare(other) < 0 }
-
-func (c Cursor) compare(other Cursor) int {
-	return cmp.Or(cmp.Compare(c.Stamp, other.Stamp), cmp.Compare(c.Bucket, other.Bucket))
-}
-
-// endOf returns the place behind everything with a stamp up to closed.
-func endOf(closed uint64) Cursor { return Cursor{Stamp: closed, Bucket: channel.Buckets - 1} }
-
-// before returns the place just before c.
-func (c Cursor) before() Cursor {
-	if c.Bucket > 0 {
-		return Cursor{Stamp: c.Stamp, Bucket: c.Bucket - 1}
-	}
-	return endOf(c.Stamp - 1)
-}
 
 // A cursor on the wire is base64url without padding of
 //
@@ -45,7 +19,7 @@ const (
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
 // encodeCursor returns the text that a client sends back to go on behind c.
-func encodeCursor(epoch uint64, c Cursor) string {
+func encodeCursor(epoch uint64, c channel.Cursor) string {
 	raw := make([]byte, 0, cursorBytes)
 	raw = append(raw, cursorVersion)
 	raw = binary.BigEndian.AppendUint64(raw, epoch)
@@ -55,23 +29,23 @@ func encodeCursor(epoch uint64, c Cursor) string {
 }
 
 // decodeCursor reads what encodeCursor wrote; the error wraps [ErrCursor].
-func decodeCursor(text string) (epoch uint64, c Cursor, err error) {
+func decodeCursor(text string) (epoch uint64, c channel.Cursor, err error) {
 	if len(text) != cursorEncoding.EncodedLen(cursorBytes) {
-		return 0, Cursor{}, fmt.Errorf("%w: %d characters", ErrCursor, len(text))
+		return 0, channel.Cursor{}, fmt.Errorf("%w: %d characters", ErrCursor, len(text))
 	}
 	raw, err := cursorEncoding.DecodeString(text)
 	if err != nil {
-		return 0, Cursor{}, fmt.Errorf("%w: %w", ErrCursor, err)
+		return 0, channel.Cursor{}, fmt.Errorf("%w: %w", ErrCursor, err)
 	}
 	if len(raw) != cursorBytes { // the decoder passes over line ends
-		return 0, Cursor{}, fmt.Errorf("%w: %d bytes", ErrCursor, len(raw))
+		return 0, channel.Cursor{}, fmt.Errorf("%w: %d bytes", ErrCursor, len(raw))
 	}
 	if raw[0] != cursorVersion {
-		return 0, Cursor{}, fmt.Errorf("%w: version %d", ErrCursor, raw[0])
+		return 0, channel.Cursor{}, fmt.Errorf("%w: version %d", ErrCursor, raw[0])
 	}
-	c = Cursor{Stamp: binary.BigEndian.Uint64(raw[9:]), Bucket: channel.Bucket(binary.BigEndian.Uint16(raw[17:]))}
+	c = channel.Cursor{Stamp: binary.BigEndian.Uint64(raw[9:]), Bucket: channel.Bucket(binary.BigEndian.Uint16(raw[17:]))}
 	if c.Bucket >= channel.Buckets {
-		return 0, Cursor{}, fmt.Errorf("%w: bucket %d", ErrCursor, c.Bucket)
+		return 0, channel.Cursor{}, fmt.Errorf("%w: bucket %d", ErrCursor, c.Bucket)
 	}
 	return binary.BigEndian.Uint64(raw[1:]), c, nil
 }

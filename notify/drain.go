@@ -3,6 +3,8 @@ package notify
 import (
 	"fmt"
 	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // addDrain asks for lanes for a channel's stragglers. Locked.
@@ -38,7 +40,7 @@ func (w *webhooks) drain(c *channelState) error {
 			c.pos.drop(seq) // deleted while nobody looked
 			continue
 		}
-		if d.url == "" || d.url == sub.Sink {
+		if d.url == "" || d.url == sub.Sink.URL {
 			taken := w.resume(c, sub)
 			more = more && (taken || d.url == "")
 		}
@@ -66,8 +68,8 @@ func (w *webhooks) endDrain(c *channelState) {
 
 // stragglers reads the subscriptions with the given numbers, as far as they exist:
 // page by page where they lie close together, else one by one.
-func (w *webhooks) stragglers(c *channelState, seqs []uint64) (map[uint64]Subscriber, error) {
-	subs := make(map[uint64]Subscriber, len(seqs))
+func (w *webhooks) stragglers(c *channelState, seqs []uint64) (map[uint64]channel.Subscription, error) {
+	subs := make(map[uint64]channel.Subscription, len(seqs))
 	for read := uint64(0); len(seqs) > 0; {
 		if seqs[0] <= read {
 			seqs = seqs[1:]
@@ -92,7 +94,7 @@ func (w *webhooks) stragglers(c *channelState, seqs []uint64) (map[uint64]Subscr
 
 // resume gives a straggler a lane if its endpoint takes it, or parks it: what has
 // just failed must not be tried again at once. Locked.
-func (w *webhooks) resume(c *channelState, sub Subscriber) (taken bool) {
+func (w *webhooks) resume(c *channelState, sub channel.Subscription) (taken bool) {
 	e := w.endpointOf(sub)
 	if !w.accepts(e) || e.resting() {
 		w.park(e, c.id, sub.Seq)

@@ -11,8 +11,8 @@ import (
 // fields are guarded by webhooks.mu.
 type endpoint struct {
 	url    string
-	record Endpoint // its state; saved is what the store has of it
-	saved  Endpoint
+	record channel.Endpoint // its state; saved is what the store has of it
+	saved  channel.Endpoint
 	unsure bool // a save is under way, or its outcome is unknown
 
 	queue    fifo[*lane]
@@ -38,19 +38,19 @@ type endpoint struct {
 // endpointOf returns the endpoint of a subscription. One that was disabled before
 // the subscription was made gets another chance: its hook may have been lost in a
 // crash. Locked.
-func (w *webhooks) endpointOf(sub Subscriber) *endpoint {
-	e := w.mu.endpoints[sub.Sink]
+func (w *webhooks) endpointOf(sub channel.Subscription) *endpoint {
+	e := w.mu.endpoints[sub.Sink.URL]
 	if e == nil {
-		e = w.addEndpoint(Endpoint{URL: sub.Sink})
+		e = w.addEndpoint(channel.Endpoint{URL: sub.Sink.URL})
 	}
-	if e.record.State == EndpointDisabled && sub.Created.After(e.record.FailingSince) {
+	if e.record.State == channel.EndpointDisabled && sub.Created.After(e.record.FailingSince) {
 		w.revive(e)
 	}
 	return e
 }
 
 // Locked.
-func (w *webhooks) addEndpoint(record Endpoint) *endpoint {
+func (w *webhooks) addEndpoint(record channel.Endpoint) *endpoint {
 	e := &endpoint{url: record.URL, record: record, saved: record, parked: make(map[channel.ID]uint64)}
 	w.mu.endpoints[e.url] = e
 	w.countEndpoint(record, +1)
@@ -84,7 +84,7 @@ func (w *webhooks) accepts(e *endpoint) bool {
 	if e.trying {
 		return e.queue.len() == 0 && e.inFlight == 0
 	}
-	return e.record.working() && e.slow == 0 && e.queue.len() < w.limits.queue && w.mu.lanes < w.config.MaxLanes
+	return e.record.Healthy() && e.slow == 0 && e.queue.len() < w.limits.queue && w.mu.lanes < w.config.MaxLanes
 }
 
 // mayStart reports whether a request to an endpoint may begin now. Locked.
@@ -92,7 +92,7 @@ func (w *webhooks) mayStart(e *endpoint) bool {
 	if e.trying {
 		return e.inFlight == 0
 	}
-	return e.record.working() && e.slow == 0 && e.inFlight < w.config.EndpointParallel
+	return e.record.Healthy() && e.slow == 0 && e.inFlight < w.config.EndpointParallel
 }
 
 // park notes where a subscription is that its endpoint does not take now. Locked.
@@ -107,7 +107,7 @@ func (w *webhooks) park(e *endpoint, id channel.ID, seq uint64) {
 		e.parked[id] = seq
 		w.mu.parked++
 	}
-	if e.record.working() {
+	if e.record.Healthy() {
 		w.refillSoon(e)
 	}
 }
@@ -140,7 +140,7 @@ func (w *webhooks) refill(e *endpoint) {
 		return
 	}
 	if !w.accepts(e) || e.queue.len() > w.limits.queue/2 {
-		if e.record.working() && e.queue.len() == 0 && e.inFlight == 0 {
+		if e.record.Healthy() && e.queue.len() == 0 && e.inFlight == 0 {
 			w.refillSoon(e) // all lanes are taken by others
 		}
 		return
@@ -189,7 +189,7 @@ func (w *webhooks) exhausted(e *endpoint) {
 		w.refillSoon(e)
 	case e.trying:
 		e.trying = false
-		w.setRecord(e, Endpoint{URL: e.url}) // nobody subscribes with it any more
+		w.setRecord(e, channel.Endpoint{URL: e.url}) // nobody subscribes with it any more
 	case e.lostUntil.IsZero():
 		w.forgetEndpoint(e)
 	case e.told == 0:
@@ -206,7 +206,7 @@ func (w *webhooks) exhausted(e *endpoint) {
 
 // forgetEndpoint drops an endpoint that works and has nothing to do. Locked.
 func (w *webhooks) forgetEndpoint(e *endpoint) {
-	if e.saved.working() && !e.unsure && e.record.working() && e.queue.len() == 0 && e.inFlight == 0 && !e.ready &&
+	if e.saved.Healthy() && !e.unsure && e.record.Healthy() && e.queue.len() == 0 && e.inFlight == 0 && !e.ready &&
 		e.drains == 0 && len(e.parked) == 0 && !e.overflow && !e.refills && e.lostUntil.IsZero() && w.mu.endpoints[e.url] == e {
 		delete(w.mu.endpoints, e.url)
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // A hundred thousand subscriptions of one channel, half of them with an endpoint
@@ -19,7 +21,7 @@ func TestManySubscriptionsAreBounded(t *testing.T) {
 		const count = 100000
 		id := n.store.addChannel("http://origin.example/")
 		n.sinks.set(sinkA, answer{err: errNetwork})
-		var live []Subscriber
+		var live []channel.Subscription
 		for i := range count {
 			if i%2 == 0 {
 				n.store.subscribe(id, sinkA, "")
@@ -67,7 +69,7 @@ func TestDroppedWakesCostAScan(t *testing.T) {
 		n.start()
 		settle(time.Second)
 		n.notifier.webhooks.mu.Lock() // no worker comes to anything
-		var subs []Subscriber
+		var subs []channel.Subscription
 		hooked := n.store.hooks
 		n.store.hooks = func() *Notifier { return nil }
 		for i := range 1000 {
@@ -94,7 +96,7 @@ func TestDroppedWakesCostAScan(t *testing.T) {
 // those where anybody lacks something: a version, or all since it subscribed.
 func TestSettledChannelsGetNoTurn(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
-		var subs []Subscriber
+		var subs []channel.Subscription
 		for i := range 300 {
 			id := n.store.addChannel(fmt.Sprintf("http://origin.example/%d", i))
 			subs = append(subs, n.store.subscribe(id, sinkA, ""))

@@ -18,7 +18,7 @@ type filter struct {
 type want struct {
 	sub   string // empty: the channel itself
 	from  uint64
-	after Cursor
+	after channel.Cursor
 }
 
 func newFilter(chosen api.StreamFilter) filter {
@@ -32,7 +32,7 @@ func (f *filter) add(id channel.ID, w want) { f.byChannel[id] = append(f.byChann
 
 // wants reports whether an update, or the notice that the channel is gone after a
 // version, is chosen. The notice is news to whoever waits for the next version.
-func (f *filter) wants(id channel.ID, version uint64, gone bool, at Cursor) bool {
+func (f *filter) wants(id channel.ID, version uint64, gone bool, at channel.Cursor) bool {
 	if f.all {
 		return true
 	}

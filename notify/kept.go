@@ -10,20 +10,20 @@ import (
 
 // readPage reads the next updates behind the stream's place. A stream of chosen
 // channels reads those alone: others may have lost updates that it never wanted.
-func (s *Stream) readPage() ([]Update, error) {
+func (s *Stream) readPage() ([]channel.Update, error) {
 	chosen, all := s.chosen()
 	if all {
 		return s.hub.store.UpdatesSince(s.at, catchUpPage)
 	}
 	closed := s.hub.store.Closed() // first: what it closes, the reads below see
-	var page []Update
+	var page []channel.Update
 	for id, from := range chosen {
 		kept, err := s.readKept(id, from, closed)
 		if err != nil {
 			return nil, err
 		}
 		page = append(page, kept...)
-		slices.SortFunc(page, func(a, b Update) int { return a.Cursor().compare(b.Cursor()) })
+		slices.SortFunc(page, func(a, b channel.Update) int { return a.Cursor().Compare(b.Cursor()) })
 		page = page[:min(len(page), catchUpPage)]
 	}
 	return page, nil
@@ -43,20 +43,20 @@ func (s *Stream) chosen() (channels map[channel.ID]uint64, all bool) {
 
 // readKept returns a page of what the store keeps of a channel behind the stream's
 // place, and tells of what it does not.
-func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]Update, error) {
+func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]channel.Update, error) {
 	ch, err := s.hub.store.Channel(id)
-	if errors.Is(err, ErrNotFound) {
+	if errors.Is(err, channel.ErrNotFound) {
 		return nil, nil // it ended: nobody is owed anything
 	}
 	if err != nil {
 		return nil, err
 	}
-	if s.at.Less(Cursor{Stamp: ch.Trimmed, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
-		s.tellLost(id, Gap{From: max(from, 2), To: ch.Oldest - 1})
+	if s.at.Less(channel.Cursor{Stamp: ch.TrimmedStamp, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
+		s.tellLost(id, channel.Gap{From: max(from, 2), To: ch.Oldest - 1})
 	}
 	kept, err := s.behind(ch, closed)
-	if at := (Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
-		kept = append(kept, Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})
+	if at := (channel.Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
+		kept = append(kept, channel.Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})
 	}
 	return kept, err
 }
@@ -68,15 +68,15 @@ type passed struct{ incarnation, version uint64 }
 // behind returns at most a page of a channel's updates behind the stream's place.
 // It begins where the last page led to: over all pages each update is read once
 // or twice, however many there are.
-func (s *Stream) behind(ch Channel, closed uint64) ([]Update, error) {
+func (s *Stream) behind(ch channel.Channel, closed uint64) ([]channel.Update, error) {
 	after := s.passed[ch.ID].version
 	if s.passed[ch.ID].incarnation != ch.Incarnation {
 		after = 0
 	}
-	var kept []Update
+	var kept []channel.Update
 	for {
 		updates, _, err := s.hub.store.Updates(ch.ID, after, catchUpPage)
-		if errors.Is(err, ErrNotFound) {
+		if errors.Is(err, channel.ErrNotFound) {
 			return nil, nil
 		}
 		if err != nil {
@@ -98,7 +98,7 @@ func (s *Stream) behind(ch Channel, closed uint64) ([]Update, error) {
 
 // tellLost makes a gap event of versions that are no longer kept, unless the
 // stream was told of them before.
-func (s *Stream) tellLost(id channel.ID, gap Gap) {
+func (s *Stream) tellLost(id channel.ID, gap channel.Gap) {
 	gap.From = max(gap.From, s.lost[id]+1)
 	if gap.From > gap.To {
 		return

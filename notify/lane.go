@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // lane is a subscription with something to send, waiting in its endpoint's queue
@@ -12,13 +14,13 @@ import (
 type lane struct {
 	channel  *channelState
 	endpoint *endpoint
-	sub      Subscriber
+	sub      channel.Subscription
 	next     step
 	dropped  bool // the subscription was deleted
 }
 
 // Locked.
-func (w *webhooks) addLane(c *channelState, sub Subscriber, next step, e *endpoint) {
+func (w *webhooks) addLane(c *channelState, sub channel.Subscription, next step, e *endpoint) {
 	l := &lane{channel: c, endpoint: e, sub: sub, next: next}
 	c.lanes[sub.Seq] = l
 	w.mu.lanes++
@@ -120,7 +122,7 @@ func (w *webhooks) start(ctx context.Context, e *endpoint, l *lane) {
 	w.metrics.inFlight.Inc()
 	w.later(time.Now().Add(slowAfter), func() { w.markSlow(f) })
 	info, lostUntil := l.channel.info, e.lostUntil
-	if e.saved.State != EndpointActive {
+	if e.saved.State != channel.EndpointActive {
 		lostUntil = time.Now() // a try that succeeds has told of all that was missed
 	}
 	w.senders.Go(func() {
@@ -148,7 +150,7 @@ func (w *webhooks) markSlow(f *flight) {
 
 // send sends what a subscription needs next, if there is anything, and returns what
 // it needs then.
-func (w *webhooks) send(ctx context.Context, info Channel, sub Subscriber, at step, lostUntil time.Time) (next step, sent bool, err error) {
+func (w *webhooks) send(ctx context.Context, info channel.Channel, sub channel.Subscription, at step, lostUntil time.Time) (next step, sent bool, err error) {
 	m, ok, err := w.compose(info, sub, at, lostUntil)
 	if err != nil || !ok {
 		return at, false, err
@@ -172,7 +174,7 @@ func (w *webhooks) finish(ctx context.Context, f *flight, next step, sent bool, 
 			w.succeeded(e, f.wasTry)
 		}
 		w.settle(l, next)
-		if !e.record.working() && !e.trying {
+		if !e.record.Healthy() && !e.trying {
 			w.setAsideQueue(e)
 		}
 	case errors.As(err, &failure):

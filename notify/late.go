@@ -3,6 +3,8 @@ package notify
 import (
 	"cmp"
 	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // lateSet holds the stragglers of a channel: what each needs next, and what the
@@ -21,7 +23,7 @@ type late struct {
 	unsure bool   // a write of stored is under way, or its outcome is unknown
 }
 
-func newLateSet(stored []Straggler) lateSet {
+func newLateSet(stored []channel.Straggler) lateSet {
 	l := lateSet{all: make(map[uint64]late, len(stored)), changed: make(map[uint64]struct{})}
 	for _, s := range stored {
 		l.all[s.Seq] = late{next: needs(s.Next), stored: s.Next}
@@ -89,8 +91,8 @@ func (l *lateSet) merge() {
 // take returns what is to be written, sorted, and counts it as under way. Of those
 // that have caught up some may have to wait, so that there are not many more than
 // most; others may not, since the position beside them speaks of them.
-func (l *lateSet) take(most int) []Straggler {
-	var ops []Straggler
+func (l *lateSet) take(most int) []channel.Straggler {
+	var ops []channel.Straggler
 	for seq := range l.changed {
 		s := l.all[seq]
 		var want uint64
@@ -106,15 +108,15 @@ func (l *lateSet) take(most int) []Straggler {
 		}
 		s.stored, s.unsure = want, true
 		l.all[seq] = s
-		ops = append(ops, Straggler{Seq: seq, Next: want})
+		ops = append(ops, channel.Straggler{Seq: seq, Next: want})
 	}
-	slices.SortFunc(ops, func(a, b Straggler) int { return cmp.Compare(a.Seq, b.Seq) })
+	slices.SortFunc(ops, func(a, b channel.Straggler) int { return cmp.Compare(a.Seq, b.Seq) })
 	return ops
 }
 
 // wrote ends what take began. Without success the outcome is unknown, and the
 // same is written again.
-func (l *lateSet) wrote(ops []Straggler, ok bool) {
+func (l *lateSet) wrote(ops []channel.Straggler, ok bool) {
 	for _, op := range ops {
 		if !ok {
 			l.changed[op.Seq] = struct{}{}

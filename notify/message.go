@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
@@ -29,7 +30,7 @@ const (
 )
 
 // View returns an update as the contract has it.
-func (u Update) View() (*api.Update, error) {
+func View(u channel.Update) (*api.Update, error) {
 	decoded, err := deltas.DecodeUpdate(u.Data)
 	if err != nil {
 		return nil, fmt.Errorf("decode update %d of channel %s: %w", u.Version, u.Channel, err)
@@ -49,8 +50,8 @@ func (u Update) View() (*api.Update, error) {
 }
 
 // encodeUpdate returns the JSON of an update's view.
-func encodeUpdate(u Update) ([]byte, error) {
-	view, err := u.View()
+func encodeUpdate(u channel.Update) ([]byte, error) {
+	view, err := View(u)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +60,7 @@ func encodeUpdate(u Update) ([]byte, error) {
 
 // updateMessage puts an encoded update, which all subscribers share, into the
 // message for one: what json.Marshal makes of an [api.Message].
-func updateMessage(sub Subscriber, u Update, encoded []byte) message {
+func updateMessage(sub channel.Subscription, u channel.Update, encoded []byte) message {
 	var body bytes.Buffer
 	body.Grow(len(encoded) + 200)
 	body.WriteString(`{"type":"` + api.MessageUpdated + `","timestamp":`)
@@ -78,7 +79,7 @@ func updateMessage(sub Subscriber, u Update, encoded []byte) message {
 	}
 }
 
-func gapMessage(sub Subscriber, gap Gap, reason string, now time.Time) message {
+func gapMessage(sub channel.Subscription, gap channel.Gap, reason string, now time.Time) message {
 	return message{
 		kind: api.MessageGap,
 		id:   messageID(sub, fmt.Sprintf("gap-%d-%d", gap.From, gap.To)),
@@ -89,7 +90,7 @@ func gapMessage(sub Subscriber, gap Gap, reason string, now time.Time) message {
 	}
 }
 
-func goneMessage(sub Subscriber, at step, now time.Time) message {
+func goneMessage(sub channel.Subscription, at step, now time.Time) message {
 	return message{
 		kind: api.MessageGone,
 		id:   messageID(sub, fmt.Sprintf("gone-%d", at.version())),
@@ -100,7 +101,7 @@ func goneMessage(sub Subscriber, at step, now time.Time) message {
 	}
 }
 
-func testMessage(sub Subscriber, now time.Time) message {
+func testMessage(sub channel.Subscription, now time.Time) message {
 	return message{
 		kind: api.MessageTest,
 		id:   messageID(sub, fmt.Sprintf("test-%d", now.UnixMicro())),
@@ -109,7 +110,7 @@ func testMessage(sub Subscriber, now time.Time) message {
 }
 
 // messageID is the same whenever the same is sent again.
-func messageID(sub Subscriber, what string) string { return sub.ID + "-" + what }
+func messageID(sub channel.Subscription, what string) string { return sub.ID + "-" + what }
 
 func wrap(kind string, now time.Time, data any) []byte {
 	return quoted(api.Message{Type: kind, Timestamp: now.UTC().Truncate(time.Millisecond), Data: data})

@@ -13,8 +13,8 @@ import (
 func TestMessages(t *testing.T) {
 	at := time.Date(2026, 11, 20, 10, 11, 12, 345678000, time.UTC)
 	id := channel.IDOf("http://origin.example/feed")
-	sub := Subscriber{ID: "sub_000abc", Seq: 3, Channel: id, URL: "http://origin.example/feed"}
-	u := Update{Channel: id, URL: sub.URL, Incarnation: 1, Version: 5, At: at, Data: encoded(5)}
+	sub := channel.Subscription{ID: "sub_000abc", Seq: 3, Channel: id, URL: "http://origin.example/feed"}
+	u := channel.Update{Channel: id, URL: sub.URL, Incarnation: 1, Version: 5, At: at, Data: encoded(5)}
 	update, err := encodeUpdate(u)
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +33,7 @@ func TestMessages(t *testing.T) {
 			goneStep(5),
 		},
 		{
-			gapMessage(sub, Gap{2, 4}, reasonRetention, at), "sub_000abc-gap-2-4",
+			gapMessage(sub, channel.Gap{From: 2, To: 4}, reasonRetention, at), "sub_000abc-gap-2-4",
 			`{"type":"channel.gap","timestamp":"2026-11-20T10:11:12.345Z","data":{"subscription":"sub_000abc","channel":"` + id.String() +
 				`","from":2,"to":4,"reason":"the updates are no longer kept"}}`,
 			goneStep(4),
@@ -66,34 +66,10 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestDelivered(t *testing.T) {
-	p := Progress{Version: 7, Seq: 10, Stragglers: []Straggler{{Seq: 4, Next: 3}, {Seq: 12, Next: 9}}}
-	gone := Progress{Version: 7, Seq: 10 | goneBit}
-	for _, test := range []struct {
-		name string
-		p    Progress
-		sub  Subscriber
-		want uint64
-	}{
-		{"offered", p, Subscriber{Seq: 10, FromVersion: 2}, 7},
-		{"not yet offered", p, Subscriber{Seq: 11, FromVersion: 2}, 6},
-		{"straggler", p, Subscriber{Seq: 4, FromVersion: 2}, 2},
-		{"straggler before its first", p, Subscriber{Seq: 4, FromVersion: 3}, 0},
-		{"ahead after a gap", p, Subscriber{Seq: 12, FromVersion: 2}, 8},
-		{"new", p, Subscriber{Seq: 13, FromVersion: 8}, 0},
-		{"gone", gone, Subscriber{Seq: 11, FromVersion: 2}, 7},
-		{"nothing delivered ever", Progress{}, Subscriber{Seq: 1, FromVersion: 2}, 0},
-	} {
-		if got := test.p.Delivered(test.sub); got != test.want {
-			t.Errorf("%s: %d, want %d", test.name, got, test.want)
-		}
-	}
-}
-
 func TestBodiesAreBounded(t *testing.T) {
 	b := newBodies(1000)
 	for v := uint64(2); v < 100; v++ {
-		u := Update{Version: v, Data: encoded(v)}
+		u := channel.Update{Version: v, Data: encoded(v)}
 		first, err := b.get(u)
 		if err != nil {
 			t.Fatal(err)
@@ -107,7 +83,7 @@ func TestBodiesAreBounded(t *testing.T) {
 			t.Fatalf("%d bytes in %d of %d bodies", b.mu.bytes, len(b.mu.known), len(b.mu.order))
 		}
 	}
-	if _, err := b.get(Update{Version: 2}); err == nil {
+	if _, err := b.get(channel.Update{Version: 2}); err == nil {
 		t.Error("the oldest is still known")
 	}
 }

@@ -21,8 +21,8 @@ type model struct {
 	n        *node
 	channels []channel.ID
 	urls     []string
-	live     []Subscriber
-	deleted  []Subscriber
+	live     []channel.Subscription
+	deleted  []channel.Subscription
 	left     map[string]time.Time // by subscription, when it was deleted
 
 	trimmed map[channel.ID]uint64
@@ -182,7 +182,7 @@ func (m *model) check() {
 
 // checkArrivals checks that a subscription got its versions in the order of their
 // first arrival, or was told of a gap that there is a reason for.
-func (m *model) checkArrivals(sub Subscriber, whole bool) {
+func (m *model) checkArrivals(sub channel.Subscription, whole bool) {
 	next, seen := sub.FromVersion, make(map[string]time.Time)
 	arrivals := m.n.sinks.arrivals(sub)
 	for _, a := range arrivals {
@@ -214,7 +214,7 @@ func (m *model) checkArrivals(sub Subscriber, whole bool) {
 	}
 	c, _ := m.n.store.Channel(sub.Channel)
 	if whole && next <= c.Version {
-		m.t.Errorf("%s has all before %d, the channel is at %d; endpoint %+v", sub.ID, next, c.Version, m.n.store.endpoint(sub.Sink))
+		m.t.Errorf("%s has all before %d, the channel is at %d; endpoint %+v", sub.ID, next, c.Version, m.n.store.endpoint(sub.Sink.URL))
 	}
 	gone := fmt.Sprintf("%s-gone-%d", sub.ID, max(c.Version, 1))
 	if _, told := seen[gone]; whole && c.Gone && !told {
@@ -223,7 +223,7 @@ func (m *model) checkArrivals(sub Subscriber, whole bool) {
 }
 
 // story tells what came to a subscription, and when the node crashed.
-func (m *model) story(sub Subscriber) string {
+func (m *model) story(sub channel.Subscription) string {
 	type moment struct {
 		at   time.Time
 		what string
@@ -246,7 +246,7 @@ func (m *model) story(sub Subscriber) string {
 // checkRepeat checks that a message came twice only for a reason: its
 // acknowledgement was lost on the way, or by a crash before the store had the time
 // to take it: a batch, or the pause after a batch that it did not take.
-func (m *model) checkRepeat(sub Subscriber, a arrival, first time.Time) {
+func (m *model) checkRepeat(sub channel.Subscription, a arrival, first time.Time) {
 	excused := m.cuts || slices.ContainsFunc(m.crashes, func(crash time.Time) bool {
 		return !crash.Before(first) && m.up(first, crash) <= batchDelay+retryStore
 	})
@@ -271,12 +271,12 @@ func (m *model) up(from, to time.Time) time.Duration {
 	return up
 }
 
-func (m *model) checkGap(sub Subscriber, from, to uint64, reason string) {
+func (m *model) checkGap(sub channel.Subscription, from, to uint64, reason string) {
 	switch {
 	case strings.Contains(reason, "no longer kept") && to <= m.trimmed[sub.Channel]:
-	case strings.Contains(reason, "did not answer") && m.n.sinks.lost[sub.Sink]:
+	case strings.Contains(reason, "did not answer") && m.n.sinks.lost[sub.Sink.URL]:
 	default:
-		m.t.Errorf("%s: gap %d to %d: %s (trimmed to %d, lost %v)", sub.ID, from, to, reason, m.trimmed[sub.Channel], m.n.sinks.lost[sub.Sink])
+		m.t.Errorf("%s: gap %d to %d: %s (trimmed to %d, lost %v)", sub.ID, from, to, reason, m.trimmed[sub.Channel], m.n.sinks.lost[sub.Sink.URL])
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // Notifier delivers what a store commits. It is safe for concurrent use.
@@ -39,25 +40,25 @@ func (n *Notifier) Run(ctx context.Context) {
 // Committed tells of a new update, or of the notice that a channel is gone, after
 // it is visible in the store. Like all hooks it takes no time, may come before Run
 // and after it, and may be missed: by a crash, for one.
-func (n *Notifier) Committed(u Update) {
+func (n *Notifier) Committed(u channel.Update) {
 	n.hub.committed(u.Stamp)
 	n.webhooks.wake(u.Channel)
 }
 
 // ChannelChanged tells that a channel's record changed, or that it ended. Who
 // subscribes to a channel that is gone learns of it so.
-func (n *Notifier) ChannelChanged(c Channel, ended bool) {
+func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) {
 	if ended || c.Gone && c.Webhooks > 0 {
 		n.webhooks.wake(c.ID)
 	}
 }
 
 // Subscribed tells of a new subscription.
-func (n *Notifier) Subscribed(sub Subscriber) { n.webhooks.subscribed(sub) }
+func (n *Notifier) Subscribed(sub channel.Subscription) { n.webhooks.subscribed(sub) }
 
 // Unsubscribed tells of a deleted subscription: what it still had to get is not
 // sent any more.
-func (n *Notifier) Unsubscribed(sub Subscriber) {
+func (n *Notifier) Unsubscribed(sub channel.Subscription) {
 	n.webhooks.unsubscribed(sub)
 	n.hub.unsubscribed(sub.ID)
 }
@@ -74,6 +75,6 @@ func (n *Notifier) Stream(ctx context.Context, filter api.StreamFilter, cursor s
 // nil when the endpoint acknowledged it, otherwise a [*CallError]. An
 // acknowledgement ends the endpoint's streak of failures; a failure is not part of
 // one. The subscription must have a webhook.
-func (n *Notifier) TestSink(ctx context.Context, sub Subscriber) error {
+func (n *Notifier) TestSink(ctx context.Context, sub channel.Subscription) error {
 	return n.webhooks.test(ctx, sub)
 }

@@ -4,12 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // load reads a channel's record, and the first time its position too.
 func (w *webhooks) load(c *channelState) error {
 	info, err := w.store.Channel(c.id)
-	if errors.Is(err, ErrNotFound) || err == nil && info.Webhooks == 0 {
+	if errors.Is(err, channel.ErrNotFound) || err == nil && info.Webhooks == 0 {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		w.reset(c)
@@ -18,6 +20,7 @@ func (w *webhooks) load(c *channelState) error {
 	if err != nil {
 		return fmt.Errorf("read channel: %w", err)
 	}
+	info.Judge, info.Learned = nil, nil                     // kilobytes of the owner's that would live as long as c
 	if c.loaded && c.info.Incarnation == info.Incarnation { // only this worker writes them
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -28,7 +31,7 @@ func (w *webhooks) load(c *channelState) error {
 	return w.loadPosition(c, info)
 }
 
-func (w *webhooks) loadPosition(c *channelState, info Channel) error {
+func (w *webhooks) loadPosition(c *channelState, info channel.Channel) error {
 	progress, err := w.store.Progress(c.id)
 	if err != nil {
 		return fmt.Errorf("read progress: %w", err)
@@ -38,7 +41,7 @@ func (w *webhooks) loadPosition(c *channelState, info Channel) error {
 		return fmt.Errorf("read subscriptions: %w", err)
 	}
 	if progress.Incarnation != info.Incarnation {
-		progress = Progress{}
+		progress = channel.Progress{}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +61,7 @@ func (w *webhooks) reset(c *channelState) {
 		l.dropped = true
 		delete(c.lanes, seq)
 	}
-	c.info, c.loaded, c.pos = Channel{}, false, position{done: true}
+	c.info, c.loaded, c.pos = channel.Channel{}, false, position{done: true}
 	c.resets++
 }
 
@@ -113,7 +116,7 @@ func (w *webhooks) page(c *channelState) error {
 // turnOf gives a subscription its turn in a pass; false when it came after the
 // step. Who came during a gap is to be told of the rest of it, when the pass is
 // over. Locked.
-func (w *webhooks) turnOf(c *channelState, sub Subscriber) bool {
+func (w *webhooks) turnOf(c *channelState, sub channel.Subscription) bool {
 	first := needs(sub.FromVersion)
 	switch {
 	case first > c.pos.at && sub.FromVersion > c.skip:
@@ -141,7 +144,7 @@ func (w *webhooks) endPass(c *channelState) {
 }
 
 // offer takes the step of the pass on for one subscription. Locked.
-func (w *webhooks) offer(c *channelState, sub Subscriber) {
+func (w *webhooks) offer(c *channelState, sub channel.Subscription) {
 	e := w.endpointOf(sub)
 	if !w.accepts(e) {
 		c.pos.straggle(sub.Seq, c.pos.at)

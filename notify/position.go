@@ -3,6 +3,8 @@ package notify
 import (
 	"slices"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // position is who has what on one channel: a pass that offers one step to every
@@ -34,8 +36,8 @@ type place struct {
 	seq uint64
 }
 
-func newPosition(head step, p Progress) position {
-	at, offered := p.at()
+func newPosition(head step, p channel.Progress) position {
+	at, offered := placeOf(p)
 	return position{head: head, at: at, offered: offered, late: newLateSet(p.Stragglers), saved: place{at, offered}}
 }
 
@@ -202,21 +204,21 @@ func (p *position) age(before time.Time) {
 
 // save returns what the store does not know yet, if anything, with not many more
 // stragglers than most.
-func (p *position) save(most int) (Progress, bool) {
+func (p *position) save(most int) (channel.Progress, bool) {
 	here := place{p.at, p.offered}
 	if len(p.fresh) > 0 {
 		here.seq = p.fresh[0].seq - 1
 	}
-	var out Progress
+	var out channel.Progress
 	out.Version, out.Seq = progressAt(here.at, here.seq)
 	out.Stragglers = p.late.take(most)
 	return out, here != p.saved || len(out.Stragglers) > 0
 }
 
 // wrote ends what save began.
-func (p *position) wrote(progress Progress, ok bool) {
+func (p *position) wrote(progress channel.Progress, ok bool) {
 	if ok {
-		p.saved.at, p.saved.seq = progress.at()
+		p.saved.at, p.saved.seq = placeOf(progress)
 	}
 	p.late.wrote(progress.Stragglers, ok)
 }

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // The rows of the table of bad input that are about sinks, in virtual time. Rows
 // 46, 49 and 50 on real connections are in call_test.go.
 
-func (n *node) expectVersions(t *testing.T, sub Subscriber, want ...uint64) {
+func (n *node) expectVersions(t *testing.T, sub channel.Subscription, want ...uint64) {
 	t.Helper()
 	if got := n.sinks.versions(sub); !slices.Equal(got, want) {
 		t.Errorf("%s got versions %v, want %v", sub.ID, got, want)
@@ -22,7 +23,7 @@ func (n *node) expectVersions(t *testing.T, sub Subscriber, want ...uint64) {
 }
 
 // lateness returns how long after a time the last arrival of a subscription came.
-func (n *node) lateness(t *testing.T, sub Subscriber, since time.Time) time.Duration {
+func (n *node) lateness(t *testing.T, sub channel.Subscription, since time.Time) time.Duration {
 	t.Helper()
 	came := n.sinks.arrivals(sub)
 	if len(came) == 0 {
@@ -35,7 +36,7 @@ func TestRow44HangingEndpointDelaysNobody(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.addChannel("http://origin.example/")
 		hangs := n.store.subscribe(id, sinkA, "") // first in order
-		var others []Subscriber
+		var others []channel.Subscription
 		for i := range 2000 {
 			others = append(others, n.store.subscribe(id, fmt.Sprintf("http://other.example/%d", i), ""))
 		}
@@ -51,7 +52,7 @@ func TestRow44HangingEndpointDelaysNobody(t *testing.T) {
 			}
 		}
 		progress, _ := n.store.Progress(id)
-		if want := []Straggler{{hangs.Seq, 2}}; progress.Version != 4 || !slices.Equal(progress.Stragglers, want) {
+		if want := []channel.Straggler{{Seq: hangs.Seq, Next: 2}}; progress.Version != 4 || !slices.Equal(progress.Stragglers, want) {
 			t.Errorf("progress %+v: want version 4 and stragglers %v", progress, want)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -68,7 +69,7 @@ func TestRow44HangingEndpointDelaysNobody(t *testing.T) {
 func TestRow44ManyHangingEndpoints(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.addChannel("http://origin.example/")
-		var others []Subscriber
+		var others []channel.Subscription
 		for i := range 2000 {
 			url := fmt.Sprintf("http://sink.example/%d", i)
 			sub := n.store.subscribe(id, url, "")
@@ -110,7 +111,7 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 			}
 		})
 		n.expectVersions(t, sub, 2)
-		if e := n.store.endpoint(sinkA); e != (Endpoint{}) {
+		if e := n.store.endpoint(sinkA); e != (channel.Endpoint{}) {
 			t.Errorf("endpoint %+v, want none", e)
 		}
 	})
@@ -168,7 +169,7 @@ func TestRow48GoneEndpointIsDisabled(t *testing.T) {
 		n.sinks.set(sinkA, answer{status: http.StatusGone})
 		n.store.commit(id)
 		settle(time.Second)
-		if e := n.store.endpoint(sinkA); e.State != EndpointDisabled {
+		if e := n.store.endpoint(sinkA); e.State != channel.EndpointDisabled {
 			t.Fatalf("endpoint %+v, want disabled", e)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -187,7 +188,7 @@ func TestRow48GoneEndpointIsDisabled(t *testing.T) {
 		if came := n.sinks.arrivals(sub); came[1].id != sub.ID+"-gap-3-4" || came[1].message.Type != api.MessageGap {
 			t.Errorf("after the revival came %+v, want one gap from 3 to 4", came[1])
 		}
-		if e := n.store.endpoint(sinkA); e != (Endpoint{}) {
+		if e := n.store.endpoint(sinkA); e != (channel.Endpoint{}) {
 			t.Errorf("endpoint %+v, want none", e)
 		}
 	})
@@ -199,7 +200,7 @@ func TestRow51DeadEndpointAmongMany(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		const endpoints = 10000
 		id := n.store.addChannel("http://origin.example/")
-		var subs []Subscriber
+		var subs []channel.Subscription
 		for i := range endpoints {
 			url := fmt.Sprintf("http://sink.example/%d", i)
 			n.sinks.set(url, answer{delay: 5 * time.Millisecond})
@@ -218,7 +219,7 @@ func TestRow51DeadEndpointAmongMany(t *testing.T) {
 		}
 		without := measure()
 		for _, dead := range []answer{{delay: time.Hour}, {err: errNetwork}} {
-			n.sinks.set(subs[0].Sink, dead)
+			n.sinks.set(subs[0].Sink.URL, dead)
 			if with := measure(); float64(with) > 1.2*float64(without) {
 				t.Errorf("p99 %s with a dead endpoint (%+v), %s without", with, dead, without)
 			}
@@ -241,7 +242,7 @@ func TestRow52DownForThreeDays(t *testing.T) {
 				n.start()
 			}
 		}
-		if e := n.store.endpoint(sinkA); e.State != EndpointActive || e.Attempts != 9 || !e.FailingSince.Equal(epoch2000) {
+		if e := n.store.endpoint(sinkA); e.State != channel.EndpointActive || e.Attempts != 9 || !e.FailingSince.Equal(epoch2000) {
 			t.Errorf("after three days the endpoint is %+v", e)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -266,7 +267,7 @@ func TestSuspension(t *testing.T) {
 			settle(20 * time.Hour)
 			n.store.commit(id)
 		}
-		if e := n.store.endpoint(sinkA); e.State != EndpointSuspended || e.Attempts != 11 {
+		if e := n.store.endpoint(sinkA); e.State != channel.EndpointSuspended || e.Attempts != 11 {
 			t.Fatalf("after 100 hours the endpoint is %+v, want suspended", e)
 		}
 		n.sinks.locked(func() {
@@ -284,7 +285,7 @@ func TestSuspension(t *testing.T) {
 		if came := n.sinks.arrivals(sub); len(came) != 2 || came[0].id != sub.ID+"-gap-2-7" || came[0].message.Data.Reason != reasonSuspended {
 			t.Errorf("arrivals %+v: want one gap from 2 to 7 first", came)
 		}
-		if e := n.store.endpoint(sinkA); e != (Endpoint{}) {
+		if e := n.store.endpoint(sinkA); e != (channel.Endpoint{}) {
 			t.Errorf("endpoint %+v, want none", e)
 		}
 	})
@@ -295,7 +296,7 @@ func TestSuspension(t *testing.T) {
 func TestFlakyEndpointGoesOn(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.addChannel("http://origin.example/")
-		var subs []Subscriber
+		var subs []channel.Subscription
 		for range 50 {
 			subs = append(subs, n.store.subscribe(id, sinkA, ""))
 		}
@@ -346,7 +347,7 @@ func TestGoneChannel(t *testing.T) {
 		n.store.commit(id) // it came back
 		n.store.gone(id)
 		settle(time.Second)
-		ids := func(sub Subscriber) (out []string) {
+		ids := func(sub channel.Subscription) (out []string) {
 			for _, a := range n.sinks.arrivals(sub) {
 				out = append(out, a.id)
 			}
@@ -373,7 +374,7 @@ func TestRetentionGap(t *testing.T) {
 		settle(time.Second)
 		n.expectVersions(t, early, 5, 6)
 		n.expectVersions(t, during, 5, 6)
-		for sub, want := range map[Subscriber]string{early: "-gap-2-4", during: "-gap-4-4"} {
+		for sub, want := range map[channel.Subscription]string{early: "-gap-2-4", during: "-gap-4-4"} {
 			if got := n.sinks.arrivals(sub)[0].id; got != sub.ID+want {
 				t.Errorf("first message %s, want %s%s", got, sub.ID, want)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // savePositions commits what changed, a batch at a time, at most batchDelay after
@@ -38,7 +40,7 @@ func pause(ctx context.Context, d time.Duration) {
 type change struct {
 	channel  *channelState
 	resets   int
-	progress Progress
+	progress channel.Progress
 }
 
 // saveBatch commits the positions that changed. What has been fresh since before a
@@ -72,7 +74,7 @@ func (w *webhooks) saved(n uint64) bool {
 	return w.mu.complete >= n || len(w.mu.dirty) == 0 && !w.mu.saving
 }
 
-func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []Progress, all bool) {
+func (w *webhooks) takeChanges(before time.Time) (changes []change, positions []channel.Progress, all bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.mu.batches++
@@ -103,7 +105,7 @@ const (
 	maxStragglers = 8192 // about as many of one channel, and three times as many in all
 )
 
-func (w *webhooks) countBatch(ctx context.Context, positions []Progress, err error) {
+func (w *webhooks) countBatch(ctx context.Context, positions []channel.Progress, err error) {
 	if err != nil {
 		w.metrics.storeFails.WithLabelValues("advance").Inc()
 		if ctx.Err() == nil {
@@ -147,17 +149,17 @@ func (w *webhooks) saveRecords(ctx context.Context) {
 
 // takeRecords returns the records to be saved. An endpoint that fails for as long
 // as it took to come here gives back its lanes.
-func (w *webhooks) takeRecords() map[*endpoint]Endpoint {
+func (w *webhooks) takeRecords() map[*endpoint]channel.Endpoint {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	records := make(map[*endpoint]Endpoint)
+	records := make(map[*endpoint]channel.Endpoint)
 	for e := range w.mu.unsavedAt {
-		if !e.record.working() {
+		if !e.record.Healthy() {
 			w.setAsideQueue(e)
 		}
 		if e.record == e.saved && !e.unsure {
 			w.forgetEndpoint(e)
-		} else if e.lostUntil.IsZero() || e.record.State != EndpointActive {
+		} else if e.lostUntil.IsZero() || e.record.State != channel.EndpointActive {
 			records[e], e.unsure = e.record, true
 		}
 	}
@@ -165,7 +167,7 @@ func (w *webhooks) takeRecords() map[*endpoint]Endpoint {
 	return records
 }
 
-func (w *webhooks) saveRecord(ctx context.Context, e *endpoint, record Endpoint) {
+func (w *webhooks) saveRecord(ctx context.Context, e *endpoint, record channel.Endpoint) {
 	err := w.store.SetEndpoint(ctx, record)
 	w.mu.Lock()
 	defer w.mu.Unlock()

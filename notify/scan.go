@@ -68,13 +68,13 @@ func (w *webhooks) scanChannels(ctx context.Context) bool {
 // settled reports whether the store says that everybody has everything: so it is
 // with nearly all channels of a start, and they need no turn. Of a channel in memory
 // the store may not know all; what happens to others from now on is a wake.
-func (w *webhooks) settled(info Channel) bool {
+func (w *webhooks) settled(info channel.Channel) bool {
 	if info.Gone || w.inMemory(info.ID) {
 		return false
 	}
 	p, err := w.store.Progress(info.ID)
 	if err != nil || p.Incarnation != info.Incarnation || len(p.Stragglers) > 0 ||
-		p.Version != info.Version || p.Seq&goneBit != 0 {
+		p.Version != info.Version || p.Seq&channel.Told != 0 {
 		return false // or a failed read, which the turn will meet again
 	}
 	behind, err := w.store.Webhooks(info.ID, p.Seq, 1)

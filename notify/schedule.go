@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // schedule is when an endpoint is tried during a streak of failures: the time
@@ -30,44 +31,44 @@ const (
 	maxLastError  = 300              // bytes
 )
 
-// fail returns the endpoint after a failed attempt at now. A node that was down
+// failed returns the endpoint after a failed attempt at now. A node that was down
 // when a step was due does not make up for it with a burst: the next step is the
 // first that still lies ahead.
-func (e Endpoint) fail(now time.Time, reason string) Endpoint {
+func failed(e channel.Endpoint, now time.Time, reason string) channel.Endpoint {
 	e.LastError = clip(reason, maxLastError)
 	if e.Attempts == 0 {
 		e.FailingSince = stamp(now)
 	}
 	e.Attempts++
-	for e.Attempts < len(schedule) && !e.step().After(now) {
+	for e.Attempts < len(schedule) && !nextStep(e).After(now) {
 		e.Attempts++
 	}
 	if e.Attempts >= len(schedule) {
-		e.State = EndpointSuspended
+		e.State = channel.EndpointSuspended
 		e.NextAttempt = stamp(now.Add(probeInterval - jitter(e.URL, e.Attempts, maxJitter)))
 		return e
 	}
-	e.NextAttempt = e.step()
+	e.NextAttempt = nextStep(e)
 	return e
 }
 
-// step returns when the attempt after e.Attempts steps is due: never later than
+// nextStep returns when the attempt after e.Attempts steps is due: never later than
 // the schedule has it, since updates are kept for little longer than that.
-func (e Endpoint) step() time.Time {
+func nextStep(e channel.Endpoint) time.Time {
 	n := e.Attempts
 	most := min(maxJitter, (schedule[n]-schedule[n-1])/10)
 	return stamp(e.FailingSince.Add(schedule[n] - jitter(e.URL, n, most)))
 }
 
-// postpone returns a failing endpoint that asked at now to be left alone for a
+// postponed returns a failing endpoint that asked at now to be left alone for a
 // while. It is tried no sooner, but not later than by the last step of the
 // schedule: until then what it missed is kept.
-func (e Endpoint) postpone(now time.Time, wait time.Duration) Endpoint {
+func postponed(e channel.Endpoint, now time.Time, wait time.Duration) channel.Endpoint {
 	if wait <= 0 || e.NextAttempt.IsZero() {
 		return e
 	}
 	until := stamp(now.Add(wait))
-	if last := e.last(); e.State == EndpointActive && until.After(last) {
+	if last := lastStep(e); e.State == channel.EndpointActive && until.After(last) {
 		until = last
 	}
 	if until.After(e.NextAttempt) {
@@ -76,23 +77,20 @@ func (e Endpoint) postpone(now time.Time, wait time.Duration) Endpoint {
 	return e
 }
 
-// last returns when the last attempt of the schedule is due.
-func (e Endpoint) last() time.Time {
+// lastStep returns when the last attempt of the schedule is due.
+func lastStep(e channel.Endpoint) time.Time {
 	e.Attempts = len(schedule) - 1
-	return e.step()
+	return nextStep(e)
 }
 
-// disable returns the endpoint after it answered 410 at now: a subscription made
+// disabled returns the endpoint after it answered 410 at now: a subscription made
 // later than that revives it.
-func (e Endpoint) disable(now time.Time, reason string) Endpoint {
-	return Endpoint{
-		URL: e.URL, State: EndpointDisabled, FailingSince: stamp(now),
+func disabled(e channel.Endpoint, now time.Time, reason string) channel.Endpoint {
+	return channel.Endpoint{
+		URL: e.URL, State: channel.EndpointDisabled, FailingSince: stamp(now),
 		Attempts: e.Attempts + 1, LastError: clip(reason, maxLastError),
 	}
 }
-
-// working reports whether there is nothing to remember.
-func (e Endpoint) working() bool { return e == Endpoint{URL: e.URL} }
 
 // jitter spreads the tries of endpoints that failed together: a share of most
 // that depends on the URL and the step alone, so that it is the same on every node.

@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // sinks stands in for the network: it answers webhooks by URL and keeps what came.
@@ -156,7 +157,7 @@ type brokenReader struct{}
 func (brokenReader) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
 
 // arrivals returns what came to a subscription, in order.
-func (s *sinks) arrivals(sub Subscriber) []arrival {
+func (s *sinks) arrivals(sub channel.Subscription) []arrival {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.came[sub.ID])
@@ -172,7 +173,7 @@ func (s *sinks) count() (sum int) {
 }
 
 // versions returns the versions of updates that came to a subscription, in order.
-func (s *sinks) versions(sub Subscriber) []uint64 {
+func (s *sinks) versions(sub channel.Subscription) []uint64 {
 	var out []uint64
 	for _, a := range s.arrivals(sub) {
 		if a.message.Type == api.MessageUpdated {

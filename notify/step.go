@@ -1,5 +1,9 @@
 package notify
 
+import (
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
 // A step is a place in the line of notices of one channel's incarnation: 2v is
 // version v, and 2v+1 is the notice that the channel is gone after version v,
 // which only exists while it is. So a channel that comes back goes on with 2v+2.
@@ -32,10 +36,30 @@ func (s step) within(head step) step {
 // headOf returns the last step of a channel. Version 1 is delivered to nobody, and
 // a channel that is gone before it had any content has been at version 1 for those
 // who wait for version 2.
-func headOf(c Channel) step {
+func headOf(c channel.Channel) step {
 	version := max(c.Version, 1)
 	if c.Gone {
 		return goneStep(version)
 	}
 	return versionStep(version)
+}
+
+// lastSeq is above the number of every subscription.
+const lastSeq = channel.Told - 1
+
+// placeOf returns the step that is under way, and the last subscription that it was
+// offered to.
+func placeOf(p channel.Progress) (at step, offered uint64) {
+	if p.Seq&channel.Told != 0 {
+		return goneStep(p.Version), p.Seq &^ channel.Told
+	}
+	return versionStep(p.Version), p.Seq
+}
+
+// progressAt is the inverse of placeOf.
+func progressAt(at step, offered uint64) (version, seq uint64) {
+	if at.gone() {
+		offered |= channel.Told
+	}
+	return at.version(), offered
 }

@@ -20,8 +20,8 @@ import (
 type memStore struct {
 	mu        sync.Mutex
 	channels  map[channel.ID]*memChannel
-	order     []Update // all channels', by cursor
-	endpoints map[string]Endpoint
+	order     []channel.Update // all channels', by cursor
+	endpoints map[string]channel.Endpoint
 	trimmed   uint64 // newest stamp no longer in order
 	stamp     uint64
 	held      uint64 // Closed stays below, 0 for not held
@@ -35,9 +35,9 @@ type memStore struct {
 }
 
 type memChannel struct {
-	Channel
-	subs       []Subscriber
-	updates    []Update
+	channel.Channel
+	subs       []channel.Subscription
+	updates    []channel.Update
 	lastSeq    uint64            // given to a subscription
 	version    uint64            // progress
 	seq        uint64            // progress
@@ -45,7 +45,7 @@ type memChannel struct {
 }
 
 func newMemStore() *memStore {
-	s := &memStore{channels: make(map[channel.ID]*memChannel), endpoints: make(map[string]Endpoint), stamp: 1000}
+	s := &memStore{channels: make(map[channel.ID]*memChannel), endpoints: make(map[string]channel.Endpoint), stamp: 1000}
 	s.hooks = func() *Notifier { return nil }
 	return s
 }
@@ -58,19 +58,19 @@ func (s *memStore) addChannel(url string) channel.ID {
 	defer s.mu.Unlock()
 	id := channel.IDOf(url)
 	s.channels[id] = &memChannel{
-		Channel:    Channel{ID: id, URL: url, Incarnation: 1, Version: 1},
+		Channel:    channel.Channel{ID: id, URL: url, Incarnation: 1, Version: 1},
 		version:    1,
 		stragglers: make(map[uint64]uint64),
 	}
 	return id
 }
 
-func (s *memStore) subscribe(id channel.ID, sink, secret string) Subscriber {
+func (s *memStore) subscribe(id channel.ID, sink, secret string) channel.Subscription {
 	s.mu.Lock()
 	c := s.channels[id]
 	c.lastSeq++
-	sub := Subscriber{
-		ID: fmt.Sprintf("sub_%.12s_%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: sink, Secret: secret,
+	sub := channel.Subscription{
+		ID: fmt.Sprintf("sub_%.12s_%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: channel.Sink{URL: sink, Secret: secret},
 		Created: time.Now().UTC(), FromVersion: max(c.Version, 1) + 1,
 	}
 	c.subs = append(c.subs, sub)
@@ -86,12 +86,12 @@ func (s *memStore) subscribe(id channel.ID, sink, secret string) Subscriber {
 	return sub
 }
 
-func (s *memStore) unsubscribe(sub Subscriber) {
+func (s *memStore) unsubscribe(sub channel.Subscription) {
 	s.mu.Lock()
 	c := s.channels[sub.Channel]
-	c.subs = slices.DeleteFunc(c.subs, func(other Subscriber) bool { return other.Seq == sub.Seq })
+	c.subs = slices.DeleteFunc(c.subs, func(other channel.Subscription) bool { return other.Seq == sub.Seq })
 	delete(c.stragglers, sub.Seq)
-	if sub.Sink != "" {
+	if sub.Sink.URL != "" {
 		c.Webhooks--
 	}
 	changed := c.Channel
@@ -103,12 +103,12 @@ func (s *memStore) unsubscribe(sub Subscriber) {
 }
 
 // commit publishes a channel's next version.
-func (s *memStore) commit(id channel.ID) Update {
+func (s *memStore) commit(id channel.ID) channel.Update {
 	s.mu.Lock()
 	c := s.channels[id]
 	c.Version++
 	c.Gone = false
-	s.order = slices.DeleteFunc(s.order, func(u Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
+	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
 	c.GoneStamp = 0
 	u := s.place(c)
 	u.Data = encoded(u.Version)
@@ -144,9 +144,9 @@ func (s *memStore) gone(id channel.ID) {
 	}
 }
 
-func (s *memStore) place(c *memChannel) Update {
+func (s *memStore) place(c *memChannel) channel.Update {
 	s.stamp = max(s.stamp+1, uint64(time.Now().UnixMicro()))
-	return Update{Channel: c.ID, URL: c.URL, Incarnation: c.Incarnation, Version: c.Version, Stamp: s.stamp, At: time.Now().UTC()}
+	return channel.Update{Channel: c.ID, URL: c.URL, Incarnation: c.Incarnation, Version: c.Version, Stamp: s.stamp, At: time.Now().UTC()}
 }
 
 // trim forgets a channel's updates up to a version.
@@ -154,12 +154,12 @@ func (s *memStore) trim(id channel.ID, to uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.channels[id]
-	c.updates = slices.DeleteFunc(c.updates, func(u Update) bool { return u.Version <= to })
-	s.order = slices.DeleteFunc(s.order, func(u Update) bool {
+	c.updates = slices.DeleteFunc(c.updates, func(u channel.Update) bool { return u.Version <= to })
+	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool {
 		drop := u.Channel == id && !u.Gone && u.Version <= to
 		if drop {
 			s.trimmed = max(s.trimmed, u.Stamp)
-			c.Oldest, c.Trimmed = u.Version+1, max(c.Trimmed, u.Stamp)
+			c.Oldest, c.TrimmedStamp = u.Version+1, max(c.TrimmedStamp, u.Stamp)
 		}
 		return drop
 	})
@@ -183,22 +183,22 @@ func encoded(version uint64) []byte {
 	return u.Append(nil)
 }
 
-func (s *memStore) Channel(id channel.ID) (Channel, error) {
+func (s *memStore) Channel(id channel.ID) (channel.Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.loads++
 	c := s.channels[id]
 	if c == nil {
-		return Channel{}, errors.Join(s.down, ErrNotFound)
+		return channel.Channel{}, errors.Join(s.down, channel.ErrNotFound)
 	}
 	return c.Channel, s.down
 }
 
-func (s *memStore) Channels(after *channel.ID, limit int) ([]Channel, error) {
+func (s *memStore) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := slices.SortedFunc(maps.Keys(s.channels), channel.ID.Compare)
-	var out []Channel
+	var out []channel.Channel
 	for _, id := range ids {
 		if (after == nil || id.Compare(*after) > 0) && len(out) < limit {
 			out = append(out, s.channels[id].Channel)
@@ -207,7 +207,7 @@ func (s *memStore) Channels(after *channel.ID, limit int) ([]Channel, error) {
 	return out, s.down
 }
 
-func (s *memStore) Subscription(id string) (Subscriber, error) {
+func (s *memStore) Subscription(id string) (channel.Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, c := range s.channels {
@@ -217,10 +217,10 @@ func (s *memStore) Subscription(id string) (Subscriber, error) {
 			}
 		}
 	}
-	return Subscriber{}, ErrNotFound
+	return channel.Subscription{}, channel.ErrNotFound
 }
 
-func (s *memStore) Webhooks(id channel.ID, after uint64, limit int) ([]Subscriber, error) {
+func (s *memStore) Webhooks(id channel.ID, after uint64, limit int) ([]channel.Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.channels[id]
@@ -228,34 +228,34 @@ func (s *memStore) Webhooks(id channel.ID, after uint64, limit int) ([]Subscribe
 		return nil, s.down
 	}
 	first, _ := c.find(after + 1)
-	var out []Subscriber
+	var out []channel.Subscription
 	for _, sub := range c.subs[first:] {
 		if len(out) == limit {
 			break
 		}
-		if sub.Sink != "" {
+		if sub.Sink.URL != "" {
 			out = append(out, sub)
 		}
 	}
 	return out, s.down
 }
 
-func (s *memStore) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap, error) {
+func (s *memStore) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.channels[id]
 	if c == nil {
-		return nil, nil, ErrNotFound
+		return nil, nil, channel.ErrNotFound
 	}
 	kept := c.Version + 1
 	if len(c.updates) > 0 {
 		kept = c.updates[0].Version
 	}
-	var gap *Gap
+	var gap *channel.Gap
 	if first := max(after+1, 2); first < kept && first <= c.Version {
-		gap = &Gap{From: first, To: kept - 1}
+		gap = &channel.Gap{From: first, To: kept - 1}
 	}
-	var out []Update
+	var out []channel.Update
 	for _, u := range c.updates {
 		if u.Version > after && len(out) < limit {
 			out = append(out, u)
@@ -265,14 +265,14 @@ func (s *memStore) Updates(id channel.ID, after uint64, limit int) ([]Update, *G
 	return out, gap, s.down
 }
 
-func (s *memStore) UpdatesSince(after Cursor, limit int) ([]Update, error) {
+func (s *memStore) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.trimmed > after.Stamp {
-		return nil, ErrTooOld
+		return nil, channel.ErrTooOld
 	}
 	closed := s.closed()
-	var out []Update
+	var out []channel.Update
 	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
 	for _, u := range s.order[first:] {
 		if u.Stamp > closed || len(out) == limit {
@@ -304,21 +304,21 @@ func (s *memStore) hold(stamp uint64) {
 	s.held = stamp
 }
 
-func (s *memStore) Progress(id channel.ID) (Progress, error) {
+func (s *memStore) Progress(id channel.ID) (channel.Progress, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.channels[id]
 	if c == nil {
-		return Progress{}, ErrNotFound
+		return channel.Progress{}, channel.ErrNotFound
 	}
-	p := Progress{Channel: id, Incarnation: c.Incarnation, Version: c.version, Seq: c.seq}
+	p := channel.Progress{Channel: id, Incarnation: c.Incarnation, Version: c.version, Seq: c.seq}
 	for seq, next := range c.stragglers {
-		p.Stragglers = append(p.Stragglers, Straggler{seq, next})
+		p.Stragglers = append(p.Stragglers, channel.Straggler{Seq: seq, Next: next})
 	}
 	return p, s.down
 }
 
-func (s *memStore) Advance(_ context.Context, positions []Progress) error {
+func (s *memStore) Advance(_ context.Context, positions []channel.Progress) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down != nil && !s.applied {
@@ -342,10 +342,10 @@ func (s *memStore) Advance(_ context.Context, positions []Progress) error {
 }
 
 func (c *memChannel) find(seq uint64) (int, bool) {
-	return slices.BinarySearchFunc(c.subs, seq, func(sub Subscriber, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
+	return slices.BinarySearchFunc(c.subs, seq, func(sub channel.Subscription, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
 }
 
-func (c *memChannel) set(s Straggler) {
+func (c *memChannel) set(s channel.Straggler) {
 	_, known := c.find(s.Seq)
 	if s.Next == 0 || !known {
 		delete(c.stragglers, s.Seq)
@@ -354,19 +354,19 @@ func (c *memChannel) set(s Straggler) {
 	c.stragglers[s.Seq] = s.Next
 }
 
-func (s *memStore) Endpoints() ([]Endpoint, error) {
+func (s *memStore) Endpoints() ([]channel.Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Collect(maps.Values(s.endpoints)), s.down
 }
 
-func (s *memStore) SetEndpoint(_ context.Context, e Endpoint) error {
+func (s *memStore) SetEndpoint(_ context.Context, e channel.Endpoint) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down != nil && !s.applied {
 		return s.down
 	}
-	if e.working() {
+	if e.Healthy() {
 		delete(s.endpoints, e.URL)
 	} else {
 		s.endpoints[e.URL] = e
@@ -375,7 +375,7 @@ func (s *memStore) SetEndpoint(_ context.Context, e Endpoint) error {
 }
 
 // endpoint returns what the store has of an endpoint.
-func (s *memStore) endpoint(url string) Endpoint {
+func (s *memStore) endpoint(url string) channel.Endpoint {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.endpoints[url]

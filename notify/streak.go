@@ -11,7 +11,7 @@ import (
 // show that it can take more. Only a new subscription revives one that said 410.
 // Locked.
 func (w *webhooks) succeeded(e *endpoint, wasTry bool) {
-	if e.record.working() || e.record.State == EndpointDisabled || !wasTry && time.Now().Before(e.asked) {
+	if e.record.Healthy() || e.record.State == channel.EndpointDisabled || !wasTry && time.Now().Before(e.asked) {
 		return
 	}
 	w.revive(e)
@@ -21,10 +21,10 @@ func (w *webhooks) succeeded(e *endpoint, wasTry bool) {
 // gap of the backlog: after a crash, one that is not would never have been. Locked.
 func (w *webhooks) revive(e *endpoint) {
 	w.log.Info("webhook endpoint works again", "host", hostOf(e.url), "state", e.record.State, "since", e.record.FailingSince)
-	if e.saved.State != EndpointActive {
+	if e.saved.State != channel.EndpointActive {
 		e.lostUntil, e.told = time.Now(), 0
 	}
-	w.setRecord(e, Endpoint{URL: e.url})
+	w.setRecord(e, channel.Endpoint{URL: e.url})
 	e.trying, e.asked = false, time.Time{}
 	w.markReady(e)
 	w.refillSoon(e)
@@ -32,7 +32,7 @@ func (w *webhooks) revive(e *endpoint) {
 
 // failed notes a failed request. Requests that were under way when a streak began
 // are no steps of it, but what they were asked for counts. Locked.
-func (w *webhooks) failed(e *endpoint, sub Subscriber, failure *CallError, wasTry bool) {
+func (w *webhooks) failed(e *endpoint, sub channel.Subscription, failure *CallError, wasTry bool) {
 	if failure.Class == ClassCanceled {
 		return
 	}
@@ -40,14 +40,14 @@ func (w *webhooks) failed(e *endpoint, sub Subscriber, failure *CallError, wasTr
 	e.rest = now.Add(restAfter)
 	record := was
 	switch {
-	case was.State == EndpointDisabled:
+	case was.State == channel.EndpointDisabled:
 		return
 	case failure.Class == ClassGone:
-		record = was.disable(now, failure.Error())
-	case wasTry || was.working():
-		record = was.fail(now, failure.Error())
+		record = disabled(was, now, failure.Error())
+	case wasTry || was.Healthy():
+		record = failed(was, now, failure.Error())
 	}
-	record = record.postpone(now, failure.RetryAfter)
+	record = postponed(record, now, failure.RetryAfter)
 	if failure.RetryAfter > 0 {
 		e.asked = now.Add(failure.RetryAfter)
 	}
@@ -61,9 +61,9 @@ func (w *webhooks) failed(e *endpoint, sub Subscriber, failure *CallError, wasTr
 }
 
 // tellFailure logs that an endpoint has begun to fail, or was given up. Locked.
-func (w *webhooks) tellFailure(e *endpoint, was Endpoint, sub Subscriber) {
+func (w *webhooks) tellFailure(e *endpoint, was channel.Endpoint, sub channel.Subscription) {
 	record := e.record
-	if !was.working() && record.State == was.State {
+	if !was.Healthy() && record.State == was.State {
 		return
 	}
 	said := []any{"host", hostOf(e.url), "subscription", sub.ID, "state", record.State, "error", record.LastError}
@@ -74,7 +74,7 @@ func (w *webhooks) tellFailure(e *endpoint, was Endpoint, sub Subscriber) {
 }
 
 // setRecord changes an endpoint's state and has it saved. Locked.
-func (w *webhooks) setRecord(e *endpoint, record Endpoint) {
+func (w *webhooks) setRecord(e *endpoint, record channel.Endpoint) {
 	was := e.record
 	e.record = record
 	w.mu.unsavedAt[e] = struct{}{}
@@ -83,12 +83,12 @@ func (w *webhooks) setRecord(e *endpoint, record Endpoint) {
 	w.countEndpoint(record, +1)
 }
 
-func (w *webhooks) countEndpoint(record Endpoint, change float64) {
+func (w *webhooks) countEndpoint(record channel.Endpoint, change float64) {
 	state := record.State
 	switch {
-	case record.working():
+	case record.Healthy():
 		return
-	case state == EndpointActive:
+	case state == channel.EndpointActive:
 		state = "failing"
 	}
 	w.metrics.endpoints.WithLabelValues(state).Add(change)
@@ -100,9 +100,9 @@ func (w *webhooks) schedule(e *endpoint) {
 }
 
 // tryFunc returns what lets one request through, if the record still stands then.
-func (w *webhooks) tryFunc(e *endpoint, record Endpoint) func() {
+func (w *webhooks) tryFunc(e *endpoint, record channel.Endpoint) func() {
 	return func() {
-		if e.record != record || record.State == EndpointDisabled {
+		if e.record != record || record.State == channel.EndpointDisabled {
 			return
 		}
 		e.trying = true

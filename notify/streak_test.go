@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // What an endpoint asks for in Retry-After it gets: nothing comes sooner, not even
@@ -14,7 +16,7 @@ import (
 func TestRetryAfterIsHonoured(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.addChannel("http://origin.example/")
-		var subs []Subscriber
+		var subs []channel.Subscription
 		for range 20 {
 			subs = append(subs, n.store.subscribe(id, sinkA, ""))
 		}
@@ -84,8 +86,8 @@ func TestFailuresAreLogged(t *testing.T) {
 		id := n.store.addChannel("http://origin.example/")
 		fails := n.store.subscribe(id, "http://a.example/secret-path", "")
 		gone := n.store.subscribe(id, "http://b.example/secret-path", "")
-		n.sinks.set(fails.Sink, answer{status: http.StatusInternalServerError})
-		n.sinks.set(gone.Sink, answer{status: http.StatusGone})
+		n.sinks.set(fails.Sink.URL, answer{status: http.StatusInternalServerError})
+		n.sinks.set(gone.Sink.URL, answer{status: http.StatusGone})
 		n.store.commit(id)
 		settle(time.Hour)
 		lines := strings.Split(strings.TrimSpace(text.String()), "\n")

@@ -18,8 +18,8 @@ type Stream struct {
 	filter filter // guarded by hub.mu
 	closed bool   // guarded by hub.mu
 
-	at     Cursor                // everything up to here was returned, or was not chosen
-	page   []Update              // read from the store, behind at
+	at     channel.Cursor        // everything up to here was returned, or was not chosen
+	page   []channel.Update      // read from the store, behind at
 	notice []event               // to be returned before anything else
 	lost   map[channel.ID]uint64 // versions up to which a gap was told of
 	passed map[channel.ID]passed // versions that need not be read again
@@ -29,7 +29,7 @@ const catchUpPage = 16 // updates read from the store at a time by a stream that
 
 // open makes a stream.
 func (h *hub) open(ctx context.Context, chosen api.StreamFilter, cursor string) (*Stream, error) {
-	now := endOf(h.store.Closed())
+	now := channel.EndOf(h.store.Closed())
 	s := &Stream{hub: h, at: now, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
 	if cursor != "" {
 		if err := s.resume(cursor, newFilter(chosen).all); err != nil {
@@ -52,7 +52,7 @@ func (s *Stream) recheck(subs []string) error {
 	for _, id := range subs {
 		_, err := s.hub.store.Subscription(id)
 		switch {
-		case errors.Is(err, ErrNotFound):
+		case errors.Is(err, channel.ErrNotFound):
 			s.hub.unsubscribed(id)
 		case err != nil:
 			return fmt.Errorf("subscription %s: %w", id, err)
@@ -75,7 +75,7 @@ func (s *Stream) resume(cursor string, all bool) error {
 		_, err = s.hub.store.UpdatesSince(at, 1)
 	}
 	switch {
-	case epoch != s.hub.config.Epoch, s.at.Less(at), errors.Is(err, ErrTooOld):
+	case epoch != s.hub.config.Epoch, s.at.Less(at), errors.Is(err, channel.ErrTooOld):
 		s.notice = append(s.notice, resetEvent(s.at))
 	case err != nil:
 		return fmt.Errorf("read updates: %w", err)
@@ -112,9 +112,9 @@ func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins boo
 }
 
 // reach moves the beginning back to a subscription's first update.
-func (s *Stream) reach(sub Subscriber) error {
+func (s *Stream) reach(sub channel.Subscription) error {
 	updates, gap, err := s.hub.store.Updates(sub.Channel, sub.FromVersion-1, 1)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, channel.ErrNotFound) {
 		return fmt.Errorf("read updates: %w", err)
 	}
 	if gap != nil {
@@ -129,30 +129,30 @@ func (s *Stream) reach(sub Subscriber) error {
 
 // reachGone moves the beginning back to the notice that the channel is gone,
 // which is the first news for a subscription that has no update.
-func (s *Stream) reachGone(sub Subscriber) error {
+func (s *Stream) reachGone(sub channel.Subscription) error {
 	ch, err := s.hub.store.Channel(sub.Channel)
-	if err != nil && !errors.Is(err, ErrNotFound) {
+	if err != nil && !errors.Is(err, channel.ErrNotFound) {
 		return fmt.Errorf("read channel: %w", err)
 	}
 	if ch.GoneStamp > 0 {
-		s.back(Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()})
+		s.back(channel.Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()})
 	}
 	return nil
 }
 
 // back moves the beginning so that it is before a place.
-func (s *Stream) back(at Cursor) {
-	if start := at.before(); start.Less(s.at) {
+func (s *Stream) back(at channel.Cursor) {
+	if start := at.Before(); start.Less(s.at) {
 		s.at = start
 	}
 }
 
-func resetEvent(at Cursor) event {
+func resetEvent(at channel.Cursor) event {
 	return event{kind: api.StreamReset, at: at, data: []byte("{}")}
 }
 
 // add makes a stream known to the hub, which follows the store from now on.
-func (h *hub) add(s *Stream, subs []string, now Cursor) {
+func (h *hub) add(s *Stream, subs []string, now channel.Cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.mu.streams) == 0 {
@@ -218,7 +218,7 @@ func (s *Stream) Next(ctx context.Context) (api.StreamEvent, error) {
 func (s *Stream) emit(e event) api.StreamEvent {
 	s.hub.metrics.streamEvents.WithLabelValues(e.kind).Inc()
 	out := api.StreamEvent{Type: e.kind, Data: json.RawMessage(e.data)}
-	if e.at != (Cursor{}) {
+	if e.at != (channel.Cursor{}) {
 		out.ID = encodeCursor(s.hub.config.Epoch, e.at)
 	}
 	return out
@@ -257,7 +257,7 @@ func (s *Stream) over() bool {
 	return s.closed || s.hub.mu.stopped || s.filter.empty()
 }
 
-func (s *Stream) wants(id channel.ID, version uint64, gone bool, at Cursor) bool {
+func (s *Stream) wants(id channel.ID, version uint64, gone bool, at channel.Cursor) bool {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	return s.filter.wants(id, version, gone, at)
@@ -265,7 +265,7 @@ func (s *Stream) wants(id channel.ID, version uint64, gone bool, at Cursor) bool
 
 // live takes the next event from memory. Behind is not nil when what comes next is
 // no longer there: then it is where memory begins.
-func (s *Stream) live() (e *event, grown <-chan struct{}, behind *Cursor) {
+func (s *Stream) live() (e *event, grown <-chan struct{}, behind *channel.Cursor) {
 	h := s.hub
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -286,12 +286,12 @@ func (s *Stream) live() (e *event, grown <-chan struct{}, behind *Cursor) {
 
 // catchUp reads the next page from the store. Where memory begins everything before
 // is closed, so that an empty page leads there.
-func (s *Stream) catchUp(start Cursor) error {
+func (s *Stream) catchUp(start channel.Cursor) error {
 	s.hub.metrics.catchUps.Inc()
 	page, err := s.readPage()
 	switch {
-	case errors.Is(err, ErrTooOld):
-		s.at = endOf(s.hub.store.Closed())
+	case errors.Is(err, channel.ErrTooOld):
+		s.at = channel.EndOf(s.hub.store.Closed())
 		s.notice = append(s.notice, resetEvent(s.at))
 	case err != nil:
 		return fmt.Errorf("read updates: %w", err)

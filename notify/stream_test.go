@@ -139,7 +139,7 @@ func TestStreamFilters(t *testing.T) {
 		got, _ = take(t, s)
 		expect(t, "deleted subscription", got, io.EOF.Error())
 		s.Close()
-		if _, err := n.notifier.Stream(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, ""); !errors.Is(err, ErrNotFound) {
+		if _, err := n.notifier.Stream(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, ""); !errors.Is(err, channel.ErrNotFound) {
 			t.Errorf("stream of a deleted subscription: %v", err)
 		}
 	})
@@ -173,7 +173,7 @@ func TestStreamGapAndReset(t *testing.T) {
 		expect(t, "after the reset", got, "a 8")
 		s.Close()
 
-		foreign := encodeCursor(8, Cursor{Stamp: 1, Bucket: 1})
+		foreign := encodeCursor(8, channel.Cursor{Stamp: 1, Bucket: 1})
 		s = n.open(api.StreamFilter{}, foreign)
 		n.store.commit(a)
 		got, _ = take(t, s)
@@ -181,7 +181,7 @@ func TestStreamGapAndReset(t *testing.T) {
 		s.Close()
 
 		// row 65: the cursor was given by a clock that was an hour ahead.
-		ahead := encodeCursor(s.hub.config.Epoch, endOf(n.store.Closed()+3600e6))
+		ahead := encodeCursor(s.hub.config.Epoch, channel.EndOf(n.store.Closed()+3600e6))
 		s = n.open(api.StreamFilter{Channels: []channel.ID{a}}, ahead)
 		n.store.commit(a)
 		got, _ = take(t, s)
@@ -306,7 +306,7 @@ func TestStreamEnds(t *testing.T) {
 }
 
 func FuzzCursor(f *testing.F) {
-	f.Add(encodeCursor(7, Cursor{Stamp: 12345678, Bucket: 4095}))
+	f.Add(encodeCursor(7, channel.Cursor{Stamp: 12345678, Bucket: 4095}))
 	f.Add("")
 	f.Add("AQAAAAAAAAAHAAAAAAAAAAAAAA")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -320,7 +320,7 @@ func FuzzCursor(f *testing.F) {
 		if again := encodeCursor(epoch, c); again != text {
 			t.Fatalf("%q is also %q", text, again)
 		}
-		if before := c.before(); c.Stamp > 0 && !before.Less(c) {
+		if before := c.Before(); c.Stamp > 0 && !before.Less(c) {
 			t.Fatalf("%v is not before %v", before, c)
 		}
 	})

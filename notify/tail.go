@@ -27,12 +27,12 @@ type hub struct {
 		sync.Mutex
 		streams map[*Stream]struct{}
 		bySub   map[string]map[*Stream]struct{}
-		told    uint64        // the newest stamp that a hook told of
-		start   Cursor        // events are all there are behind start, up to end
-		end     Cursor        //
-		events  []event       // in order
-		bytes   int           // of events
-		grown   chan struct{} // closed when end moves, or the hub stops
+		told    uint64         // the newest stamp that a hook told of
+		start   channel.Cursor // events are all there are behind start, up to end
+		end     channel.Cursor //
+		events  []event        // in order
+		bytes   int            // of events
+		grown   chan struct{}  // closed when end moves, or the hub stops
 		stopped bool
 	}
 }
@@ -40,8 +40,8 @@ type hub struct {
 // event is what streams carry. Version is that of an update, or the one after
 // which the channel is gone.
 type event struct {
-	kind    string // api.StreamUpdate, …
-	at      Cursor // zero: moves no cursor
+	kind    string         // api.StreamUpdate, …
+	at      channel.Cursor // zero: moves no cursor
 	channel channel.ID
 	version uint64
 	gone    bool
@@ -121,8 +121,8 @@ func (h *hub) follow() (more bool, err error) {
 		}
 		closed := h.store.Closed() // before reading: what is closed then is in the page
 		page, err := h.store.UpdatesSince(after, followPage)
-		if errors.Is(err, ErrTooOld) {
-			h.restart(endOf(closed))
+		if errors.Is(err, channel.ErrTooOld) {
+			h.restart(channel.EndOf(closed))
 			continue
 		}
 		if err != nil {
@@ -136,11 +136,11 @@ func (h *hub) follow() (more bool, err error) {
 			h.extend(events, events[len(events)-1].at)
 			continue
 		}
-		return h.extend(events, endOf(closed)), nil
+		return h.extend(events, channel.EndOf(closed)), nil
 	}
 }
 
-func (h *hub) position() (after Cursor, open bool) {
+func (h *hub) position() (after channel.Cursor, open bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.mu.end, len(h.mu.streams) > 0
@@ -148,7 +148,7 @@ func (h *hub) position() (after Cursor, open bool) {
 
 // restart forgets all events: what streams have not seen they find in the store, or
 // find lost.
-func (h *hub) restart(at Cursor) {
+func (h *hub) restart(at channel.Cursor) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.mu.start, h.mu.end, h.mu.events, h.mu.bytes = at, at, nil, 0
@@ -156,7 +156,7 @@ func (h *hub) restart(at Cursor) {
 }
 
 // extend adds events and moves the end, and reports whether a hook told of more.
-func (h *hub) extend(events []event, end Cursor) (more bool) {
+func (h *hub) extend(events []event, end channel.Cursor) (more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, e := range events {
@@ -195,7 +195,7 @@ func (h *hub) wakeStreams() {
 }
 
 // encode makes an event of an update.
-func (h *hub) encode(u Update) event {
+func (h *hub) encode(u channel.Update) event {
 	e := event{kind: api.StreamUpdate, at: u.Cursor(), channel: u.Channel, version: u.Version, gone: u.Gone}
 	if u.Gone {
 		e.kind = api.StreamGone
@@ -205,20 +205,20 @@ func (h *hub) encode(u Update) event {
 	data, err := encodeUpdate(u)
 	if err != nil {
 		h.log.Error("committed update is unreadable", "channel", u.Channel, "version", u.Version, "error", err)
-		return gapEvent(e, Gap{From: u.Version, To: u.Version}, reasonUnreadable)
+		return gapEvent(e, channel.Gap{From: u.Version, To: u.Version}, reasonUnreadable)
 	}
 	e.data = data
 	return e
 }
 
-func gapEvent(e event, gap Gap, reason string) event {
+func gapEvent(e event, gap channel.Gap, reason string) event {
 	e.kind = api.StreamGap
 	e.data = quoted(api.ChannelGap{Channel: e.channel, From: gap.From, To: gap.To, Reason: reason})
 	return e
 }
 
 // after returns where the events behind a cursor begin. Locked.
-func (h *hub) after(c Cursor) int {
+func (h *hub) after(c channel.Cursor) int {
 	return sort.Search(len(h.mu.events), func(i int) bool { return c.Less(h.mu.events[i].at) })
 }
 

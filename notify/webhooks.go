@@ -167,23 +167,23 @@ func (w *webhooks) wake(id channel.ID) {
 }
 
 // subscribed gives a disabled endpoint another chance.
-func (w *webhooks) subscribed(sub Subscriber) {
-	if sub.Sink == "" {
+func (w *webhooks) subscribed(sub channel.Subscription) {
+	if sub.Sink.URL == "" {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e := w.mu.endpoints[sub.Sink]; e != nil && e.record.State == EndpointDisabled {
+	if e := w.mu.endpoints[sub.Sink.URL]; e != nil && e.record.State == channel.EndpointDisabled {
 		w.revive(e)
 	}
 }
 
 // unsubscribed stops what a subscription still had to get.
-func (w *webhooks) unsubscribed(sub Subscriber) {
+func (w *webhooks) unsubscribed(sub channel.Subscription) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	c := w.mu.channels[sub.Channel]
-	if c == nil || sub.Sink == "" {
+	if c == nil || sub.Sink.URL == "" {
 		return
 	}
 	if c.running {
@@ -198,20 +198,20 @@ func (w *webhooks) unsubscribed(sub Subscriber) {
 }
 
 // test sends a test message past all queues. An endpoint that answers it works.
-func (w *webhooks) test(ctx context.Context, sub Subscriber) error {
+func (w *webhooks) test(ctx context.Context, sub channel.Subscription) error {
 	if err := w.call(ctx, sub, testMessage(sub, time.Now())); err != nil {
 		return err
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e := w.mu.endpoints[sub.Sink]; e != nil {
+	if e := w.mu.endpoints[sub.Sink.URL]; e != nil {
 		w.succeeded(e, true)
 	}
 	return nil
 }
 
 // call makes one request and counts it.
-func (w *webhooks) call(ctx context.Context, sub Subscriber, m message) error {
+func (w *webhooks) call(ctx context.Context, sub channel.Subscription, m message) error {
 	began := time.Now()
 	err := w.caller.call(ctx, sub, m)
 	w.metrics.seconds.Observe(time.Since(began).Seconds())

@@ -41,8 +41,8 @@ func dropGone(tx *tx, id channel.ID, record *wire.Channel) error {
 }
 
 // goneOf is the notice as the order of updates has it.
-func goneOf(id channel.ID, record *wire.Channel, stamp uint64, notice *wire.Stamped) Update {
-	return Update{
+func goneOf(id channel.ID, record *wire.Channel, stamp uint64, notice *wire.Stamped) channel.Update {
+	return channel.Update{
 		Channel: id, URL: record.Url, Incarnation: record.Incarnation, Version: notice.Version,
 		Stamp: stamp, At: fromMicros(notice.GoneUs), Gone: true,
 	}

@@ -93,7 +93,7 @@ func deliveredTo(r pebble.Reader, id channel.ID, record *wire.Channel) (uint64, 
 		return 0, err
 	}
 	delivered := at.Version - 1
-	err = eachStraggler(r, id, func(s Straggler) { delivered = min(delivered, s.Next-1) })
+	err = eachStraggler(r, id, func(s channel.Straggler) { delivered = min(delivered, s.Next-1) })
 	return delivered, err
 }
 

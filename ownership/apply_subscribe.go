@@ -92,7 +92,7 @@ func addSubscription(tx *tx, id channel.ID, item *subscribeItem) (subscribed, er
 	bucket.LastSeq++
 	bucket.Subscriptions++
 	record.Subscribers++
-	if item.sinkType == SinkWebhook {
+	if item.sinkType == channel.SinkWebhook {
 		record.Webhooks++
 	}
 	record.EmptiedUs = 0
@@ -136,7 +136,7 @@ func applyUnsubscribe(tx *tx, c *wire.Unsubscribe) (result, error) {
 		return result{}, err
 	}
 	if c.Seq == 0 || c.Seq > tx.bucket(b).LastSeq {
-		return result{err: ErrNotFound}, nil
+		return result{err: channel.ErrNotFound}, nil
 	}
 	r, err := tx.reader()
 	if err != nil {
@@ -172,7 +172,7 @@ func removeSubscription(tx *tx, id channel.ID, seq uint64) error {
 	}
 	tx.bucket(id.Bucket()).Subscriptions--
 	record.Subscribers--
-	if subscription.SinkType == SinkWebhook {
+	if subscription.SinkType == channel.SinkWebhook {
 		record.Webhooks--
 	}
 	if record.Subscribers == 0 {

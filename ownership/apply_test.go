@@ -20,7 +20,7 @@ func subscribeCommand(items ...*wire.Subscribe_Item) *wire.Command {
 	return &wire.Command{Change: &wire.Command_Subscribe{Subscribe: &wire.Subscribe{Items: items}}}
 }
 
-func item(url string, sink Sink) *wire.Subscribe_Item {
+func item(url string, sink channel.Sink) *wire.Subscribe_Item {
 	id := channel.IDOf(url)
 	return &wire.Subscribe_Item{Channel: id[:], Url: url, SinkType: sink.Type, SinkUrl: sink.URL, SinkSecret: sink.Secret}
 }

@@ -18,7 +18,7 @@ func bulkWishes(n, channels, from int, keyed bool) []NewSubscription {
 		url := fmt.Sprintf("http://host%d.example/feed/%d.xml", (from+i)%channels%1000, (from+i)%channels)
 		wishes[i] = NewSubscription{
 			URL: url, Channel: channel.IDOf(url),
-			Sink: Sink{Type: SinkWebhook, URL: fmt.Sprintf("http://sink%d.example/hook", i%100)},
+			Sink: channel.Sink{Type: channel.SinkWebhook, URL: fmt.Sprintf("http://sink%d.example/hook", i%100)},
 		}
 		if keyed {
 			wishes[i].Key = fmt.Sprintf("key-%d", from+i)

@@ -262,6 +262,6 @@ func textID(text string) (id channel.ID, err error) {
 }
 
 // sink is a copy for keeping.
-func (i *subscribeItem) sink() Sink {
-	return Sink{Type: strings.Clone(i.sinkType), URL: strings.Clone(i.sinkURL), Secret: strings.Clone(i.sinkSecret)}
+func (i *subscribeItem) sink() channel.Sink {
+	return channel.Sink{Type: strings.Clone(i.sinkType), URL: strings.Clone(i.sinkURL), Secret: strings.Clone(i.sinkSecret)}
 }

@@ -12,9 +12,6 @@ var (
 	ErrUnavailable = errors.New("range unavailable, outcome unknown")
 	// ErrClosed says that the store was closed before the command was accepted.
 	ErrClosed = errors.New("store closed")
-	// ErrNotFound says that the thing does not exist, and for a subscription that
-	// it never did.
-	ErrNotFound = errors.New("not found")
 	// ErrStale says that a command was made against a version or incarnation that
 	// is no longer the channel's, or that a channel to be ended has subscribers.
 	ErrStale = errors.New("made against an earlier state")
@@ -24,8 +21,6 @@ var (
 	ErrInvalid = errors.New("invalid command")
 	// ErrTooLarge says that a command is larger than a log entry may be.
 	ErrTooLarge = errors.New("command too large")
-	// ErrTooOld says that updates after a cursor are no longer kept.
-	ErrTooOld = errors.New("cursor older than what is kept")
 	// ErrNoSpace says that the disk is nearly full, and that the command was one of
 	// those that are refused first. It was not carried out.
 	ErrNoSpace = errors.New("disk nearly full")

@@ -220,7 +220,7 @@ func (t *trial) work() error {
 // round does one of everything, and takes it as it comes.
 func (t *trial) round(s *Store, round int) {
 	ctx := context.Background()
-	for i, sink := range []Sink{stream, webhook, stream} {
+	for i, sink := range []channel.Sink{stream, webhook, stream} {
 		r := s.Subscribe(ctx, []NewSubscription{wish(fmt.Sprintf("http://example.com/%d", (round+i)%4), "", sink)})[0]
 		t.ack(r.Err, func() { t.made = append(t.made, r.ID) })
 		c, err := s.Channel(r.Channel)
@@ -229,7 +229,7 @@ func (t *trial) round(s *Store, round int) {
 		}
 		next := nextCommit(c)
 		t.ack(s.Commit(ctx, next), func() { t.versions[c.ID] = next.Version })
-		_ = s.Advance(ctx, []Progress{{Channel: c.ID, Incarnation: c.Incarnation, Version: max(c.Version, 1), Seq: r.Seq}})
+		_ = s.Advance(ctx, []channel.Progress{{Channel: c.ID, Incarnation: c.Incarnation, Version: max(c.Version, 1), Seq: r.Seq}})
 	}
 	if last := t.doubt(); last != "" {
 		t.ack(s.Unsubscribe(ctx, last), func() { t.ended = append(t.ended, last) })
@@ -259,7 +259,7 @@ func (t *trial) check() error {
 		}
 	}
 	for _, id := range t.ended {
-		if _, there := s.Subscription(id); !errors.Is(there, ErrNotFound) {
+		if _, there := s.Subscription(id); !errors.Is(there, channel.ErrNotFound) {
 			err = errors.Join(err, fmt.Errorf("deleted subscription %s: %w", id, there))
 		}
 	}

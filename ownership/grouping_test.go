@@ -91,7 +91,7 @@ func drawCommand(rt *rapid.T, now uint64) *wire.Command {
 		before := firstKeyDay(now) - uint32(rapid.IntRange(0, 2).Draw(rt, "days"))
 		return &wire.Command{Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{BeforeDay: before}}}
 	default:
-		subscribe := &wire.Subscribe_Item{Channel: id[:], Url: "http://example.com/", SinkType: SinkWebhook, SinkUrl: webhook.URL}
+		subscribe := &wire.Subscribe_Item{Channel: id[:], Url: "http://example.com/", SinkType: channel.SinkWebhook, SinkUrl: webhook.URL}
 		if rapid.Bool().Draw(rt, "keyed") {
 			subscribe.Key, subscribe.Digest = key[:], digest
 		}

@@ -44,7 +44,7 @@ func shut(t testing.TB, s *Store) {
 	}
 }
 
-func wish(url, key string, sink Sink) NewSubscription {
+func wish(url, key string, sink channel.Sink) NewSubscription {
 	canonical, id, err := channel.Parse(url)
 	if err != nil {
 		panic(err)
@@ -53,11 +53,11 @@ func wish(url, key string, sink Sink) NewSubscription {
 }
 
 var (
-	stream  = Sink{Type: "sse"}
-	webhook = Sink{Type: SinkWebhook, URL: "https://sink.example/hook", Secret: "whsec_x"}
+	stream  = channel.Sink{Type: "sse"}
+	webhook = channel.Sink{Type: channel.SinkWebhook, URL: "https://sink.example/hook", Secret: "whsec_x"}
 )
 
-func subscribe(t testing.TB, s *Store, w NewSubscription) Subscription {
+func subscribe(t testing.TB, s *Store, w NewSubscription) channel.Subscription {
 	t.Helper()
 	r := s.Subscribe(context.Background(), []NewSubscription{w})[0]
 	if r.Err != nil {
@@ -84,7 +84,7 @@ func grow(t testing.TB, s *Store, id channel.ID, to uint64) {
 }
 
 // nextCommit is a commit of a channel's next version.
-func nextCommit(c Channel) Commit {
+func nextCommit(c channel.Channel) Commit {
 	next := Commit{
 		Channel: c.ID, Incarnation: c.Incarnation, Base: c.Version, Version: c.Version + 1,
 		Hash: [16]byte{byte(c.Version + 1)}, Kind: 4, Judge: fmt.Appendf(nil, "judge %d", c.Version+1),

@@ -83,7 +83,7 @@ func FuzzParseSubscriptionID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, id string) {
 		b, seq, err := parseSubscriptionID(id)
 		if err != nil {
-			if !errors.Is(err, ErrNotFound) {
+			if !errors.Is(err, channel.ErrNotFound) {
 				t.Fatalf("%q: %v", id, err)
 			}
 			return

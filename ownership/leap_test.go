@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // leap is a way in which a node's clock is an hour wrong: it is set by some time at
@@ -95,7 +97,7 @@ func TestRow65Updates(t *testing.T) {
 				s := newLeaping(t)
 				subscribe(t, s.Store, w)
 				grow(t, s.Store, w.Channel, versions)
-				if err := s.Advance(context.Background(), []Progress{{Channel: w.Channel, Incarnation: 1, Version: reached, Seq: 9}}); err != nil {
+				if err := s.Advance(context.Background(), []channel.Progress{{Channel: w.Channel, Incarnation: 1, Version: reached, Seq: 9}}); err != nil {
 					t.Fatal(err)
 				}
 				oldest := func(want uint64) {

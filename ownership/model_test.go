@@ -17,25 +17,25 @@ import (
 // world is what a store must hold, as plain values.
 type world struct {
 	channels map[channel.ID]*worldChannel
-	subs     map[string]Subscription // live
-	gone     map[string]bool         // deleted
+	subs     map[string]channel.Subscription // live
+	gone     map[string]bool                 // deleted
 	keys     map[string]worldKey
 	once     map[NewSubscription]string // the ID that such a request made last
 	sequence map[channel.Bucket]uint64
 	births   map[channel.Bucket]uint64
-	sick     map[string]Endpoint
+	sick     map[string]channel.Endpoint
 }
 
 type worldChannel struct {
-	Channel
+	channel.Channel
 	seen       []uint64
-	progress   Progress
+	progress   channel.Progress
 	stragglers map[uint64]uint64
 }
 
 type worldKey struct {
 	wish NewSubscription
-	made Subscription
+	made channel.Subscription
 }
 
 // modelTest drives a store and a world with the same calls.
@@ -73,8 +73,8 @@ func TestModel(t *testing.T) {
 
 func newModelTest(t *testing.T) *modelTest {
 	m := &modelTest{t: t, cfg: testConfig(t), clock: newFakeClock(), files: vfs.NewCrashableMem(), world: world{
-		channels: map[channel.ID]*worldChannel{}, subs: map[string]Subscription{}, gone: map[string]bool{},
-		keys: map[string]worldKey{}, once: map[NewSubscription]string{}, sequence: map[channel.Bucket]uint64{}, births: map[channel.Bucket]uint64{}, sick: map[string]Endpoint{},
+		channels: map[channel.ID]*worldChannel{}, subs: map[string]channel.Subscription{}, gone: map[string]bool{},
+		keys: map[string]worldKey{}, once: map[NewSubscription]string{}, sequence: map[channel.Bucket]uint64{}, births: map[channel.Bucket]uint64{}, sick: map[string]channel.Endpoint{},
 	}}
 	m.cfg.Ranges, m.cfg.Now = 2, m.clock.now
 	m.cfg.Dir = fmt.Sprintf("%s/%d", t.TempDir(), rand.Uint64())
@@ -97,7 +97,7 @@ func modelWish(rt *rapid.T) NewSubscription {
 	if n := rapid.IntRange(0, 8).Draw(rt, "key"); n > 2 {
 		key = fmt.Sprint(n)
 	}
-	w := wish(url, key, rapid.SampledFrom([]Sink{stream, webhook}).Draw(rt, "sink"))
+	w := wish(url, key, rapid.SampledFrom([]channel.Sink{stream, webhook}).Draw(rt, "sink"))
 	w.Once = key == "" && rapid.Bool().Draw(rt, "once")
 	return w
 }
@@ -128,7 +128,7 @@ func (m *modelTest) subscribe(rt *rapid.T) {
 }
 
 // first returns the first subscription that keeps a request from being made.
-func (w *world) first(of NewSubscription) (there Subscription, ok bool) {
+func (w *world) first(of NewSubscription) (there channel.Subscription, ok bool) {
 	for _, sub := range w.subs {
 		if of.Once && sub.Channel == of.Channel && sub.Sink == of.Sink && (!ok || sub.Seq < there.Seq) {
 			there, ok = sub, true
@@ -155,12 +155,12 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 	c := m.world.channels[w.Channel]
 	if c == nil {
 		m.world.births[b]++
-		c = &worldChannel{Channel: Channel{ID: w.Channel, URL: w.URL, Incarnation: m.world.births[b], Created: r.Created}, stragglers: map[uint64]uint64{}}
-		c.progress = Progress{Channel: w.Channel, Incarnation: c.Incarnation, Version: 1}
+		c = &worldChannel{Channel: channel.Channel{ID: w.Channel, URL: w.URL, Incarnation: m.world.births[b], Created: r.Created}, stragglers: map[uint64]uint64{}}
+		c.progress = channel.Progress{Channel: w.Channel, Incarnation: c.Incarnation, Version: 1}
 		m.world.channels[w.Channel] = c
 	}
 	m.world.sequence[b]++
-	want := Subscription{
+	want := channel.Subscription{
 		ID: subscriptionID(b, m.world.sequence[b]), Seq: m.world.sequence[b], Channel: w.Channel, URL: w.URL, Sink: w.Sink,
 		Created: r.Created, FromVersion: max(c.Version, 1) + 1,
 	}
@@ -168,7 +168,7 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 		rt.Fatalf("subscribed %+v, want %+v", r, want)
 	}
 	c.Subscribers++
-	if w.Sink.Type == SinkWebhook {
+	if w.Sink.Type == channel.SinkWebhook {
 		c.Webhooks++
 	}
 	c.EmptiedAt = time.Time{}
@@ -188,7 +188,7 @@ func (m *modelTest) unsubscribe(rt *rapid.T) {
 	}
 	err := m.s.Unsubscribe(context.Background(), id)
 	sub, live := m.world.subs[id]
-	if want := !live && !m.world.gone[id]; errors.Is(err, ErrNotFound) != want || !want && err != nil {
+	if want := !live && !m.world.gone[id]; errors.Is(err, channel.ErrNotFound) != want || !want && err != nil {
 		rt.Fatalf("unsubscribe %s: %v; live %v, gone %v", id, err, live, m.world.gone[id])
 	}
 	if !live {
@@ -196,7 +196,7 @@ func (m *modelTest) unsubscribe(rt *rapid.T) {
 	}
 	c := m.world.channels[sub.Channel]
 	c.Subscribers--
-	if sub.Sink.Type == SinkWebhook {
+	if sub.Sink.Type == channel.SinkWebhook {
 		c.Webhooks--
 	}
 	if c.Subscribers == 0 {
@@ -250,7 +250,7 @@ func (m *modelTest) commit(rt *rapid.T) {
 	case 2: // a hold
 		commit.Version, commit.Update, commit.Gone, commit.Hash = commit.Base, nil, rapid.Bool().Draw(rt, "gone"), [16]byte{}
 	}
-	commit.Moved = rapid.SampledFrom([]*Moved{nil, {}, {To: "http://new.example/", Since: time.UnixMicro(5).UTC(), Learned: true}}).Draw(rt, "moved")
+	commit.Moved = rapid.SampledFrom([]*channel.Moved{nil, {}, {To: "http://new.example/", Since: time.UnixMicro(5).UTC(), Learned: true}}).Draw(rt, "moved")
 	commit.Learned = rapid.SampledFrom([][]byte{nil, {1}, {2, 3}}).Draw(rt, "learned")
 	err := m.s.Commit(context.Background(), commit)
 	if stale := commit.Incarnation != c.Incarnation || commit.Base != c.Version; stale {
@@ -297,14 +297,14 @@ func (m *modelTest) advance(rt *rapid.T) {
 	if c == nil {
 		return
 	}
-	p := Progress{
+	p := channel.Progress{
 		Channel: c.ID, Incarnation: c.Incarnation,
 		Version: rapid.Uint64Range(1, c.Version+2).Draw(rt, "version"), Seq: rapid.Uint64Range(0, 9).Draw(rt, "seq"),
 	}
 	for range rapid.IntRange(0, 2).Draw(rt, "stragglers") {
-		p.Stragglers = append(p.Stragglers, Straggler{rapid.Uint64Range(1, 9).Draw(rt, "straggler"), rapid.Uint64Range(0, 3).Draw(rt, "next")})
+		p.Stragglers = append(p.Stragglers, channel.Straggler{Seq: rapid.Uint64Range(1, 9).Draw(rt, "straggler"), Next: rapid.Uint64Range(0, 3).Draw(rt, "next")})
 	}
-	if err := m.s.Advance(context.Background(), []Progress{p}); err != nil {
+	if err := m.s.Advance(context.Background(), []channel.Progress{p}); err != nil {
 		rt.Fatal(err)
 	}
 	if p.Version > c.Version {
@@ -338,7 +338,7 @@ func (m *modelTest) end(rt *rapid.T) {
 }
 
 func (m *modelTest) endpoint(rt *rapid.T) {
-	e := Endpoint{
+	e := channel.Endpoint{
 		URL:      fmt.Sprintf("https://sink.example/%d", rapid.IntRange(0, 2).Draw(rt, "endpoint")),
 		Attempts: rapid.IntRange(0, 2).Draw(rt, "attempts"),
 	}
@@ -403,9 +403,9 @@ func (m *modelTest) compare(rt *rapid.T) {
 		}
 		progress := want.progress
 		for seq, next := range want.stragglers {
-			progress.Stragglers = append(progress.Stragglers, Straggler{seq, next})
+			progress.Stragglers = append(progress.Stragglers, channel.Straggler{Seq: seq, Next: next})
 		}
-		slices.SortFunc(progress.Stragglers, func(a, b Straggler) int { return int(a.Seq) - int(b.Seq) })
+		slices.SortFunc(progress.Stragglers, func(a, b channel.Straggler) int { return int(a.Seq) - int(b.Seq) })
 		if got, err := m.s.Progress(id); err != nil || fmt.Sprint(got) != fmt.Sprint(progress) {
 			rt.Fatalf("progress %+v, want %+v, %v", got, progress, err)
 		}

@@ -15,12 +15,12 @@ import (
 )
 
 // moves notes what an observer is told of where a channel moved, in order.
-type moves struct{ told []Moved }
+type moves struct{ told []channel.Moved }
 
-func (m *moves) ChannelChanged(c Channel, _ bool) { m.told = append(m.told, c.Moved) }
-func (*moves) Committed(Update)                   {}
-func (*moves) Subscribed(Subscription)            {}
-func (*moves) Unsubscribed(Subscription)          {}
+func (m *moves) ChannelChanged(c channel.Channel, _ bool) { m.told = append(m.told, c.Moved) }
+func (*moves) Committed(channel.Update)                   {}
+func (*moves) Subscribed(channel.Subscription)            {}
+func (*moves) Unsubscribed(channel.Subscription)          {}
 
 // TestMoved: bad-input.md, row 21. Where a channel moved is told and kept, through
 // a snapshot and a restart, until a commit says otherwise or the channel ends; no
@@ -35,13 +35,13 @@ func TestMoved(t *testing.T) {
 	sub := subscribe(t, s, w)
 	grow(t, s, w.Channel, 2)
 	observer.told = nil
-	noticed := Moved{To: "http://new.example/feed", Since: time.UnixMicro(7).UTC()}
-	learned, doubted := noticed, Moved{To: noticed.To}
+	noticed := channel.Moved{To: "http://new.example/feed", Since: time.UnixMicro(7).UTC()}
+	learned, doubted := noticed, channel.Moved{To: noticed.To}
 	learned.Learned = true
 	for _, step := range []struct {
-		moved *Moved
-		want  Moved
-	}{{&doubted, doubted}, {&noticed, noticed}, {nil, noticed}, {&learned, learned}, {nil, learned}, {&Moved{}, Moved{}}, {nil, Moved{}}, {&learned, learned}} {
+		moved *channel.Moved
+		want  channel.Moved
+	}{{&doubted, doubted}, {&noticed, noticed}, {nil, noticed}, {&learned, learned}, {nil, learned}, {&channel.Moved{}, channel.Moved{}}, {nil, channel.Moved{}}, {&learned, learned}} {
 		if err := s.Commit(ctx, Commit{Channel: w.Channel, Incarnation: 1, Base: 2, Version: 2, Moved: step.moved}); err != nil {
 			t.Fatal(err)
 		}
@@ -50,7 +50,7 @@ func TestMoved(t *testing.T) {
 			t.Errorf("committed %+v: version %d, moved %+v, told %+v", step.moved, c.Version, c.Moved, observer.told)
 		}
 	}
-	if updates, err := s.UpdatesSince(Cursor{}, 10); err != nil || len(updates) != 1 {
+	if updates, err := s.UpdatesSince(channel.Cursor{}, 10); err != nil || len(updates) != 1 {
 		t.Errorf("updates %v, %v", updates, err)
 	}
 	grow(t, s, w.Channel, 3)
@@ -64,10 +64,10 @@ func TestMoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	subscribe(t, s, w)
-	if c := channelAt(t, s, w.Channel); c.Incarnation != 2 || c.Moved != (Moved{}) {
+	if c := channelAt(t, s, w.Channel); c.Incarnation != 2 || c.Moved != (channel.Moved{}) {
 		t.Errorf("incarnation %d begins as moved to %+v", c.Incarnation, c.Moved)
 	}
-	if count := len(slices.DeleteFunc(observer.told, func(m Moved) bool { return m == Moved{} })); count != 9 {
+	if count := len(slices.DeleteFunc(observer.told, func(m channel.Moved) bool { return m == channel.Moved{} })); count != 9 {
 		t.Errorf("told %d times of a channel that moved, want 6 holds, a version, the last unsubscription and the end: %+v", count, observer.told)
 	}
 }
@@ -82,7 +82,7 @@ func TestBeforeMoved(t *testing.T) {
 	if err := proto.Unmarshal(unhex(t, record), old); err != nil {
 		t.Fatal(err)
 	}
-	want := Channel{
+	want := channel.Channel{
 		ID: id, URL: "http://example.com/", Incarnation: 1, Version: 3, Kind: 4, Subscribers: 2,
 		Created: time.UnixMicro(9).UTC(), Gone: true, GoneStamp: 8,
 	}

@@ -72,7 +72,7 @@ const lookEvery = 1024
 // their sinks are found. A channel with many subscriptions and not these sinks is
 // read to its end.
 func (b *subscribing) compareChannel(ctx context.Context, members *pebble.Iterator, id channel.ID, items []int) error {
-	wanted := make(map[Sink][]int, 1)
+	wanted := make(map[channel.Sink][]int, 1)
 	for _, i := range items {
 		wanted[b.wishes[i].Sink] = append(wanted[b.wishes[i].Sink], i)
 	}
@@ -86,7 +86,7 @@ func (b *subscribing) compareChannel(ctx context.Context, members *pebble.Iterat
 		if err := unmarshal(members.Key(), members.Value(), member); err != nil {
 			return err
 		}
-		sink := Sink{Type: member.SinkType, URL: member.SinkUrl, Secret: member.SinkSecret}
+		sink := channel.Sink{Type: member.SinkType, URL: member.SinkUrl, Secret: member.SinkSecret}
 		for _, i := range wanted[sink] {
 			found := subscriptionOf(id, b.wishes[i].URL, lastItem(members.Key()), member)
 			b.results[i] = SubscribeResult{Existing: true, Subscription: found}

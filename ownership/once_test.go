@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-func onceWish(url string, sink Sink) NewSubscription {
+func onceWish(url string, sink channel.Sink) NewSubscription {
 	w := wish(url, "", sink)
 	w.Once = true
 	return w
@@ -26,7 +26,7 @@ func TestOnce(t *testing.T) {
 	cfg := testConfig(t)
 	cfg.Now = clock.now
 	s := open(t, cfg)
-	ask := func(when string, w NewSubscription, existing bool) Subscription {
+	ask := func(when string, w NewSubscription, existing bool) channel.Subscription {
 		t.Helper()
 		r := s.Subscribe(ctx, []NewSubscription{w})[0]
 		if r.Err != nil || r.Existing != existing || r.Deleted {
@@ -134,7 +134,9 @@ func TestOnceAtTheSameTime(t *testing.T) {
 // and no longer than the caller waits.
 func TestOnceManySubscriptions(t *testing.T) {
 	s := open(t, testConfig(t))
-	hook := func(i int) Sink { return Sink{Type: SinkWebhook, URL: fmt.Sprintf("https://hook.example/%d", i)} }
+	hook := func(i int) channel.Sink {
+		return channel.Sink{Type: channel.SinkWebhook, URL: fmt.Sprintf("https://hook.example/%d", i)}
+	}
 	var wishes []NewSubscription
 	for i := range 2 * lookEvery {
 		wishes = append(wishes, wish("http://example.com/", "", hook(i)))

@@ -46,23 +46,23 @@ func eachInBuckets(r pebble.Reader, kind byte, start []byte, visit func(key, val
 // missingIs turns a missing record into ErrNotFound.
 func missingIs(err error) error {
 	if isMissing(err) {
-		return ErrNotFound
+		return channel.ErrNotFound
 	}
 	return err
 }
 
 // Channel returns a channel's record, or ErrNotFound.
-func (s *Store) Channel(id channel.ID) (Channel, error) {
+func (s *Store) Channel(id channel.ID) (channel.Channel, error) {
 	done, err := s.reading()
 	if err != nil {
-		return Channel{}, err
+		return channel.Channel{}, err
 	}
 	defer done()
 	view := s.state.NewSnapshot()
 	defer view.Close()
 	record, err := getChannel(view, id)
 	if err != nil {
-		return Channel{}, missingIs(err)
+		return channel.Channel{}, missingIs(err)
 	}
 	c := channelOf(id, record)
 	c.Judge, err = getRaw(view, channelKey(kindJudge, id))
@@ -83,7 +83,7 @@ func getRaw(r pebble.Reader, key []byte) ([]byte, error) {
 
 // Channels returns up to limit channels in the order of their IDs, after one or
 // from the first. Their Judge is nil.
-func (s *Store) Channels(after *channel.ID, limit int) ([]Channel, error) {
+func (s *Store) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Store) Channels(after *channel.ID, limit int) ([]Channel, error) {
 	if after != nil {
 		start = append(channelKey(kindChannel, *after), 0)
 	}
-	channels := make([]Channel, 0, min(limit, 1000))
+	channels := make([]channel.Channel, 0, min(limit, 1000))
 	_, err = eachChannel(s.state, start, func(id channel.ID, record *wire.Channel) bool {
 		channels = append(channels, channelOf(id, record))
 		return len(channels) < limit
@@ -123,28 +123,28 @@ func (s *Store) Seen(id channel.ID) ([]uint64, error) {
 }
 
 // Endpoint returns what is known of a sink URL; nothing known means healthy.
-func (s *Store) Endpoint(url string) (Endpoint, error) {
+func (s *Store) Endpoint(url string) (channel.Endpoint, error) {
 	done, err := s.reading()
 	if err != nil {
-		return Endpoint{}, err
+		return channel.Endpoint{}, err
 	}
 	defer done()
 	record := &wire.Endpoint{}
 	err = getProto(s.state, endpointKey(url), record)
 	if isMissing(err) {
-		return Endpoint{URL: url}, nil
+		return channel.Endpoint{URL: url}, nil
 	}
 	return endpointOf(record), err
 }
 
 // Endpoints returns all endpoints that are not healthy.
-func (s *Store) Endpoints() ([]Endpoint, error) {
+func (s *Store) Endpoints() ([]channel.Endpoint, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	var endpoints []Endpoint
+	var endpoints []channel.Endpoint
 	err = eachInBuckets(s.state, kindEndpoint, kindPrefix(0, kindEndpoint), func(key, value []byte) (bool, error) {
 		record := &wire.Endpoint{}
 		if err := unmarshal(key, value, record); err != nil {

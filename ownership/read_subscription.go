@@ -10,21 +10,21 @@ import (
 
 // Subscription returns a subscription, or ErrNotFound if it does not exist or
 // exists no more.
-func (s *Store) Subscription(id string) (Subscription, error) {
+func (s *Store) Subscription(id string) (channel.Subscription, error) {
 	b, seq, err := parseSubscriptionID(id)
 	if err != nil {
-		return Subscription{}, err
+		return channel.Subscription{}, err
 	}
 	done, err := s.reading()
 	if err != nil {
-		return Subscription{}, err
+		return channel.Subscription{}, err
 	}
 	defer done()
 	view := s.state.NewSnapshot()
 	defer view.Close()
 	ch, err := seqChannel(view, b, seq)
 	if err != nil {
-		return Subscription{}, missingIs(err)
+		return channel.Subscription{}, missingIs(err)
 	}
 	return newSubscriptionReader(view).read(ch, seq)
 }
@@ -39,10 +39,10 @@ func newSubscriptionReader(r pebble.Reader) *subscriptionReader {
 	return &subscriptionReader{r: r, urls: make(map[channel.ID]string)}
 }
 
-func (sr *subscriptionReader) read(id channel.ID, seq uint64) (Subscription, error) {
+func (sr *subscriptionReader) read(id channel.ID, seq uint64) (channel.Subscription, error) {
 	record := &wire.Subscription{}
 	if err := getProto(sr.r, channelItemKey(kindMember, id, seq), record); err != nil {
-		return Subscription{}, err
+		return channel.Subscription{}, err
 	}
 	url, err := sr.url(id)
 	return subscriptionOf(id, url, seq, record), err
@@ -64,7 +64,7 @@ func (sr *subscriptionReader) url(id channel.ID) (string, error) {
 // the cursor of the next page, empty when there is none. What exists from the
 // first page to the last appears exactly once. An After that is not the ID of a
 // subscription is ErrNotFound.
-func (s *Store) Subscriptions(q SubscriptionQuery) (page []Subscription, next string, err error) {
+func (s *Store) Subscriptions(q SubscriptionQuery) (page []channel.Subscription, next string, err error) {
 	bucket, seq := channel.Bucket(0), uint64(0)
 	if q.After != "" {
 		if bucket, seq, err = parseSubscriptionID(q.After); err != nil {
@@ -84,7 +84,7 @@ func (s *Store) Subscriptions(q SubscriptionQuery) (page []Subscription, next st
 	return page, page[limit-1].ID, nil
 }
 
-func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (page []Subscription, err error) {
+func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (page []channel.Subscription, err error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
@@ -103,7 +103,17 @@ func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (pag
 
 // Subscribers returns up to limit of a channel's subscriptions in subscription
 // order, after a sequence number. A channel that does not exist has none.
-func (s *Store) Subscribers(id channel.ID, afterSeq uint64, limit int) (page []Subscription, err error) {
+func (s *Store) Subscribers(id channel.ID, afterSeq uint64, limit int) (page []channel.Subscription, err error) {
+	return s.subscribers(id, afterSeq, limit, func(channel.Sink) bool { return true })
+}
+
+// Webhooks returns up to limit of a channel's subscriptions that have a webhook, as
+// [Store.Subscribers] does.
+func (s *Store) Webhooks(id channel.ID, afterSeq uint64, limit int) (page []channel.Subscription, err error) {
+	return s.subscribers(id, afterSeq, limit, func(sink channel.Sink) bool { return sink.Type == channel.SinkWebhook })
+}
+
+func (s *Store) subscribers(id channel.ID, afterSeq uint64, limit int, chosen func(channel.Sink) bool) (page []channel.Subscription, err error) {
 	done, err := s.reading()
 	if err != nil || afterSeq == math.MaxUint64 {
 		return nil, err
@@ -118,7 +128,9 @@ func (s *Store) Subscribers(id channel.ID, afterSeq uint64, limit int) (page []S
 			return false, err
 		}
 		url, err := reader.url(id)
-		page = append(page, subscriptionOf(id, url, lastItem(key), record))
+		if subscription := subscriptionOf(id, url, lastItem(key), record); chosen(subscription.Sink) {
+			page = append(page, subscription)
+		}
 		return len(page) < limit, err
 	})
 	return page, err
@@ -126,23 +138,23 @@ func (s *Store) Subscribers(id channel.ID, afterSeq uint64, limit int) (page []S
 
 // Progress returns how far a channel's deliveries are, with all stragglers in
 // subscription order, or ErrNotFound.
-func (s *Store) Progress(id channel.ID) (Progress, error) {
+func (s *Store) Progress(id channel.ID) (channel.Progress, error) {
 	done, err := s.reading()
 	if err != nil {
-		return Progress{}, err
+		return channel.Progress{}, err
 	}
 	defer done()
 	view := s.state.NewSnapshot()
 	defer view.Close()
 	record, err := getChannel(view, id)
 	if err != nil {
-		return Progress{}, missingIs(err)
+		return channel.Progress{}, missingIs(err)
 	}
 	at, err := getPosition(view, id)
 	if err != nil {
-		return Progress{}, err
+		return channel.Progress{}, err
 	}
-	p := Progress{Channel: id, Incarnation: record.Incarnation, Version: at.Version, Seq: at.Seq}
-	err = eachStraggler(view, id, func(straggler Straggler) { p.Stragglers = append(p.Stragglers, straggler) })
+	p := channel.Progress{Channel: id, Incarnation: record.Incarnation, Version: at.Version, Seq: at.Seq}
+	err = eachStraggler(view, id, func(straggler channel.Straggler) { p.Stragglers = append(p.Stragglers, straggler) })
 	return p, err
 }

@@ -12,7 +12,7 @@ import (
 
 // Updates returns up to limit updates of a channel with versions above after, in
 // order, and the gap before them if some are no longer kept; or ErrNotFound.
-func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap, error) {
+func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, nil, err
@@ -29,7 +29,7 @@ func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap,
 	if limit < 1 || after >= record.Version {
 		return nil, gap, nil
 	}
-	var updates []Update
+	var updates []channel.Update
 	err = scan(view, channelKey(kindUpdate, id), channelItemKey(kindUpdate, id, after+1), func(key, value []byte) (bool, error) {
 		update := &wire.Update{}
 		if err := unmarshal(key, value, update); err != nil {
@@ -42,18 +42,18 @@ func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]Update, *Gap,
 }
 
 // gapAfter returns the versions after one that are no longer kept.
-func gapAfter(after uint64, record *wire.Channel) *Gap {
+func gapAfter(after uint64, record *wire.Channel) *channel.Gap {
 	if record.Oldest <= after+1 {
 		return nil
 	}
-	return &Gap{From: after + 1, To: record.Oldest - 1}
+	return &channel.Gap{From: after + 1, To: record.Oldest - 1}
 }
 
 // UpdatesSince returns up to limit updates after a cursor, of all channels, and
 // notices that channels are gone, in the order of (stamp, bucket), as far as
 // [Store.Closed]. A page that is not full is the last for now. ErrTooOld says
 // that updates after the cursor are no longer kept.
-func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
+func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
@@ -71,7 +71,7 @@ func (s *Store) UpdatesSince(after Cursor, limit int) ([]Update, error) {
 	if err := m.begin(s, after); err != nil {
 		return nil, err
 	}
-	var updates []Update
+	var updates []channel.Update
 	for len(updates) < limit && len(m.heads) > 0 {
 		update, err := m.next()
 		if err != nil {
@@ -93,7 +93,7 @@ type stampMerge struct {
 
 // begin finds the first stamp after the cursor in every bucket that has any. The
 // hot figures are read after the view was taken: what it lacks, they name.
-func (m *stampMerge) begin(s *Store, after Cursor) error {
+func (m *stampMerge) begin(s *Store, after channel.Cursor) error {
 	for b := range channel.Bucket(channel.Buckets) {
 		f := s.of[b].fsm
 		from := after.Stamp
@@ -101,7 +101,7 @@ func (m *stampMerge) begin(s *Store, after Cursor) error {
 			from++
 		}
 		if trimmed := f.hot.trimmedStamp[b-f.from].Load(); trimmed > 0 && trimmed >= from {
-			return ErrTooOld
+			return channel.ErrTooOld
 		}
 		if f.hot.lastStamp[b-f.from].Load() >= from {
 			m.advance(b, from)
@@ -123,27 +123,27 @@ func (m *stampMerge) advance(b channel.Bucket, from uint64) {
 }
 
 // next takes the first update off the heap.
-func (m *stampMerge) next() (Update, error) {
+func (m *stampMerge) next() (channel.Update, error) {
 	head := heap.Pop(&m.heads).(stampHead)
 	m.advance(head.bucket, head.stamp+1)
 	stamped := &wire.Stamped{}
 	if err := unmarshal(bucketItemKey(head.bucket, kindStamp, head.stamp), head.value, stamped); err != nil {
-		return Update{}, err
+		return channel.Update{}, err
 	}
 	id, err := wireID(stamped.Channel)
 	if err != nil {
-		return Update{}, disk.Corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
+		return channel.Update{}, disk.Corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
 	}
 	record, err := getChannel(m.r, id)
 	if err != nil {
-		return Update{}, err
+		return channel.Update{}, err
 	}
 	if stamped.GoneUs > 0 {
 		return goneOf(id, record, head.stamp, stamped), nil
 	}
 	update := &wire.Update{}
 	if err := getProto(m.r, channelItemKey(kindUpdate, id, stamped.Version), update); err != nil {
-		return Update{}, err
+		return channel.Update{}, err
 	}
 	return updateOf(id, record.Url, stamped.Version, update), nil
 }

@@ -26,8 +26,8 @@ func fromMicros(us uint64) time.Time {
 	return time.UnixMicro(int64(us)).UTC()
 }
 
-func channelOf(id channel.ID, r *wire.Channel) Channel {
-	c := Channel{
+func channelOf(id channel.ID, r *wire.Channel) channel.Channel {
+	c := channel.Channel{
 		ID: id, URL: r.Url, Incarnation: r.Incarnation, Version: r.Version, Kind: uint8(r.Kind),
 		Subscribers: r.Subscribers, Webhooks: r.Webhooks,
 		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
@@ -36,40 +36,40 @@ func channelOf(id channel.ID, r *wire.Channel) Channel {
 	}
 	copy(c.Hash[:], r.Hash)
 	if m := r.Moved; m != nil {
-		c.Moved = Moved{To: m.To, Since: fromMicros(m.SinceUs), Learned: m.Learned}
+		c.Moved = channel.Moved{To: m.To, Since: fromMicros(m.SinceUs), Learned: m.Learned}
 	}
 	return c
 }
 
 // wireMoved is nil for nil: absence says that nothing changes.
-func wireMoved(m *Moved) *wire.Moved {
+func wireMoved(m *channel.Moved) *wire.Moved {
 	if m == nil {
 		return nil
 	}
 	return &wire.Moved{To: m.To, SinceUs: micros(m.Since), Learned: m.Learned}
 }
 
-func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) Subscription {
-	sink := Sink{Type: r.SinkType, URL: r.SinkUrl, Secret: r.SinkSecret}
+func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) channel.Subscription {
+	sink := channel.Sink{Type: r.SinkType, URL: r.SinkUrl, Secret: r.SinkSecret}
 	return newSubscription(id, url, sink, subscribed{seq: seq, createdUS: r.CreatedUs, fromVersion: r.FromVersion})
 }
 
-func newSubscription(id channel.ID, url string, sink Sink, made subscribed) Subscription {
-	return Subscription{
+func newSubscription(id channel.ID, url string, sink channel.Sink, made subscribed) channel.Subscription {
+	return channel.Subscription{
 		ID: subscriptionID(id.Bucket(), made.seq), Seq: made.seq, Channel: id, URL: url, Sink: sink,
 		Created: fromMicros(made.createdUS), FromVersion: made.fromVersion,
 	}
 }
 
-func updateOf(id channel.ID, url string, version uint64, r *wire.Update) Update {
-	return Update{
+func updateOf(id channel.ID, url string, version uint64, r *wire.Update) channel.Update {
+	return channel.Update{
 		Channel: id, URL: url, Incarnation: r.Incarnation, Version: version,
 		Stamp: r.Stamp, At: fromMicros(r.AtUs), Data: r.Data, Patch: r.Patch,
 	}
 }
 
-func endpointOf(r *wire.Endpoint) Endpoint {
-	return Endpoint{
+func endpointOf(r *wire.Endpoint) channel.Endpoint {
+	return channel.Endpoint{
 		URL: r.Url, State: r.State, FailingSince: fromMicros(r.FailingSinceUs),
 		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: fromMicros(r.NextAttemptUs),
 	}
@@ -121,13 +121,13 @@ func seqChannel(r pebble.Reader, b channel.Bucket, seq uint64) (channel.ID, erro
 }
 
 // eachStraggler visits a channel's stragglers in subscription order.
-func eachStraggler(r pebble.Reader, id channel.ID, visit func(Straggler)) error {
+func eachStraggler(r pebble.Reader, id channel.ID, visit func(channel.Straggler)) error {
 	prefix := channelKey(kindStraggler, id)
 	return scan(r, prefix, prefix, func(key, value []byte) (bool, error) {
 		if len(value) != 8 {
 			return false, disk.Corrupt("straggler of channel %s has %d bytes", id, len(value))
 		}
-		visit(Straggler{Seq: lastItem(key), Next: binary.BigEndian.Uint64(value)})
+		visit(channel.Straggler{Seq: lastItem(key), Next: binary.BigEndian.Uint64(value)})
 		return true, nil
 	})
 }

@@ -20,7 +20,7 @@ func populate(t *testing.T, s *Store) string {
 	t.Helper()
 	ctx := context.Background()
 	for i := range 20 {
-		w := wish(fmt.Sprintf("http://example.com/%d", i%7), fmt.Sprintf("key %d", i), []Sink{stream, webhook}[i%2])
+		w := wish(fmt.Sprintf("http://example.com/%d", i%7), fmt.Sprintf("key %d", i), []channel.Sink{stream, webhook}[i%2])
 		sub := subscribe(t, s, w)
 		if i%5 == 4 {
 			if err := s.Unsubscribe(ctx, sub.ID); err != nil {
@@ -29,7 +29,7 @@ func populate(t *testing.T, s *Store) string {
 		}
 		grow(t, s, w.Channel, uint64(i%4))
 	}
-	if err := s.SetEndpoint(ctx, Endpoint{URL: webhook.URL, State: EndpointSuspended, Attempts: 10, LastError: "refused"}); err != nil {
+	if err := s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended, Attempts: 10, LastError: "refused"}); err != nil {
 		t.Fatal(err)
 	}
 	channels, err := s.Channels(nil, 1)
@@ -38,7 +38,7 @@ func populate(t *testing.T, s *Store) string {
 	}
 	c := channels[0]
 	grow(t, s, c.ID, 3)
-	err = s.Advance(ctx, []Progress{{Channel: c.ID, Incarnation: c.Incarnation, Version: 3, Seq: 9, Stragglers: []Straggler{{Seq: 1, Next: 2}}}})
+	err = s.Advance(ctx, []channel.Progress{{Channel: c.ID, Incarnation: c.Incarnation, Version: 3, Seq: 9, Stragglers: []channel.Straggler{{Seq: 1, Next: 2}}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,9 +56,9 @@ func TestRetention(t *testing.T) {
 		for _, w := range all {
 			grow(t, s, w.Channel, version)
 		}
-		position := Progress{Channel: delivered.Channel, Incarnation: 1, Version: version, Seq: 9}
-		behind := Progress{Channel: stuck.Channel, Incarnation: 1, Version: version, Seq: 9, Stragglers: []Straggler{{1, 2}}}
-		if err := s.Advance(ctx, []Progress{position, behind}); err != nil {
+		position := channel.Progress{Channel: delivered.Channel, Incarnation: 1, Version: version, Seq: 9}
+		behind := channel.Progress{Channel: stuck.Channel, Incarnation: 1, Version: version, Seq: 9, Stragglers: []channel.Straggler{{Seq: 1, Next: 2}}}
+		if err := s.Advance(ctx, []channel.Progress{position, behind}); err != nil {
 			t.Fatal(err)
 		}
 		pass(w)
@@ -88,9 +88,9 @@ func TestRetention(t *testing.T) {
 			t.Errorf("versions %d to %d kept of %s, want the latest %d", c.Oldest, c.Version, c.URL, keepVersions)
 		}
 	}
-	_, err := s.UpdatesSince(Cursor{Stamp: micros(day0)}, 1)
-	wantError(t, err, ErrTooOld)
-	if _, err := s.UpdatesSince(Cursor{Stamp: micros(day0.Add(99 * time.Hour))}, 1); err != nil {
+	_, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0)}, 1)
+	wantError(t, err, channel.ErrTooOld)
+	if _, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0.Add(99 * time.Hour))}, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -105,7 +105,7 @@ func kept(t *testing.T, s *Store, all []NewSubscription) (text string) {
 	return text
 }
 
-func channelAt(t failer, s *Store, id channel.ID) Channel {
+func channelAt(t failer, s *Store, id channel.ID) channel.Channel {
 	t.Helper()
 	c, err := s.Channel(id)
 	if err != nil {
@@ -115,7 +115,7 @@ func channelAt(t failer, s *Store, id channel.ID) Channel {
 }
 
 // checkKept compares what a channel says it keeps with what reads, and the gap.
-func checkKept(t failer, s *Store, c Channel) {
+func checkKept(t failer, s *Store, c channel.Channel) {
 	t.Helper()
 	updates, gap, err := s.Updates(c.ID, 0, 1000)
 	if err != nil {
@@ -132,7 +132,7 @@ func checkKept(t failer, s *Store, c Channel) {
 		t.Errorf("updates end at %d, channel at %d", next-1, c.Version)
 	}
 	switch {
-	case c.Oldest <= 2 && gap != nil, c.Oldest > 2 && (gap == nil || *gap != Gap{From: 2, To: c.Oldest - 1}):
+	case c.Oldest <= 2 && gap != nil, c.Oldest > 2 && (gap == nil || *gap != channel.Gap{From: 2, To: c.Oldest - 1}):
 		t.Errorf("gap %v with versions from %d", gap, c.Oldest)
 	}
 	if _, gap, err := s.Updates(c.ID, c.Oldest, 1); err != nil || gap != nil {

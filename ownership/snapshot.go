@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
@@ -103,7 +104,7 @@ func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 		stream, size, err := s.transfer.spool()
 		return snapshotMeta(meta, id, size), stream, err
 	default:
-		return nil, nil, fmt.Errorf("snapshot %q: %w", id, ErrNotFound)
+		return nil, nil, fmt.Errorf("snapshot %q: %w", id, channel.ErrNotFound)
 	}
 }
 

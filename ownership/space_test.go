@@ -54,8 +54,8 @@ func TestNoSpace(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantError(t, s.Advance(ctx, []Progress{{Channel: old, Incarnation: c.Incarnation, Version: c.Version, Seq: 9}}), nil)
-		wantError(t, s.SetEndpoint(ctx, Endpoint{URL: webhook.URL, State: EndpointSuspended}), nil)
+		wantError(t, s.Advance(ctx, []channel.Progress{{Channel: old, Incarnation: c.Incarnation, Version: c.Version, Seq: 9}}), nil)
+		wantError(t, s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended}), nil)
 		wantError(t, s.Unsubscribe(ctx, doomed.ID), nil)
 		c, err = s.Channel(doomed.Channel)
 		if err != nil {

@@ -35,16 +35,16 @@ func subscriptionID(b channel.Bucket, seq uint64) string {
 func parseSubscriptionID(id string) (channel.Bucket, uint64, error) {
 	text, ok := strings.CutPrefix(id, idPrefix)
 	if !ok || len(text) != 13 {
-		return 0, 0, fmt.Errorf("subscription %.40q: %w", id, ErrNotFound)
+		return 0, 0, fmt.Errorf("subscription %.40q: %w", id, channel.ErrNotFound)
 	}
 	raw, err := idEncoding.DecodeString(text)
 	if err != nil || len(raw) != 8 {
-		return 0, 0, fmt.Errorf("subscription %q: %w", id, ErrNotFound)
+		return 0, 0, fmt.Errorf("subscription %q: %w", id, channel.ErrNotFound)
 	}
 	n := binary.BigEndian.Uint64(raw)
 	bucket, seq := channel.Bucket(n>>seqBits), n&maxSeq
 	if seq == 0 || subscriptionID(bucket, seq) != id {
-		return 0, 0, fmt.Errorf("subscription %q: %w", id, ErrNotFound)
+		return 0, 0, fmt.Errorf("subscription %q: %w", id, channel.ErrNotFound)
 	}
 	return bucket, seq, nil
 }

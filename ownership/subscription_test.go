@@ -20,7 +20,7 @@ func TestSubscribe(t *testing.T) {
 	if one.FromVersion != 2 {
 		t.Errorf("from_version %d of a new channel, want 2: version 1 is for nobody", one.FromVersion)
 	}
-	for _, sub := range []Subscription{one, two} {
+	for _, sub := range []channel.Subscription{one, two} {
 		got, err := s.Subscription(sub.ID)
 		if err != nil || got != sub {
 			t.Errorf("Subscription(%s) = %+v, %v; want %+v", sub.ID, got, err, sub)
@@ -57,10 +57,10 @@ func TestUnsubscribe(t *testing.T) {
 		}
 	}
 	_, err := s.Subscription(sub.ID)
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, channel.ErrNotFound)
 	next := subscriptionID(w.Channel.Bucket(), sub.Seq+1)
 	for _, never := range []string{next, "sub_0000000000002", "", "sub_", "x", strings.ToUpper(sub.ID)} {
-		wantError(t, s.Unsubscribe(ctx, never), ErrNotFound)
+		wantError(t, s.Unsubscribe(ctx, never), channel.ErrNotFound)
 	}
 	c, err := s.Channel(w.Channel)
 	if err != nil || c.Subscribers != 0 || c.EmptiedAt.IsZero() {
@@ -89,7 +89,7 @@ func TestIdempotency(t *testing.T) {
 		for _, other := range []NewSubscription{
 			wish("http://example.com/other", "key", webhook),
 			wish("http://example.com/", "key", stream),
-			wish("http://example.com/", "key", Sink{Type: webhook.Type, URL: webhook.URL, Secret: "other"}),
+			wish("http://example.com/", "key", channel.Sink{Type: webhook.Type, URL: webhook.URL, Secret: "other"}),
 		} {
 			wantError(t, s.Subscribe(ctx, []NewSubscription{other})[0].Err, ErrKeyReused)
 		}
@@ -100,7 +100,7 @@ func TestIdempotency(t *testing.T) {
 	}
 	check(t, s, true) // the answer is the same, the subscription stays deleted
 	_, err := s.Subscription(first.ID)
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, channel.ErrNotFound)
 	shut(t, s)
 	s = open(t, cfg)
 	check(t, s, true)
@@ -212,7 +212,7 @@ func TestPaging(t *testing.T) {
 		}
 	}
 	_, _, err := s.Subscriptions(SubscriptionQuery{After: "junk", Limit: 1})
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, channel.ErrNotFound)
 	var ids []channel.ID
 	var after *channel.ID
 	for {
@@ -246,7 +246,7 @@ func TestIncarnations(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantError(t, s.EndChannel(ctx, w.Channel, c.Incarnation), ErrStale)
-	if err := s.Advance(ctx, []Progress{{Channel: w.Channel, Incarnation: c.Incarnation, Version: 4, Seq: 1, Stragglers: []Straggler{{sub.Seq, 2}}}}); err != nil {
+	if err := s.Advance(ctx, []channel.Progress{{Channel: w.Channel, Incarnation: c.Incarnation, Version: 4, Seq: 1, Stragglers: []channel.Straggler{{Seq: sub.Seq, Next: 2}}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Unsubscribe(ctx, sub.ID); err != nil {
@@ -257,9 +257,9 @@ func TestIncarnations(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = s.Channel(w.Channel)
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, channel.ErrNotFound)
 	_, _, err = s.Updates(w.Channel, 0, 10)
-	wantError(t, err, ErrNotFound)
+	wantError(t, err, channel.ErrNotFound)
 	wantError(t, s.EndChannel(ctx, w.Channel, c.Incarnation), ErrStale)
 	for key := range dump(t, s.state) {
 		if _, kind := keyBucket([]byte(key)); !slices.Contains([]byte{kindBucket, kindApplied, kindIdentity}, kind) {
@@ -289,7 +289,7 @@ func TestClosed(t *testing.T) {
 	_, err2 := s.Subscription(sub.ID)
 	_, _, err3 := s.Subscriptions(SubscriptionQuery{})
 	_, _, err4 := s.Updates(w.Channel, 0, 1)
-	_, err5 := s.UpdatesSince(Cursor{}, 1)
+	_, err5 := s.UpdatesSince(channel.Cursor{}, 1)
 	_, err6 := s.Seen(w.Channel)
 	_, err7 := s.Endpoints()
 	_, err8 := s.Endpoint("x")
@@ -298,8 +298,8 @@ func TestClosed(t *testing.T) {
 	for i, err := range []error{
 		err1, err2, err3, err4, err5, err6, err7, err8, err9, err10,
 		s.Unsubscribe(ctx, sub.ID), s.Commit(ctx, Commit{Channel: w.Channel}), s.EndChannel(ctx, w.Channel, 1),
-		s.Subscribe(ctx, []NewSubscription{w})[0].Err, s.SetEndpoint(ctx, Endpoint{URL: "x"}),
-		s.Advance(ctx, []Progress{{Channel: w.Channel, Version: 1}}),
+		s.Subscribe(ctx, []NewSubscription{w})[0].Err, s.SetEndpoint(ctx, channel.Endpoint{URL: "x"}),
+		s.Advance(ctx, []channel.Progress{{Channel: w.Channel, Version: 1}}),
 	} {
 		if err == nil {
 			t.Errorf("call %d succeeded", i)
@@ -309,5 +309,40 @@ func TestClosed(t *testing.T) {
 	}
 	if s.Ready() == nil {
 		t.Error("ready")
+	}
+}
+
+// TestWebhooks: a page of webhooks is filled past the subscriptions with other sinks.
+func TestWebhooks(t *testing.T) {
+	s := open(t, testConfig(t))
+	var webhooks []uint64
+	var id channel.ID
+	for i := range 12 {
+		sink := stream
+		if i%4 == 3 {
+			sink = webhook
+		}
+		w := wish("http://example.com/", "", sink)
+		id = w.Channel
+		if sub := subscribe(t, s, w); sink == webhook {
+			webhooks = append(webhooks, sub.Seq)
+		}
+	}
+	var read []uint64
+	for after := uint64(0); ; {
+		page, err := s.Webhooks(id, after, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sub := range page {
+			after = sub.Seq
+			read = append(read, sub.Seq)
+		}
+		if len(page) < 2 {
+			break
+		}
+	}
+	if !slices.Equal(read, webhooks) || len(read) != 3 {
+		t.Errorf("webhooks %v, want %v", read, webhooks)
 	}
 }

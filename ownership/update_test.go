@@ -25,7 +25,7 @@ func TestCommit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Channel{
+	want := channel.Channel{
 		ID: w.Channel, URL: w.URL, Incarnation: 1, Version: 3, Hash: [16]byte{3}, Kind: 4, Subscribers: 1,
 		Created: c.Created, FirstContent: time.UnixMicro(1e6).UTC(), LastChange: time.UnixMicro(3e6).UTC(), Judge: []byte("judge 3"), Oldest: 2,
 	}
@@ -76,49 +76,49 @@ func TestProgress(t *testing.T) {
 	s := open(t, testConfig(t))
 	w := wish("http://example.com/", "", webhook)
 	_, err := s.Progress(w.Channel)
-	wantError(t, err, ErrNotFound)
-	var subs []Subscription
+	wantError(t, err, channel.ErrNotFound)
+	var subs []channel.Subscription
 	for range 4 {
 		subs = append(subs, subscribe(t, s, w))
 	}
 	grow(t, s, w.Channel, 5)
-	at := func(version, seq uint64, stragglers ...Straggler) Progress {
-		return Progress{Channel: w.Channel, Incarnation: 1, Version: version, Seq: seq, Stragglers: stragglers}
+	at := func(version, seq uint64, stragglers ...channel.Straggler) channel.Progress {
+		return channel.Progress{Channel: w.Channel, Incarnation: 1, Version: version, Seq: seq, Stragglers: stragglers}
 	}
-	want := func(p Progress) {
+	want := func(p channel.Progress) {
 		t.Helper()
 		if got, err := s.Progress(w.Channel); err != nil || !reflect.DeepEqual(got, p) {
 			t.Errorf("progress %+v, %v; want %+v", got, err, p)
 		}
 	}
-	advance := func(p Progress) {
+	advance := func(p channel.Progress) {
 		t.Helper()
-		if err := s.Advance(ctx, []Progress{p}); err != nil {
+		if err := s.Advance(ctx, []channel.Progress{p}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	want(at(1, 0))
-	advance(at(2, 2, Straggler{3, 2}, Straggler{1, 2}))
-	want(at(2, 2, Straggler{1, 2}, Straggler{3, 2}))
-	advance(at(2, 1, Straggler{3, 0}))
-	want(at(2, 2, Straggler{1, 2})) // never back
+	advance(at(2, 2, channel.Straggler{Seq: 3, Next: 2}, channel.Straggler{Seq: 1, Next: 2}))
+	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2}, channel.Straggler{Seq: 3, Next: 2}))
+	advance(at(2, 1, channel.Straggler{Seq: 3, Next: 0}))
+	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2})) // never back
 	advance(at(3, 1))
-	want(at(3, 1, Straggler{1, 2}))
+	want(at(3, 1, channel.Straggler{Seq: 1, Next: 2}))
 	advance(at(6, 1))
-	want(at(3, 1, Straggler{1, 2})) // there is no version 6
-	other := at(4, 1, Straggler{2, 2})
+	want(at(3, 1, channel.Straggler{Seq: 1, Next: 2})) // there is no version 6
+	other := at(4, 1, channel.Straggler{Seq: 2, Next: 2})
 	other.Incarnation = 2
 	advance(other)
-	advance(Progress{Channel: channel.IDOf("http://other.example/"), Incarnation: 1, Version: 2})
-	advance(at(3, 1, Straggler{9, 2})) // nobody has number 9
-	want(at(3, 1, Straggler{1, 2}))
+	advance(channel.Progress{Channel: channel.IDOf("http://other.example/"), Incarnation: 1, Version: 2})
+	advance(at(3, 1, channel.Straggler{Seq: 9, Next: 2})) // nobody has number 9
+	want(at(3, 1, channel.Straggler{Seq: 1, Next: 2}))
 	if err := s.Unsubscribe(ctx, subs[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	want(at(3, 1))
-	advance(at(3, 1, Straggler{1, 2}))
+	advance(at(3, 1, channel.Straggler{Seq: 1, Next: 2}))
 	want(at(3, 1)) // and number 1 is gone
-	wantError(t, s.Advance(ctx, []Progress{at(0, 1)}), ErrInvalid)
+	wantError(t, s.Advance(ctx, []channel.Progress{at(0, 1)}), ErrInvalid)
 }
 
 func TestEndpoints(t *testing.T) {
@@ -128,26 +128,26 @@ func TestEndpoints(t *testing.T) {
 	if e, err := s.Endpoint(url); err != nil || !e.Healthy() || e.URL != url {
 		t.Errorf("unknown endpoint %+v, %v", e, err)
 	}
-	sick := Endpoint{URL: url, State: EndpointSuspended, FailingSince: time.UnixMicro(5).UTC(), Attempts: 3, LastError: "refused", NextAttempt: time.UnixMicro(9).UTC()}
-	set := func(e Endpoint) {
+	sick := channel.Endpoint{URL: url, State: channel.EndpointSuspended, FailingSince: time.UnixMicro(5).UTC(), Attempts: 3, LastError: "refused", NextAttempt: time.UnixMicro(9).UTC()}
+	set := func(e channel.Endpoint) {
 		t.Helper()
 		if err := s.SetEndpoint(ctx, e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	set(sick)
-	set(Endpoint{URL: "https://other.example/", Attempts: 1, LastError: strings.Repeat("é", maxErrorText) + "\xff"})
+	set(channel.Endpoint{URL: "https://other.example/", Attempts: 1, LastError: strings.Repeat("é", maxErrorText) + "\xff"})
 	if e, err := s.Endpoint(url); err != nil || e != sick {
 		t.Errorf("endpoint %+v, %v; want %+v", e, err, sick)
 	}
 	if all, err := s.Endpoints(); err != nil || len(all) != 2 {
 		t.Errorf("endpoints %v, %v", all, err)
 	}
-	set(Endpoint{URL: url})
+	set(channel.Endpoint{URL: url})
 	if all, err := s.Endpoints(); err != nil || len(all) != 1 || all[0].URL == url {
 		t.Errorf("endpoints after one is well again: %v, %v", all, err)
 	}
-	wantError(t, s.SetEndpoint(ctx, Endpoint{}), ErrInvalid)
+	wantError(t, s.SetEndpoint(ctx, channel.Endpoint{}), ErrInvalid)
 }
 
 // TestUpdatesSince: pages of any size show all updates of all channels once, in
@@ -167,10 +167,10 @@ func TestUpdatesSince(t *testing.T) {
 			}
 		}
 	}
-	var whole []Update
+	var whole []channel.Update
 	for _, limit := range []int{1000, 1, 7, count, count + 1} {
-		var all []Update
-		for after := (Cursor{}); ; after = all[len(all)-1].Cursor() {
+		var all []channel.Update
+		for after := (channel.Cursor{}); ; after = all[len(all)-1].Cursor() {
 			page, err := s.UpdatesSince(after, limit)
 			if err != nil {
 				t.Fatal(err)
@@ -195,7 +195,7 @@ func TestUpdatesSince(t *testing.T) {
 			t.Errorf("pages of %d differ from the whole", limit)
 		}
 	}
-	if got, err := s.UpdatesSince(Cursor{Stamp: s.Closed(), Bucket: channel.Buckets - 1}, 10); err != nil || len(got) != 0 {
+	if got, err := s.UpdatesSince(channel.Cursor{Stamp: s.Closed(), Bucket: channel.Buckets - 1}, 10); err != nil || len(got) != 0 {
 		t.Errorf("after the end: %v, %v", got, err)
 	}
 }
@@ -217,7 +217,7 @@ func TestGone(t *testing.T) {
 	}
 	want := func(want ...string) {
 		t.Helper()
-		updates, err := s.UpdatesSince(Cursor{}, 10)
+		updates, err := s.UpdatesSince(channel.Cursor{}, 10)
 		var got []string
 		for _, u := range updates {
 			got = append(got, fmt.Sprintf("%d gone %v at %d", u.Version, u.Gone, u.At.UnixMicro()))
@@ -284,7 +284,7 @@ func TestClosedStamps(t *testing.T) {
 // follow reads updates as far as they are closed, until done and then to the end,
 // and counts each channel's next version.
 func follow(t *testing.T, s *Store, done *atomic.Bool, next map[channel.ID]uint64) {
-	closed, after := uint64(0), Cursor{}
+	closed, after := uint64(0), channel.Cursor{}
 	for last := false; !last; {
 		last = done.Load()
 		now := s.Closed()
@@ -310,7 +310,7 @@ func follow(t *testing.T, s *Store, done *atomic.Bool, next map[channel.ID]uint6
 			after = page[len(page)-1].Cursor()
 		}
 		if after.Stamp <= closed {
-			after = Cursor{Stamp: closed, Bucket: channel.Buckets - 1} // nothing will come before it
+			after = channel.Cursor{Stamp: closed, Bucket: channel.Buckets - 1} // nothing will come before it
 		}
 	}
 }
@@ -328,28 +328,32 @@ func (r *recorder) add(format string, args ...any) {
 	r.events = append(r.events, fmt.Sprintf(format, args...))
 }
 
-func (r *recorder) ChannelChanged(c Channel, ended bool) {
+func (r *recorder) ChannelChanged(c channel.Channel, ended bool) {
 	r.add("channel %d: version %d, %d subscribers, gone %v, ended %v", c.Incarnation, c.Version, c.Subscribers, c.Gone, ended)
 	stored, err := r.s.Channel(c.ID)
 	stored.Judge = nil
-	if ended != errors.Is(err, ErrNotFound) || !ended && !reflect.DeepEqual(stored, c) {
+	if ended != errors.Is(err, channel.ErrNotFound) || !ended && !reflect.DeepEqual(stored, c) {
 		r.add("but the store has %+v, %v", stored, err)
 	}
 }
 
-func (r *recorder) Committed(u Update) {
+func (r *recorder) Committed(u channel.Update) {
 	if u.Gone {
 		r.add("gone after %d", u.Version)
 		return
 	}
 	r.add("committed %d: %s", u.Version, u.Data)
-	if stored, _, err := r.s.Updates(u.Channel, u.Version-1, 1); err != nil || !reflect.DeepEqual(stored, []Update{u}) {
+	if stored, _, err := r.s.Updates(u.Channel, u.Version-1, 1); err != nil || !reflect.DeepEqual(stored, []channel.Update{u}) {
 		r.add("but the store has %v, %v", stored, err)
 	}
 }
 
-func (r *recorder) Subscribed(s Subscription)   { r.add("subscribed %d from %d", s.Seq, s.FromVersion) }
-func (r *recorder) Unsubscribed(s Subscription) { r.add("unsubscribed %d of %s", s.Seq, s.Sink.Type) }
+func (r *recorder) Subscribed(s channel.Subscription) {
+	r.add("subscribed %d from %d", s.Seq, s.FromVersion)
+}
+func (r *recorder) Unsubscribed(s channel.Subscription) {
+	r.add("unsubscribed %d of %s", s.Seq, s.Sink.Type)
+}
 
 func TestObserver(t *testing.T) {
 	ctx := context.Background()

@@ -56,7 +56,7 @@ func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint6
 
 // SetEndpoint keeps what is known of a sink URL; a healthy endpoint is forgotten.
 // Text that is not UTF-8 or too long is mended.
-func (s *Store) SetEndpoint(ctx context.Context, e Endpoint) error {
+func (s *Store) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
 	endpoint := &wire.Endpoint{
 		Url: e.URL, State: e.State, FailingSinceUs: micros(e.FailingSince),
 		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: micros(e.NextAttempt),
@@ -72,7 +72,7 @@ func (s *Store) SetEndpoint(ctx context.Context, e Endpoint) error {
 // Advance moves delivery positions on, never back. Positions of channels that
 // ended, and stragglers without a subscription, are dropped. A call may set up to
 // 65,536 stragglers per range.
-func (s *Store) Advance(ctx context.Context, progress []Progress) error {
+func (s *Store) Advance(ctx context.Context, progress []channel.Progress) error {
 	parts := make(map[*group]*wire.Advance)
 	for _, p := range progress {
 		if p.Version == 0 {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/overlay"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // Bound says how much time a channel's origin wants between two polls, as a poller
@@ -33,7 +32,7 @@ func (o *Owner) Sized(id channel.ID, incarnation uint64, bytes int64) {
 
 // Rate returns how often a channel is polled by the whole system, as last ordered:
 // never when nobody subscribes.
-func (o *Owner) Rate(ch ownership.Channel) overlay.Rate {
+func (o *Owner) Rate(ch channel.Channel) overlay.Rate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.mu.plan.of(ch).rate.rate()

@@ -4,8 +4,8 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // evidence is what the plan keeps in memory of how often a channel changes, and of
@@ -18,7 +18,7 @@ type evidence struct {
 }
 
 // evidenceOf reads what a channel's range has replicated of it.
-func evidenceOf(ch ownership.Channel) evidence {
+func evidenceOf(ch channel.Channel) evidence {
 	l, ok := readLearned(ch.Learned)
 	if !ok {
 		return evidence{}
@@ -27,7 +27,7 @@ func evidenceOf(ch ownership.Channel) evidence {
 }
 
 // UpdateInterval returns the estimated mean time between two changes of a channel.
-func UpdateInterval(ch ownership.Channel, now time.Time) time.Duration {
+func UpdateInterval(ch channel.Channel, now time.Time) time.Duration {
 	return time.Duration(evidenceOf(ch).interval(now) * float64(time.Second))
 }
 

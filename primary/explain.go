@@ -8,7 +8,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/overlay"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // Explanation says why a channel is polled at its rate. Rates are polls per
@@ -72,7 +71,7 @@ func (o *Owner) Explain(id channel.ID) (Explanation, error) {
 }
 
 // known is what the plan knows of a channel. o.solving is held.
-func (o *Owner) known(ch ownership.Channel) (Explanation, factors) {
+func (o *Owner) known(ch channel.Channel) (Explanation, factors) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f := o.mu.plan.of(ch)

@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 func (w *town) explain(n int) Explanation {
@@ -104,7 +103,7 @@ func TestExplainWhatIsNotSolved(t *testing.T) {
 	if e := w.explain(1); !e.Solved.IsZero() || e.Rate.Polls != 0 || e.Width != 0 {
 		t.Errorf("nobody: %+v", e)
 	}
-	w.store.put(ownership.Channel{ID: numbered(2), Incarnation: 2, Subscribers: 4, Gone: true})
+	w.store.put(channel.Channel{ID: numbered(2), Incarnation: 2, Subscribers: 4, Gone: true})
 	solve(t, w.owner)
 	if e := w.explain(2); !e.Solved.IsZero() || e.Rate.Polls != 0 {
 		t.Errorf("gone: %+v", e)

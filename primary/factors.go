@@ -4,9 +4,9 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/overlay"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // factors is what the plan remembers of one channel. There may be a million of
@@ -30,7 +30,7 @@ const noRow = -1
 
 // next are a channel's factors after a change, with what was known of the same
 // incarnation.
-func (f factors) next(ch ownership.Channel) factors {
+func (f factors) next(ch channel.Channel) factors {
 	next := factors{
 		incarnation: uint32(ch.Incarnation), subscribers: uint32(min(ch.Subscribers, math.MaxUint32)),
 		gone: ch.Gone, first: ch.Version == 0, evidence: evidenceOf(ch),

@@ -38,7 +38,7 @@ func (o *Owner) stripe(id channel.ID) *sync.Mutex {
 
 func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer, error) {
 	ch, err := o.store.Channel(report.Channel)
-	if errors.Is(err, ownership.ErrNotFound) || err == nil && ch.Incarnation != report.Incarnation {
+	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != report.Incarnation {
 		return engine.Answer{Ended: true}, nil
 	}
 	if err != nil {
@@ -56,7 +56,7 @@ func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer
 // current makes the current content of what a poller holds of an earlier version
 // and the patches since. Nil says that it cannot be made: patches are kept as
 // long as their updates, and a rebase or a lost base leaves none.
-func (o *Owner) current(ch ownership.Channel, report engine.Report) *deltas.Core {
+func (o *Owner) current(ch channel.Channel, report engine.Report) *deltas.Core {
 	core := report.Base
 	if core == nil || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > maxPatches {
 		return nil
@@ -81,7 +81,7 @@ const maxPatches = 64
 
 // gone ends polling for an origin that answered 410: its subscribers are told
 // when the commit is applied.
-func (o *Owner) gone(ctx context.Context, ch ownership.Channel) (engine.Answer, error) {
+func (o *Owner) gone(ctx context.Context, ch channel.Channel) (engine.Answer, error) {
 	answer := engine.Answer{Version: ch.Version, Hash: ch.Hash, Ended: true}
 	if ch.Gone {
 		return answer, nil
@@ -93,7 +93,7 @@ func (o *Owner) gone(ctx context.Context, ch ownership.Channel) (engine.Answer, 
 }
 
 // unchanged is a commit that says of a channel what is so already.
-func unchanged(ch ownership.Channel) ownership.Commit {
+func unchanged(ch channel.Channel) ownership.Commit {
 	return ownership.Commit{
 		Channel:     ch.ID,
 		Incarnation: ch.Incarnation,
@@ -106,7 +106,7 @@ func unchanged(ch ownership.Channel) ownership.Commit {
 	}
 }
 
-func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.Report) (engine.Answer, error) {
+func (o *Owner) judge(ctx context.Context, ch channel.Channel, report engine.Report) (engine.Answer, error) {
 	var state deltas.State
 	if err := state.UnmarshalBinary(ch.Judge); err != nil {
 		return engine.Answer{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
@@ -133,7 +133,7 @@ func (o *Owner) judge(ctx context.Context, ch ownership.Channel, report engine.R
 
 // lookEvery is the planned time between two polls of a channel by all its pollers; 0
 // if it has no rate.
-func (o *Owner) lookEvery(ch ownership.Channel) time.Duration {
+func (o *Owner) lookEvery(ch channel.Channel) time.Duration {
 	rate := o.Rate(ch)
 	if rate.Polls == 0 {
 		return 0
@@ -150,7 +150,7 @@ func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine
 }
 
 // commitOf is what a decision makes durable.
-func (o *Owner) commitOf(ch ownership.Channel, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
+func (o *Owner) commitOf(ch channel.Channel, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
 	state, err := decision.State.MarshalBinary()
 	if err != nil {
 		return ownership.Commit{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)

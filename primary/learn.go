@@ -6,10 +6,10 @@ import (
 	"math"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // learned is what a channel's range replicates of how often the channel changes,
@@ -29,7 +29,7 @@ const leastWindow = 4
 // is the judge's from before. Nil, which keeps what is known, is for any other
 // decision: contents that are rebased or held, or come back before they are
 // believed, are no change.
-func learn(ch ownership.Channel, state deltas.State, report engine.Report, decision deltas.Decision) []byte {
+func learn(ch channel.Channel, state deltas.State, report engine.Report, decision deltas.Decision) []byte {
 	if decision.Verdict != deltas.VerdictPublish {
 		return nil
 	}
@@ -103,7 +103,7 @@ func knownAt(report engine.Report, state deltas.State) time.Time {
 }
 
 // changedAt returns when a channel last changed as far as is known.
-func changedAt(ch ownership.Channel) time.Time { return later(ch.FirstContent, ch.LastChange) }
+func changedAt(ch channel.Channel) time.Time { return later(ch.FirstContent, ch.LastChange) }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {

@@ -8,15 +8,15 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // life is a channel as its one poller and its owner live it, in memory.
 type life struct {
-	ch        ownership.Channel
+	ch        channel.Channel
 	state     deltas.State
 	seen      []uint64
 	base      *deltas.Core
@@ -281,7 +281,7 @@ func FuzzReadLearned(f *testing.F) {
 		if same, ok := readLearned(again); !ok || same != l || b[0] == learnedVersion && string(again) != string(b) {
 			t.Fatalf("%x reads as %+v, which is %x", b, l, again)
 		}
-		ch := ownership.Channel{FirstContent: begin, Learned: b}
+		ch := channel.Channel{FirstContent: begin, Learned: b}
 		now := begin.Add(time.Duration(passed))
 		if got := evidenceOf(ch).interval(now); !(got > 0.99*honeycomb.ShortestInterval && got < 1.01*honeycomb.LongestInterval) {
 			t.Fatalf("%+v: interval %v s", l, got)

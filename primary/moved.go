@@ -6,9 +6,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // Moved takes in what a poll has shown of where a channel has moved. It commits
@@ -18,7 +18,7 @@ func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 	stripe.Lock()
 	defer stripe.Unlock()
 	ch, err := o.store.Channel(move.Channel)
-	if errors.Is(err, ownership.ErrNotFound) || err == nil && ch.Incarnation != move.Incarnation {
+	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != move.Incarnation {
 		return nil
 	}
 	if err != nil {
@@ -47,35 +47,35 @@ func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 //   - Once it has held for so long it is learned: polls ask it alone. It is
 //     forgotten when it shows another kind, or when the channel's URL, asked since it
 //     fails, answers by itself; and begins anew where it redirects for good in its turn.
-func nextMoved(known ownership.Moved, kind deltas.Kind, move engine.Move, hold time.Duration) ownership.Moved {
+func nextMoved(known channel.Moved, kind deltas.Kind, move engine.Move, hold time.Duration) channel.Moved {
 	foreign := move.Foreign || move.Kind != 0 && move.Kind != kind
 	switch {
 	case kind == 0:
 		return known // nothing is committed that a document could be compared with
 	case move.Learned && foreign:
-		return ownership.Moved{}
+		return channel.Moved{}
 	case move.Learned && move.To == "":
 		return known
 	case move.To == "":
-		return ownership.Moved{}
+		return channel.Moved{}
 	case foreign:
-		return ownership.Moved{To: move.To}
+		return channel.Moved{To: move.To}
 	case doubted(known):
 		return known
 	case move.To != known.To:
-		return ownership.Moved{To: move.To, Since: move.Since.UTC().Truncate(time.Microsecond)}
+		return channel.Moved{To: move.To, Since: move.Since.UTC().Truncate(time.Microsecond)}
 	}
 	known.Learned = known.Learned || move.At.Sub(known.Since) >= hold
 	return known
 }
 
 // doubted reports a target that is not to be learned, however long it holds.
-func doubted(known ownership.Moved) bool {
+func doubted(known channel.Moved) bool {
 	return known.To != "" && !known.Learned && known.Since.IsZero()
 }
 
 // direct adds to an order where the channel has moved.
-func direct(order engine.Order, known ownership.Moved, hold time.Duration) engine.Order {
+func direct(order engine.Order, known channel.Moved, hold time.Duration) engine.Order {
 	order.MovedTo = known.To
 	switch {
 	case known.Learned:

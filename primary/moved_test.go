@@ -22,17 +22,17 @@ const (
 func TestNextMoved(t *testing.T) {
 	const week = 7 * 24 * time.Hour
 	now := begin.Add(10 * week)
-	since := func(ago time.Duration, learned bool) ownership.Moved {
-		return ownership.Moved{To: there, Since: now.Add(-ago), Learned: learned}
+	since := func(ago time.Duration, learned bool) channel.Moved {
+		return channel.Moved{To: there, Since: now.Add(-ago), Learned: learned}
 	}
-	none, feed, html := ownership.Moved{}, deltas.KindFeed, deltas.KindHTML
-	doubted := ownership.Moved{To: there}
+	none, feed, html := channel.Moved{}, deltas.KindFeed, deltas.KindHTML
+	doubted := channel.Moved{To: there}
 	tests := []struct {
 		name  string
-		known ownership.Moved
+		known channel.Moved
 		kind  deltas.Kind // committed
 		move  engine.Move
-		want  ownership.Moved
+		want  channel.Moved
 	}{
 		{"first seen", none, feed, engine.Move{To: there, Kind: feed}, since(0, false)},
 		{"first seen, content as committed", none, feed, engine.Move{To: there}, since(0, false)},
@@ -41,17 +41,17 @@ func TestNextMoved(t *testing.T) {
 		{"to a maintenance page, which has been committed just now", none, html, engine.Move{To: there, Kind: html, Foreign: true}, doubted},
 		{"to that page for weeks", doubted, html, engine.Move{To: there, Kind: html, Since: now.Add(-9 * week)}, doubted},
 		{"from that page to another", doubted, html, engine.Move{To: far, Kind: html}, doubted},
-		{"from that page to another kind", doubted, html, engine.Move{To: far, Kind: feed}, ownership.Moved{To: far}},
+		{"from that page to another kind", doubted, html, engine.Move{To: far, Kind: feed}, channel.Moved{To: far}},
 		{"no more to that page", doubted, html, engine.Move{Kind: feed, Foreign: true}, none},
 		{"before there is content", none, 0, engine.Move{To: there, Kind: html}, none},
 		{"holds", since(week, false), feed, engine.Move{To: there, Kind: feed}, since(week, false)},
 		{"has held for just less than three weeks", since(3*week-1, false), feed, engine.Move{To: there}, since(3*week-1, false)},
 		{"has held for three weeks", since(3*week, false), feed, engine.Move{To: there, Kind: feed}, since(3*week, true)},
 		{"would be learned, but is another kind", since(4*week, false), feed, engine.Move{To: there, Kind: html}, doubted},
-		{"another target", since(4*week, false), feed, engine.Move{To: far, Kind: feed}, ownership.Moved{To: far, Since: now}},
+		{"another target", since(4*week, false), feed, engine.Move{To: far, Kind: feed}, channel.Moved{To: far, Since: now}},
 		{"a break", since(4*week, false), feed, engine.Move{Kind: feed}, none},
 		{"learned and asked", since(5*week, true), feed, engine.Move{Learned: true, Kind: feed}, since(5*week, true)},
-		{"learned, moves on", since(5*week, true), feed, engine.Move{Learned: true, To: far}, ownership.Moved{To: far, Since: now}},
+		{"learned, moves on", since(5*week, true), feed, engine.Move{Learned: true, To: far}, channel.Moved{To: far, Since: now}},
 		{"learned, fails", since(5*week, true), feed, engine.Move{Learned: true, Kind: feed}, since(5*week, true)},
 		{"learned, fails, and the own URL answers by itself", since(5*week, true), feed, engine.Move{Kind: feed}, none},
 		{"learned, shows another kind", since(5*week, true), feed, engine.Move{Learned: true, Kind: html}, none},
@@ -72,7 +72,7 @@ func TestNextMoved(t *testing.T) {
 // answered last.
 func TestNextMovedHolds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var known ownership.Moved
+		var known channel.Moved
 		var unbroken time.Time // since when all polls have been led to the target of the last one
 		now, last, foreign := begin, "", false
 		for range rapid.IntRange(1, 60).Draw(t, "polls") {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // plan knows the factors of every owned channel, the rates that were ordered, and
@@ -14,8 +13,8 @@ type plan struct {
 	interval, floor time.Duration
 	cost            honeycomb.Cost
 	factors         table
-	emptied         map[channel.ID]emptied         // channels without subscribers
-	moved           map[channel.ID]ownership.Moved // those that have
+	emptied         map[channel.ID]emptied       // channels without subscribers
+	moved           map[channel.ID]channel.Moved // those that have
 	hosts           hosts
 	rows            rows
 	columns         *columns // read only
@@ -44,7 +43,7 @@ func newPlan(c Config, columns *columns) plan {
 		floor:    c.Floor,
 		cost:     c.Cost,
 		emptied:  make(map[channel.ID]emptied),
-		moved:    make(map[channel.ID]ownership.Moved),
+		moved:    make(map[channel.ID]channel.Moved),
 		hosts:    newHosts(c, float64(c.Interval/c.Floor)),
 		columns:  columns,
 		ceiling:  c.Budget,
@@ -63,7 +62,7 @@ const (
 )
 
 // update takes a channel's state in.
-func (p *plan) update(ch ownership.Channel, ended bool) polling {
+func (p *plan) update(ch channel.Channel, ended bool) polling {
 	place, old := p.factors.at(ch.ID), factors{row: noRow, host: noHost}
 	if place != nil {
 		old = *place
@@ -128,7 +127,7 @@ func stopIf(stop bool) polling {
 }
 
 // follow gives a channel host, row and rate, or takes them from it.
-func (p *plan) follow(ch ownership.Channel, old factors, next *factors, change polling) {
+func (p *plan) follow(ch channel.Channel, old factors, next *factors, change polling) {
 	if change == pollStop {
 		p.leave(old)
 		next.host, next.row, next.rate = noHost, noRow, 0
@@ -157,7 +156,7 @@ func (p *plan) follow(ch ownership.Channel, old factors, next *factors, change p
 }
 
 // hostOf is the host that a channel's polls go to.
-func hostOf(ch ownership.Channel) string {
+func hostOf(ch channel.Channel) string {
 	if ch.Moved.Learned {
 		return channel.Host(ch.Moved.To)
 	}
@@ -233,7 +232,7 @@ func (p *plan) bound(id channel.ID, incarnation uint64, atLeast time.Duration) b
 }
 
 // of returns what is known of a channel's incarnation.
-func (p *plan) of(ch ownership.Channel) factors {
+func (p *plan) of(ch channel.Channel) factors {
 	f, _ := p.factors.get(ch.ID)
 	if f.incarnation != uint32(ch.Incarnation) || ch.Subscribers == 0 || ch.Gone {
 		return factors{}
@@ -250,11 +249,11 @@ func (p *plan) forget(id channel.ID, old factors) {
 }
 
 // remember takes a channel's new factors into all but these.
-func (p *plan) remember(ch ownership.Channel, next factors) {
+func (p *plan) remember(ch channel.Channel, next factors) {
 	if next.subscribers == 0 {
 		p.emptied[ch.ID] = emptied{ch.EmptiedAt, ch.Incarnation}
 	}
-	if ch.Moved != (ownership.Moved{}) {
+	if ch.Moved != (channel.Moved{}) {
 		p.moved[ch.ID] = ch.Moved
 	}
 	p.add(next, 1)

@@ -10,7 +10,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/overlay"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 func numbered(n int) channel.ID {
@@ -20,14 +19,14 @@ func numbered(n int) channel.ID {
 }
 
 func TestPlanFollowsChannels(t *testing.T) {
-	one := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 1}
-	many := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 9}
-	none := ownership.Channel{ID: numbered(1), Incarnation: 1, EmptiedAt: begin}
-	gone := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 9, Gone: true}
-	next := ownership.Channel{ID: numbered(1), Incarnation: 2, Subscribers: 2}
+	one := channel.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 1}
+	many := channel.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 9}
+	none := channel.Channel{ID: numbered(1), Incarnation: 1, EmptiedAt: begin}
+	gone := channel.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 9, Gone: true}
+	next := channel.Channel{ID: numbered(1), Incarnation: 2, Subscribers: 2}
 	steps := []struct {
 		name        string
-		ch          ownership.Channel
+		ch          channel.Channel
 		ended       bool
 		want        polling
 		polled      int
@@ -67,10 +66,10 @@ func planFor(c Config) *plan {
 func TestStartOrdersEveryPolledChannel(t *testing.T) {
 	store, owner := world(t)
 	for i := range 2*scanPage + 1 {
-		store.put(ownership.Channel{ID: numbered(i), URL: "https://example.com/", Incarnation: 1, Subscribers: 1, Version: 3, Held: i == 3})
+		store.put(channel.Channel{ID: numbered(i), URL: "https://example.com/", Incarnation: 1, Subscribers: 1, Version: 3, Held: i == 3})
 	}
-	store.put(ownership.Channel{ID: numbered(1), Incarnation: 1})
-	store.put(ownership.Channel{ID: numbered(2), Incarnation: 1, Subscribers: 1, Gone: true})
+	store.put(channel.Channel{ID: numbered(1), Incarnation: 1})
+	store.put(channel.Channel{ID: numbered(2), Incarnation: 1, Subscribers: 1, Gone: true})
 	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
 	if err := owner.Start(poller); err != nil {
 		t.Fatal(err)
@@ -86,7 +85,7 @@ func TestStartOrdersEveryPolledChannel(t *testing.T) {
 	}
 
 	store.changed = owner.ChannelChanged
-	store.put(ownership.Channel{ID: numbered(3), Incarnation: 1, EmptiedAt: begin})
+	store.put(channel.Channel{ID: numbered(3), Incarnation: 1, EmptiedAt: begin})
 	if _, still := poller.ordered[numbered(3)]; still || len(poller.dropped) != 1 {
 		t.Errorf("dropped %v; want the emptied channel", poller.dropped)
 	}
@@ -96,7 +95,7 @@ func TestRunEndsChannelsAfterAnInterval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store, owner := world(t)
 		ended := make(chan time.Time, 1)
-		store.changed = func(ch ownership.Channel, end bool) {
+		store.changed = func(ch channel.Channel, end bool) {
 			owner.ChannelChanged(ch, end)
 			if end {
 				ended <- time.Now()
@@ -111,7 +110,7 @@ func TestRunEndsChannelsAfterAnInterval(t *testing.T) {
 		go func() { defer close(done); owner.Run(ctx) }()
 
 		emptied := time.Now()
-		store.put(ownership.Channel{ID: feedID, Incarnation: 7, EmptiedAt: emptied})
+		store.put(channel.Channel{ID: feedID, Incarnation: 7, EmptiedAt: emptied})
 		if after := (<-ended).Sub(emptied); after < time.Minute || after > time.Minute+16*time.Second {
 			t.Errorf("ended after %s; want one interval, and a sweep at most", after)
 		}
@@ -125,9 +124,9 @@ func TestSweepEndsAllThatAreDue(t *testing.T) {
 	store.changed = owner.ChannelChanged
 	const due = 2*sweepPage + 2
 	for i := range due {
-		store.put(ownership.Channel{ID: numbered(i), Incarnation: 1, EmptiedAt: time.Now().Add(-time.Hour)})
+		store.put(channel.Channel{ID: numbered(i), Incarnation: 1, EmptiedAt: time.Now().Add(-time.Hour)})
 	}
-	back := ownership.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 1}
+	back := channel.Channel{ID: numbered(1), Incarnation: 1, Subscribers: 1}
 	store.channels[back.ID] = back // as the plan will hear later
 
 	owner.sweep(t.Context())
@@ -135,7 +134,7 @@ func TestSweepEndsAllThatAreDue(t *testing.T) {
 		t.Errorf("%d of %d channels ended; want all but the one with a subscriber", len(store.ended), due)
 	}
 	store.put(back)
-	store.put(ownership.Channel{ID: numbered(due), Incarnation: 1, EmptiedAt: time.Now()})
+	store.put(channel.Channel{ID: numbered(due), Incarnation: 1, EmptiedAt: time.Now()})
 	owner.sweep(t.Context())
 	if len(store.ended) != due-1 {
 		t.Errorf("%d channels ended; want no more before their interval is over", len(store.ended))
@@ -146,8 +145,8 @@ func TestSweepEndsAllThatAreDue(t *testing.T) {
 // interval as well as above; what it no longer wants, from the next plan on.
 func TestBoundSlowsAChannel(t *testing.T) {
 	store, owner := world(t)
-	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1000})
-	store.put(ownership.Channel{ID: numbered(1), URL: feedURL, Incarnation: 1, Subscribers: 3})
+	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1000})
+	store.put(channel.Channel{ID: numbered(1), URL: feedURL, Incarnation: 1, Subscribers: 3})
 	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
 	if err := owner.Start(poller); err != nil {
 		t.Fatal(err)
@@ -176,7 +175,7 @@ func TestBoundSlowsAChannel(t *testing.T) {
 		if order = poller.ordered[feedID]; order.Rate != test.then {
 			t.Errorf("at least %v: %+v, want %+v", test.atLeast, order, test.then)
 		}
-		if rate := owner.Rate(ownership.Channel{ID: feedID, Incarnation: 7, Subscribers: 1}); rate != order.Rate {
+		if rate := owner.Rate(channel.Channel{ID: feedID, Incarnation: 7, Subscribers: 1}); rate != order.Rate {
 			t.Errorf("rate %+v, ordered %+v", rate, order.Rate)
 		}
 	}
@@ -206,11 +205,11 @@ func TestBoundIsOfOneIncarnation(t *testing.T) {
 		t.Errorf("ordered %+v", poller.ordered)
 	}
 	owner.Bound(feedID, 7, 4*time.Minute)
-	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 40})
+	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 40})
 	if rate := poller.ordered[feedID].Rate; rate.Intervals != 4 {
 		t.Errorf("rate %+v after another subscriber", rate)
 	}
-	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 8, Subscribers: 1})
+	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 8, Subscribers: 1})
 	if rate := poller.ordered[feedID].Rate; rate.Intervals != 1 {
 		t.Errorf("rate %+v of another incarnation", rate)
 	}
@@ -234,7 +233,7 @@ func TestOrdersTellSubscribers(t *testing.T) {
 		{112, false, 0}, {113, true, 113}, {99, false, 0}, {98, true, 98}, {9, true, 0}, {2, false, 0}, {12, true, 12},
 	} {
 		clear(poller.ordered)
-		store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: step.subscribers})
+		store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: step.subscribers})
 		order, ordered := poller.ordered[feedID]
 		if ordered != step.ordered || order.Subscribers != step.told {
 			t.Errorf("%d subscribers: ordered %v, told %d; want %v, %d", step.subscribers, ordered, order.Subscribers, step.ordered, step.told)

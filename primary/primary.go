@@ -28,10 +28,10 @@ import (
 
 // Store is the replicated state that an owner reads and commits to.
 type Store interface {
-	Channel(id channel.ID) (ownership.Channel, error)
+	Channel(id channel.ID) (channel.Channel, error)
 	Seen(id channel.ID) ([]uint64, error)
-	Channels(after *channel.ID, limit int) ([]ownership.Channel, error)
-	Updates(id channel.ID, after uint64, limit int) ([]ownership.Update, *ownership.Gap, error)
+	Channels(after *channel.ID, limit int) ([]channel.Channel, error)
+	Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error)
 	Commit(ctx context.Context, commit ownership.Commit) error
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
 }
@@ -189,14 +189,14 @@ func (o *Owner) orderPage(after *channel.ID) (last *channel.ID, err error) {
 // ChannelChanged tells the owner what its range has applied to a channel, in the
 // order of the log: created, more or fewer subscribers, a version, gone, ended.
 // It does not block on anything but the lock of orders.
-func (o *Owner) ChannelChanged(ch ownership.Channel, ended bool) {
+func (o *Owner) ChannelChanged(ch channel.Channel, ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.change(ch, ended)
 }
 
 // change updates the plan and the poller's orders. o.mu is held.
-func (o *Owner) change(ch ownership.Channel, ended bool) {
+func (o *Owner) change(ch channel.Channel, ended bool) {
 	polled := o.mu.plan.update(ch, ended)
 	if o.mu.poller == nil {
 		return
@@ -211,7 +211,7 @@ func (o *Owner) change(ch ownership.Channel, ended bool) {
 
 // order is what the poller of rank 0 is told: a cluster of one has no other. o.mu
 // is held.
-func (o *Owner) order(ch ownership.Channel) engine.Order {
+func (o *Owner) order(ch channel.Channel) engine.Order {
 	known := o.mu.plan.of(ch)
 	rate := known.rate.rate()
 	return direct(engine.Order{

@@ -17,7 +17,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // town is an owner with a poller, and channels on a few hosts.
@@ -66,7 +65,7 @@ func (w *town) subscribe(n int, subscribers uint64) {
 	ch, err := w.store.Channel(id)
 	if err != nil {
 		w.next++
-		ch = ownership.Channel{ID: id, URL: fmt.Sprintf("http://host%d.example/%d", n%10, n), Incarnation: w.next, Version: 1}
+		ch = channel.Channel{ID: id, URL: fmt.Sprintf("http://host%d.example/%d", n%10, n), Incarnation: w.next, Version: 1}
 	}
 	if ch.Subscribers = subscribers; subscribers == 0 {
 		ch.EmptiedAt = time.Now()
@@ -381,7 +380,7 @@ func TestChangesWhileSolving(t *testing.T) {
 				case 0:
 					w.owner.Bound(id, incarnation, time.Duration(r.IntN(120))*time.Minute)
 				default:
-					w.store.put(ownership.Channel{ID: id, URL: fmt.Sprintf("http://host%d.example/%d", n%10, n), Incarnation: incarnation, Subscribers: uint64(r.IntN(9) * r.IntN(9))})
+					w.store.put(channel.Channel{ID: id, URL: fmt.Sprintf("http://host%d.example/%d", n%10, n), Incarnation: incarnation, Subscribers: uint64(r.IntN(9) * r.IntN(9))})
 				}
 			}
 		})

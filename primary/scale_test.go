@@ -12,7 +12,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // Question: what do rates cost for a million channels: memory, the time of a solve of
@@ -123,32 +122,32 @@ func note(least map[string]time.Duration, what string, owner *Owner, store *crow
 // of them on ten hosts.
 type crowd struct {
 	Store
-	page []ownership.Channel
+	page []channel.Channel
 }
 
 func crowded(n int) *crowd {
-	c := &crowd{page: make([]ownership.Channel, n)}
+	c := &crowd{page: make([]channel.Channel, n)}
 	for i := range c.page {
 		url := fmt.Sprintf("http://host%d.example/%d", i%10, i)
 		if i%2 == 0 {
 			url = fmt.Sprintf("http://own%d.example/", i)
 		}
-		c.page[i] = ownership.Channel{ID: channel.IDOf(url), URL: url, Incarnation: 1, Version: 1, Subscribers: uint64(1 + 100*n/(i+n/50))}
+		c.page[i] = channel.Channel{ID: channel.IDOf(url), URL: url, Incarnation: 1, Version: 1, Subscribers: uint64(1 + 100*n/(i+n/50))}
 	}
-	slices.SortFunc(c.page, func(a, b ownership.Channel) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(c.page, func(a, b channel.Channel) int { return a.ID.Compare(b.ID) })
 	return c
 }
 
 func (c *crowd) find(id channel.ID) (int, bool) {
-	return slices.BinarySearchFunc(c.page, id, func(ch ownership.Channel, id channel.ID) int { return ch.ID.Compare(id) })
+	return slices.BinarySearchFunc(c.page, id, func(ch channel.Channel, id channel.ID) int { return ch.ID.Compare(id) })
 }
 
-func (c *crowd) Channel(id channel.ID) (ownership.Channel, error) {
+func (c *crowd) Channel(id channel.ID) (channel.Channel, error) {
 	at, _ := c.find(id)
 	return c.page[at], nil
 }
 
-func (c *crowd) Channels(after *channel.ID, limit int) ([]ownership.Channel, error) {
+func (c *crowd) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
 	at := 0
 	if after != nil {
 		at, _ = c.find(*after)

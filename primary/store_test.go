@@ -18,28 +18,28 @@ import (
 // memory is a Store that keeps the rules of the replicated one.
 type memory struct {
 	mu       sync.Mutex
-	channels map[channel.ID]ownership.Channel
+	channels map[channel.ID]channel.Channel
 	seen     map[channel.ID][]uint64
 	commits  []ownership.Commit
 	ended    []channel.ID
 	fail     error // of the next commit, which is not made
-	changed  func(ch ownership.Channel, ended bool)
+	changed  func(ch channel.Channel, ended bool)
 }
 
 func newMemory() *memory {
 	return &memory{
-		channels: make(map[channel.ID]ownership.Channel),
+		channels: make(map[channel.ID]channel.Channel),
 		seen:     make(map[channel.ID][]uint64),
-		changed:  func(ownership.Channel, bool) {},
+		changed:  func(channel.Channel, bool) {},
 	}
 }
 
-func (m *memory) Channel(id channel.ID) (ownership.Channel, error) {
+func (m *memory) Channel(id channel.ID) (channel.Channel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	ch, ok := m.channels[id]
 	if !ok {
-		return ch, fmt.Errorf("channel %s: %w", id, ownership.ErrNotFound)
+		return ch, fmt.Errorf("channel %s: %w", id, channel.ErrNotFound)
 	}
 	return ch, nil
 }
@@ -50,26 +50,26 @@ func (m *memory) Seen(id channel.ID) ([]uint64, error) {
 	return slices.Clone(m.seen[id]), nil
 }
 
-func (m *memory) Channels(after *channel.ID, limit int) ([]ownership.Channel, error) {
+func (m *memory) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var page []ownership.Channel
+	var page []channel.Channel
 	for id, ch := range m.channels {
 		if after == nil || id.Compare(*after) > 0 {
 			page = append(page, ch)
 		}
 	}
-	slices.SortFunc(page, func(a, b ownership.Channel) int { return a.ID.Compare(b.ID) })
+	slices.SortFunc(page, func(a, b channel.Channel) int { return a.ID.Compare(b.ID) })
 	return page[:min(limit, len(page))], nil
 }
 
-func (m *memory) Updates(id channel.ID, after uint64, limit int) ([]ownership.Update, *ownership.Gap, error) {
+func (m *memory) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var updates []ownership.Update
+	var updates []channel.Update
 	for _, c := range m.commits {
 		if c.Channel == id && c.Update != nil && c.Version > after && len(updates) < limit {
-			updates = append(updates, ownership.Update{Channel: id, Version: c.Version, Data: c.Update, Patch: c.Patch})
+			updates = append(updates, channel.Update{Channel: id, Version: c.Version, Data: c.Update, Patch: c.Patch})
 		}
 	}
 	return updates, nil, nil
@@ -122,7 +122,7 @@ func (m *memory) EndChannel(_ context.Context, id channel.ID, incarnation uint64
 }
 
 // put makes a channel, or changes its subscribers.
-func (m *memory) put(ch ownership.Channel) {
+func (m *memory) put(ch channel.Channel) {
 	m.mu.Lock()
 	m.channels[ch.ID] = ch
 	m.mu.Unlock()
@@ -173,7 +173,7 @@ var feedID = channel.IDOf(feedURL)
 func world(t *testing.T) (*memory, *Owner) {
 	t.Helper()
 	store := newMemory()
-	store.put(ownership.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1})
+	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1})
 	config := Config{Interval: time.Minute, Floor: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	return store, New(config, store, nil)
 }
