@@ -6,35 +6,39 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // validatorBehaviours are about what comes back of what an origin gave: FRB001 to
 // FRB014. That it comes back byte for byte, or not at all, the judge sees.
 func validatorBehaviours() []behaviour {
-	only := func(pair judge.Pair) func(int) judge.Pair { return func(int) judge.Pair { return pair } }
-	feed := func(name string, doc *judge.Document) behaviour {
+	only := func(pair originaudit.Pair) func(int) originaudit.Pair {
+		return func(int) originaudit.Pair { return pair }
+	}
+	feed := func(name string, doc *originaudit.Document) behaviour {
 		return behaviour{name: name, enough: statuses("200 304 304"), want: version(1),
 			play: func(s stage) []string { return []string{s.doc("/feed", doc)} }}
 	}
 	return []behaviour{
-		feed("FRB001 Last-Modified alone", &judge.Document{Pair: only(judge.Pair{LastModified: "Sun, 01 Nov 2026 10:00:00 GMT"})}),
-		feed("FRB002 a date in another form", &judge.Document{Pair: only(judge.Pair{LastModified: "Sunday, 1-Nov-26 10:00:00 +0000"})}),
-		feed("FRB003 ETag alone", &judge.Document{Pair: only(judge.Pair{ETag: `"a"`})}),
-		feed("FRB004 an ETag with what is easily lost", &judge.Document{Pair: only(judge.Pair{ETag: `W/"%22a;\b"`})}),
-		feed("FRB004 an ETag without quotes", &judge.Document{Pair: only(judge.Pair{ETag: "a-b"})}),
-		feed("FRB010 both, kept from poll to poll", new(judge.Document)),
+		feed("FRB001 Last-Modified alone", &originaudit.Document{Pair: only(originaudit.Pair{LastModified: "Sun, 01 Nov 2026 10:00:00 GMT"})}),
+		feed("FRB002 a date in another form", &originaudit.Document{Pair: only(originaudit.Pair{LastModified: "Sunday, 1-Nov-26 10:00:00 +0000"})}),
+		feed("FRB003 ETag alone", &originaudit.Document{Pair: only(originaudit.Pair{ETag: `"a"`})}),
+		feed("FRB004 an ETag with what is easily lost", &originaudit.Document{Pair: only(originaudit.Pair{ETag: `W/"%22a;\b"`})}),
+		feed("FRB004 an ETag without quotes", &originaudit.Document{Pair: only(originaudit.Pair{ETag: "a-b"})}),
+		feed("FRB010 both, kept from poll to poll", new(originaudit.Document)),
 		{
 			name: "FRB011 kept over errors and refusals",
 			play: func(s stage) []string {
-				doc := new(judge.Document).Answer
-				return []string{s.Play(s.host, "/feed", judge.InTurn(doc, judge.Status(500), judge.Refusal(429, "1"), judge.Refusal(503, "1"), doc))}
+				doc := new(originaudit.Document).Answer
+				return []string{s.Play(s.host, "/feed", originaudit.InTurn(doc, originaudit.Status(500), originaudit.Refusal(429, "1"), originaudit.Refusal(503, "1"), doc))}
 			},
 			enough: statuses("200 500 429 503 304"),
 		},
 		{
-			name:   "FRB012 FRB013 nothing is made up",
-			play:   func(s stage) []string { return []string{s.doc("/feed", &judge.Document{Pair: only(judge.Pair{})})} },
+			name: "FRB012 FRB013 nothing is made up",
+			play: func(s stage) []string {
+				return []string{s.doc("/feed", &originaudit.Document{Pair: only(originaudit.Pair{})})}
+			},
 			enough: statuses("200 200 200"),
 			want:   version(1),
 		},
@@ -45,9 +49,9 @@ func validatorBehaviours() []behaviour {
 // playChangingPairs gives both validators with the first content, one each with the
 // next two, and none in the end.
 func playChangingPairs(s stage) []string {
-	pairs := []judge.Pair{{ETag: `"a"`, LastModified: "Sun, 01 Nov 2026 10:00:00 GMT"}, {ETag: `"b"`}, {LastModified: "Mon, 02 Nov 2026 10:00:00 GMT"}, {}}
-	doc := &judge.Document{Pair: func(revision int) judge.Pair { return pairs[min(revision, len(pairs)-1)] }}
-	return []string{s.Play(s.host, "/feed", func(v judge.Visit) judge.Answer {
+	pairs := []originaudit.Pair{{ETag: `"a"`, LastModified: "Sun, 01 Nov 2026 10:00:00 GMT"}, {ETag: `"b"`}, {LastModified: "Mon, 02 Nov 2026 10:00:00 GMT"}, {}}
+	doc := &originaudit.Document{Pair: func(revision int) originaudit.Pair { return pairs[min(revision, len(pairs)-1)] }}
+	return []string{s.Play(s.host, "/feed", func(v originaudit.Visit) originaudit.Answer {
 		if v.Number > 0 && v.Number < len(pairs) {
 			doc.Grow()
 		}
@@ -58,15 +62,15 @@ func playChangingPairs(s stage) []string {
 // refusalBehaviours are about hosts that ask for rest: FRB020, FRB021, row 18. Two
 // feeds share the host: one is refused, and the other must keep away as well.
 func refusalBehaviours() []behaviour {
-	refused := func(name string, refusal judge.Script, back bool) behaviour {
+	refused := func(name string, refusal originaudit.Script, back bool) behaviour {
 		b := behaviour{name: name, enough: statuses("200 429")}
 		if back {
 			b.enough = statuses("200 429 304")
 		}
 		b.play = func(s stage) []string {
-			doc := new(judge.Document).Answer
-			other := s.doc("/other", new(judge.Document))
-			return []string{s.Play(s.host, "/feed", judge.InTurn(doc, refusal, doc)), other}
+			doc := new(originaudit.Document).Answer
+			other := s.doc("/other", new(originaudit.Document))
+			return []string{s.Play(s.host, "/feed", originaudit.InTurn(doc, refusal, doc)), other}
 		}
 		return b
 	}
@@ -76,23 +80,23 @@ func refusalBehaviours() []behaviour {
 	}
 	const wait = 5 * time.Second
 	return []behaviour{
-		refused("FRB020 Retry-After in seconds", judge.Refusal(429, "5"), true),
-		refused("FRB020 Retry-After as a date", judge.RefusalUntil(429, judge.DateIMF, wait), true),
-		refused("FRB020 Retry-After as a date of RFC 850", judge.RefusalUntil(429, judge.DateRFC850, wait), true),
-		refused("FRB020 Retry-After as a date of asctime", judge.RefusalUntil(429, judge.DateAsctime, wait), true),
-		refused("FRB021 a bare 429", judge.Refusal(429, ""), true),
+		refused("FRB020 Retry-After in seconds", originaudit.Refusal(429, "5"), true),
+		refused("FRB020 Retry-After as a date", originaudit.RefusalUntil(429, originaudit.DateIMF, wait), true),
+		refused("FRB020 Retry-After as a date of RFC 850", originaudit.RefusalUntil(429, originaudit.DateRFC850, wait), true),
+		refused("FRB020 Retry-After as a date of asctime", originaudit.RefusalUntil(429, originaudit.DateAsctime, wait), true),
+		refused("FRB021 a bare 429", originaudit.Refusal(429, ""), true),
 		{name: "FRB021 a bare 503", play: playBare503, enough: statuses("200 503 503 503 304"), want: slower},
-		refused("row 18 429 for no time", judge.Refusal(429, "0"), true),
-		refused("row 18 429 for less than no time", judge.Refusal(429, "-1"), true),
-		refused("row 18 429 for ever", judge.Refusal(429, "1000000000000"), false),
-		with(refused("row 18 503 with Retry-After", judge.Refusal(503, "5"), true), "503"),
-		with(refused("row 18 403 with Retry-After", judge.Refusal(403, "5"), true), "403"),
+		refused("row 18 429 for no time", originaudit.Refusal(429, "0"), true),
+		refused("row 18 429 for less than no time", originaudit.Refusal(429, "-1"), true),
+		refused("row 18 429 for ever", originaudit.Refusal(429, "1000000000000"), false),
+		with(refused("row 18 503 with Retry-After", originaudit.Refusal(503, "5"), true), "503"),
+		with(refused("row 18 403 with Retry-After", originaudit.Refusal(403, "5"), true), "403"),
 	}
 }
 
 func playBare503(s stage) []string {
-	doc := new(judge.Document).Answer
-	return []string{s.Play(s.host, "/feed", judge.InTurn(doc, judge.Status(503), judge.Status(503), judge.Status(503), doc))}
+	doc := new(originaudit.Document).Answer
+	return []string{s.Play(s.host, "/feed", originaudit.InTurn(doc, originaudit.Status(503), originaudit.Status(503), originaudit.Status(503), doc))}
 }
 
 // slower wants the poll after three failures, three slots later where the third was in
@@ -107,34 +111,34 @@ func slower(r *rig, urls []string) error {
 
 // wordBehaviours are about an origin's words on when to ask: FRB022 to FRB024.
 func wordBehaviours() []behaviour {
-	with := func(name, value string) *judge.Document {
-		return &judge.Document{Fields: judge.Fields{{Name: name, Value: value}}}
+	with := func(name, value string) *originaudit.Document {
+		return &originaudit.Document{Fields: originaudit.Fields{{Name: name, Value: value}}}
 	}
-	fresh := func(name string, doc *judge.Document) behaviour {
+	fresh := func(name string, doc *originaudit.Document) behaviour {
 		return behaviour{name: name, enough: statuses("200 304 304"), play: func(s stage) []string { return []string{s.doc("/feed", doc)} }}
 	}
 	// A minute, an hour and a day are longer than the test: one poll, and no more.
-	once := func(name string, hints judge.Hints) behaviour {
+	once := func(name string, hints originaudit.Hints) behaviour {
 		return behaviour{name: name, enough: statuses("200"), want: askedOnce,
-			play: func(s stage) []string { return []string{s.doc("/feed", &judge.Document{Hints: hints})} }}
+			play: func(s stage) []string { return []string{s.doc("/feed", &originaudit.Document{Hints: hints})} }}
 	}
 	now := time.Now().UTC()
 	soon := now.Add(time.Hour)
 	return []behaviour{
 		fresh("FRB022 max-age", with("Cache-Control", "private, max-age=5")),
-		fresh("FRB022 max-age less Age", &judge.Document{Fields: judge.Fields{{Name: "Cache-Control", Value: "max-age=5"}, {Name: "Age", Value: "2"}}}),
+		fresh("FRB022 max-age less Age", &originaudit.Document{Fields: originaudit.Fields{{Name: "Cache-Control", Value: "max-age=5"}, {Name: "Age", Value: "2"}}}),
 		fresh("FRB022 s-maxage is for others", with("Cache-Control", "s-maxage=3600")),
 		{name: "FRB022 Expires", enough: statuses("200 304 304"), play: func(s stage) []string {
-			doc := new(judge.Document)
-			return []string{s.Play(s.host, "/feed", func(v judge.Visit) judge.Answer {
+			doc := new(originaudit.Document)
+			return []string{s.Play(s.host, "/feed", func(v originaudit.Visit) originaudit.Answer {
 				answer := doc.Answer(v)
-				answer.Fields = append(answer.Fields, judge.Field{Name: "Expires", Value: time.Now().Add(5 * time.Second).UTC().Format(judge.DateIMF)})
+				answer.Fields = append(answer.Fields, originaudit.Field{Name: "Expires", Value: time.Now().Add(5 * time.Second).UTC().Format(originaudit.DateIMF)})
 				return answer
 			})}
 		}},
-		once("FRB024 ttl", judge.Hints{Every: time.Minute}),
-		once("FRB024 skipHours", judge.Hints{SkipHours: []int{now.Hour(), soon.Hour()}}),
-		once("FRB024 skipDays", judge.Hints{SkipDays: slices.Compact([]time.Weekday{now.Weekday(), soon.Weekday()})}),
+		once("FRB024 ttl", originaudit.Hints{Every: time.Minute}),
+		once("FRB024 skipHours", originaudit.Hints{SkipHours: []int{now.Hour(), soon.Hour()}}),
+		once("FRB024 skipDays", originaudit.Hints{SkipDays: slices.Compact([]time.Weekday{now.Weekday(), soon.Weekday()})}),
 	}
 }
 
@@ -151,27 +155,27 @@ func askedOnce(r *rig, urls []string) error {
 func paceBehaviours() []behaviour {
 	return []behaviour{
 		{name: "FRB030 no more often than the interval", want: noMoreOften, play: func(s stage) []string {
-			return []string{s.doc("/feed", new(judge.Document))}
+			return []string{s.doc("/feed", new(originaudit.Document))}
 		}},
 		{name: "FRB040 forty feeds after a start", play: func(s stage) (urls []string) {
 			for n := range 40 {
-				urls = append(urls, s.doc(fmt.Sprintf("/feed/%d", n), new(judge.Document)))
+				urls = append(urls, s.doc(fmt.Sprintf("/feed/%d", n), new(originaudit.Document)))
 			}
 			return urls
 		}},
 		{name: "FRB060 URLs are as they were given", play: func(s stage) []string {
-			return []string{s.doc("/feed;v=2/?b=%2F&a=1&&x=~*", new(judge.Document)), s.doc("/feed/", new(judge.Document)), s.doc("/feed", new(judge.Document))}
+			return []string{s.doc("/feed;v=2/?b=%2F&a=1&&x=~*", new(originaudit.Document)), s.doc("/feed/", new(originaudit.Document)), s.doc("/feed", new(originaudit.Document))}
 		}},
 		{name: "FRB061 nothing is guessed", play: func(s stage) []string {
-			page := judge.Status(200, judge.Field{Name: "Content-Type", Value: "text/html"})
-			return []string{s.Play(s.host, "/", func(v judge.Visit) judge.Answer {
+			page := originaudit.Status(200, originaudit.Field{Name: "Content-Type", Value: "text/html"})
+			return []string{s.Play(s.host, "/", func(v originaudit.Visit) originaudit.Answer {
 				answer := page(v)
 				answer.Body = []byte(`<html><head><link rel="alternate" type="application/rss+xml" href="/rss"><link rel="icon" href="/icon.png"></head><body>A page</body></html>`)
 				return answer
 			})}
 		}},
 		{name: "FRB082 a popular feed hears of its subscribers", play: func(s stage) []string {
-			url := s.doc("/feed", new(judge.Document))
+			url := s.doc("/feed", new(originaudit.Document))
 			return []string{url, url, url, url, url, url, url, url, url, url, url, url}
 		}, want: toldSubscribers},
 	}
@@ -197,8 +201,8 @@ func toldSubscribers(r *rig, urls []string) error {
 
 // statuses is enough when a URL was answered with these statuses in turn, and
 // perhaps more.
-func statuses(want string) func(judge.Log) bool {
-	return func(log judge.Log) bool {
+func statuses(want string) func(originaudit.Log) bool {
+	return func(log originaudit.Log) bool {
 		got := strings.Trim(fmt.Sprint(log.Answered().Statuses()), "[]")
 		return strings.HasPrefix(got+" ", want+" ")
 	}

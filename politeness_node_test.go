@@ -8,7 +8,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // TestPoliteness runs a whole node on every behaviour at once, restarts it in the
@@ -27,7 +27,7 @@ func TestPoliteness(t *testing.T) {
 	missing := r.await(t, behaviours, rigPatience)
 
 	log := r.origin.Log()
-	violations := judge.Judge(log, r.policy)
+	violations := originaudit.Audit(log, r.policy)
 	for i, b := range behaviours {
 		t.Run(b.name, func(t *testing.T) {
 			own := r.of(log, i)
@@ -38,26 +38,26 @@ func TestPoliteness(t *testing.T) {
 					t.Errorf("%v%s", err, timeline(own, r.began))
 				}
 			}
-			report(t, slices.DeleteFunc(slices.Clone(violations), func(v judge.Violation) bool { return !r.plays(i, v.URL) || v.Kind == b.may }))
+			report(t, slices.DeleteFunc(slices.Clone(violations), func(v originaudit.Violation) bool { return !r.plays(i, v.URL) || v.Kind == b.may }))
 		})
 	}
-	t.Run("FRB040 a start spreads", func(t *testing.T) { without(t, violations, judge.Stampede) })
-	t.Run("FRB050 FRB051 GET alone", func(t *testing.T) { without(t, violations, judge.Method, judge.Protocol) })
-	t.Run("FRB060 FRB061 no URL is made up", func(t *testing.T) { without(t, violations, judge.Unpublished) })
+	t.Run("FRB040 a start spreads", func(t *testing.T) { without(t, violations, originaudit.Stampede) })
+	t.Run("FRB050 FRB051 GET alone", func(t *testing.T) { without(t, violations, originaudit.Method, originaudit.Protocol) })
+	t.Run("FRB060 FRB061 no URL is made up", func(t *testing.T) { without(t, violations, originaudit.Unpublished) })
 	t.Run("FRB070 no needless fields", func(t *testing.T) {
-		without(t, violations, judge.Cookie, judge.Referer, judge.NeedlessField, judge.Encoding)
+		without(t, violations, originaudit.Cookie, originaudit.Referer, originaudit.NeedlessField, originaudit.Encoding)
 	})
-	t.Run("FRB080 FRB090 an honest User-Agent", func(t *testing.T) { without(t, violations, judge.Agent) })
+	t.Run("FRB080 FRB090 an honest User-Agent", func(t *testing.T) { without(t, violations, originaudit.Agent) })
 }
 
 // without fails for violations of some kinds, wherever they were found.
-func without(t *testing.T, violations []judge.Violation, kinds ...judge.Kind) {
+func without(t *testing.T, violations []originaudit.Violation, kinds ...originaudit.Kind) {
 	t.Helper()
-	report(t, slices.DeleteFunc(slices.Clone(violations), func(v judge.Violation) bool { return !slices.Contains(kinds, v.Kind) }))
+	report(t, slices.DeleteFunc(slices.Clone(violations), func(v originaudit.Violation) bool { return !slices.Contains(kinds, v.Kind) }))
 }
 
 // report fails for each violation, and shows the first ones.
-func report(t *testing.T, violations []judge.Violation) {
+func report(t *testing.T, violations []originaudit.Violation) {
 	t.Helper()
 	const most = 5
 	for _, v := range violations[:min(len(violations), most)] {
@@ -69,7 +69,7 @@ func report(t *testing.T, violations []judge.Violation) {
 }
 
 // timeline is a log's beginning as a person reads it.
-func timeline(log judge.Log, began time.Time) string {
+func timeline(log originaudit.Log, began time.Time) string {
 	const most = 20
 	var b strings.Builder
 	log = log[:min(len(log), most)]

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona"
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // A behaviour is what an origin does, and what a reader has to make of it. Each has
@@ -23,22 +23,22 @@ type behaviour struct {
 	play func(stage) []string
 	// enough says whether the log of the first URL shows what is to be shown. nil:
 	// three answers of each.
-	enough func(judge.Log) bool
+	enough func(originaudit.Log) bool
 	// want says what is wrong in the end beyond what every request is judged by. nil:
 	// nothing can be.
 	want func(*rig, []string) error
 	// may is what is no violation here. "": everything is.
-	may judge.Kind
+	may originaudit.Kind
 }
 
 // stage is where a behaviour plays.
 type stage struct {
-	*judge.Origin
+	*originaudit.Origin
 	host int // the first of two
 }
 
 // doc plays a document on the first host.
-func (s stage) doc(target string, doc *judge.Document) string {
+func (s stage) doc(target string, doc *originaudit.Document) string {
 	return s.Play(s.host, target, doc.Answer)
 }
 
@@ -46,8 +46,8 @@ func (s stage) doc(target string, doc *judge.Document) string {
 type rig struct {
 	config corona.Config
 	node   *corona.Node
-	origin *judge.Origin
-	policy judge.Policy
+	origin *originaudit.Origin
+	policy originaudit.Policy
 	urls   [][]string // by behaviour
 	began  time.Time
 }
@@ -65,7 +65,7 @@ const (
 // newRig opens an origin and a node, and subscribes to everything.
 func newRig(t *testing.T, behaviours []behaviour) *rig {
 	t.Helper()
-	origin, err := judge.Listen(t.Context(), 2*len(behaviours), 0)
+	origin, err := originaudit.Listen(t.Context(), 2*len(behaviours), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func newRig(t *testing.T, behaviours []behaviour) *rig {
 		Data: t.TempDir(), Interval: rigInterval, Floor: rigInterval, Ranges: 4,
 		AllowPrivate: true, Contact: rigContact, Version: "1.2.3",
 	}}
-	r.policy = judge.Policy{
+	r.policy = originaudit.Policy{
 		Interval: rigInterval, Floor: rigInterval, Parallel: 2, Contact: rigContact, Published: origin.Published, Slack: rigSlack,
 	}
 	r.open(t)
@@ -119,8 +119,8 @@ func (r *rig) plays(number int, url string) bool {
 }
 
 // of returns what was asked of a behaviour's hosts.
-func (r *rig) of(log judge.Log, number int) judge.Log {
-	return slices.DeleteFunc(slices.Clone(log), func(e judge.Exchange) bool { return !r.plays(number, e.URL()) })
+func (r *rig) of(log originaudit.Log, number int) originaudit.Log {
+	return slices.DeleteFunc(slices.Clone(log), func(e originaudit.Exchange) bool { return !r.plays(number, e.URL()) })
 }
 
 // await waits until all behaviours have shown enough, and returns the numbers of
@@ -150,7 +150,7 @@ func (r *rig) await(t *testing.T, behaviours []behaviour, patience time.Duration
 	}
 }
 
-func (b *behaviour) shown(log judge.Log, urls []string) bool {
+func (b *behaviour) shown(log originaudit.Log, urls []string) bool {
 	if b.enough != nil {
 		return b.enough(log.Of(urls[0]))
 	}

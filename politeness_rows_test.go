@@ -5,27 +5,27 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // rowBehaviours are what origins may do to a reader: rows 1 to 13 and 18 to 22 as a
 // whole node meets them. None makes an update; what comes of a row within the
 // fetcher is tested there.
 func rowBehaviours() (behaviours []behaviour) {
-	for _, row := range judge.Rows() {
+	for _, row := range originaudit.Rows() {
 		behaviours = append(behaviours, behaviour{
 			name:   fmt.Sprintf("row %d %s", row.Number, row.Name),
 			play:   func(s stage) []string { return []string{s.Play(s.host, "/feed", row.Play)} },
-			enough: func(log judge.Log) bool { return len(log) > 0 },
+			enough: func(log originaudit.Log) bool { return len(log) > 0 },
 			want:   version(0),
 		})
 	}
-	flipping := &judge.Document{Flips: true}
+	flipping := &originaudit.Document{Flips: true}
 	return append(behaviours,
 		behaviour{
 			name: "row 12 103, then the feed",
 			play: func(s stage) []string {
-				return []string{s.Play(s.host, "/feed", judge.Hinted(new(judge.Document).Answer))}
+				return []string{s.Play(s.host, "/feed", originaudit.Hinted(new(originaudit.Document).Answer))}
 			},
 			enough: statuses("200 304 304"),
 			want:   version(1),
@@ -33,8 +33,8 @@ func rowBehaviours() (behaviours []behaviour) {
 		behaviour{
 			name: "row 19 304 with a body",
 			play: func(s stage) []string {
-				doc := new(judge.Document).Answer
-				return []string{s.Play(s.host, "/feed", judge.InTurn(doc, withBody(doc), doc))}
+				doc := new(originaudit.Document).Answer
+				return []string{s.Play(s.host, "/feed", originaudit.InTurn(doc, withBody(doc), doc))}
 			},
 			enough: statuses("200 304 304"),
 			want:   version(1),
@@ -43,7 +43,7 @@ func rowBehaviours() (behaviours []behaviour) {
 			// What flips each time is not written to disk each time: after a start an older
 			// pair of the same content may be sent, once.
 			name:   "row 20 ETag flips",
-			may:    judge.Stale,
+			may:    originaudit.Stale,
 			play:   func(s stage) []string { return []string{s.doc("/feed", flipping)} },
 			enough: statuses("200 200 200"),
 			want:   version(1),
@@ -51,7 +51,7 @@ func rowBehaviours() (behaviours []behaviour) {
 		behaviour{
 			name: "row 22 410 ends polling",
 			play: func(s stage) []string {
-				return []string{s.Play(s.host, "/feed", judge.InTurn(new(judge.Document).Answer, judge.Status(410)))}
+				return []string{s.Play(s.host, "/feed", originaudit.InTurn(new(originaudit.Document).Answer, originaudit.Status(410)))}
 			},
 			enough: statuses("200 410"),
 			want:   gone,
@@ -59,10 +59,10 @@ func rowBehaviours() (behaviours []behaviour) {
 	)
 }
 
-func withBody(script judge.Script) judge.Script {
-	return func(v judge.Visit) judge.Answer {
+func withBody(script originaudit.Script) originaudit.Script {
+	return func(v originaudit.Visit) originaudit.Answer {
 		answer := script(v)
-		answer.Fields = append(answer.Fields, judge.Field{Name: "Content-Length", Value: "5"})
+		answer.Fields = append(answer.Fields, originaudit.Field{Name: "Content-Length", Value: "5"})
 		answer.Body = []byte("<rss>")
 		return answer
 	}
@@ -94,32 +94,32 @@ func redirectBehaviours() (behaviours []behaviour) {
 		behaviour{name: "row 21 301 to a maintenance page", play: playMaintenance, enough: moreThan(5), want: unlearned},
 		behaviour{
 			name:   "row 13 six hops",
-			enough: func(log judge.Log) bool { return len(log.Answered()) > 0 },
+			enough: func(log originaudit.Log) bool { return len(log.Answered()) > 0 },
 			want:   version(0),
 			play: func(s stage) []string {
 				for hop := range 7 {
-					s.Play(s.host+1, fmt.Sprintf("/%d", hop), judge.Redirect(302, fmt.Sprintf("/%d", hop+1)))
+					s.Play(s.host+1, fmt.Sprintf("/%d", hop), originaudit.Redirect(302, fmt.Sprintf("/%d", hop+1)))
 				}
-				s.Play(s.host+1, "/7", new(judge.Document).Answer)
-				return []string{s.Play(s.host, "/feed", judge.Redirect(302, s.URL(s.host+1, "/0")))}
+				s.Play(s.host+1, "/7", new(originaudit.Document).Answer)
+				return []string{s.Play(s.host, "/feed", originaudit.Redirect(302, s.URL(s.host+1, "/0")))}
 			},
 		},
 		behaviour{
 			name:   "row 16 redirect to a forbidden port",
-			enough: func(log judge.Log) bool { return len(log.Answered()) > 0 },
+			enough: func(log originaudit.Log) bool { return len(log.Answered()) > 0 },
 			want:   version(0),
 			play: func(s stage) []string {
-				return []string{s.Play(s.host, "/feed", judge.Redirect(302, "http://127.0.0.1:6379/"))}
+				return []string{s.Play(s.host, "/feed", originaudit.Redirect(302, "http://127.0.0.1:6379/"))}
 			},
 		},
 		behaviour{
 			name:   "row 18 a hop to a host that rests",
-			enough: func(log judge.Log) bool { return len(log.Answered()) > 2 },
+			enough: func(log originaudit.Log) bool { return len(log.Answered()) > 2 },
 			play: func(s stage) []string {
-				doc := new(judge.Document).Answer
-				refused := s.Play(s.host+1, "/feed", judge.InTurn(judge.Refusal(429, "5"), doc))
-				s.Play(s.host+1, "/there", new(judge.Document).Answer)
-				return []string{s.Play(s.host, "/feed", judge.Redirect(302, s.URL(s.host+1, "/there"))), refused}
+				doc := new(originaudit.Document).Answer
+				refused := s.Play(s.host+1, "/feed", originaudit.InTurn(originaudit.Refusal(429, "5"), doc))
+				s.Play(s.host+1, "/there", new(originaudit.Document).Answer)
+				return []string{s.Play(s.host, "/feed", originaudit.Redirect(302, s.URL(s.host+1, "/there"))), refused}
 			},
 		},
 		behaviour{
@@ -127,8 +127,8 @@ func redirectBehaviours() (behaviours []behaviour) {
 			enough: statuses("200 226 304 226"),
 			want:   version(3),
 			play: func(s stage) []string {
-				doc := &judge.Document{Deltas: true}
-				return []string{s.Play(s.host, "/feed", func(v judge.Visit) judge.Answer {
+				doc := &originaudit.Document{Deltas: true}
+				return []string{s.Play(s.host, "/feed", func(v originaudit.Visit) originaudit.Answer {
 					if v.Number == 1 || v.Number == 3 {
 						doc.Grow()
 					}
@@ -142,23 +142,23 @@ func redirectBehaviours() (behaviours []behaviour) {
 // playMoved redirects twice, within the host and to the other one.
 func playMoved(status int) func(stage) []string {
 	return func(s stage) []string {
-		s.Play(s.host+1, "/there", new(judge.Document).Answer)
-		s.Play(s.host, "/here", judge.Redirect(status, s.URL(s.host+1, "/there")))
-		return []string{s.Play(s.host, "/feed", judge.Redirect(status, "here"))}
+		s.Play(s.host+1, "/there", new(originaudit.Document).Answer)
+		s.Play(s.host, "/here", originaudit.Redirect(status, s.URL(s.host+1, "/there")))
+		return []string{s.Play(s.host, "/feed", originaudit.Redirect(status, "here"))}
 	}
 }
 
 // playMaintenance has a feed at first, and leads to a page for weeks.
 func playMaintenance(s stage) []string {
-	page := judge.Status(200, judge.Field{Name: "Content-Type", Value: "text/html"})
-	s.Play(s.host+1, "/there", func(v judge.Visit) judge.Answer {
+	page := originaudit.Status(200, originaudit.Field{Name: "Content-Type", Value: "text/html"})
+	s.Play(s.host+1, "/there", func(v originaudit.Visit) originaudit.Answer {
 		answer := page(v)
 		answer.Doubtful = true
 		answer.Body = []byte("<html><head><title>Sorry</title></head><body><p>We are back soon.</p></body></html>")
 		return answer
 	})
-	moved := judge.Redirect(301, s.URL(s.host+1, "/there"))
-	return []string{s.Play(s.host, "/feed", judge.InTurn(new(judge.Document).Answer, moved))}
+	moved := originaudit.Redirect(301, s.URL(s.host+1, "/there"))
+	return []string{s.Play(s.host, "/feed", originaudit.InTurn(new(originaudit.Document).Answer, moved))}
 }
 
 // unlearned wants redirects to be asked for each time.
@@ -172,7 +172,7 @@ func unlearned(r *rig, urls []string) error {
 }
 
 // direct counts how often the end of redirects was asked for without them.
-func direct(first, all judge.Log) (n int) {
+func direct(first, all originaudit.Log) (n int) {
 	for i := range all {
 		if all[i].Target == "/there" {
 			n++
@@ -186,15 +186,15 @@ func direct(first, all judge.Log) (n int) {
 	return n
 }
 
-func moreThan(n int) func(judge.Log) bool {
-	return func(log judge.Log) bool { return len(log.Answered()) > n }
+func moreThan(n int) func(originaudit.Log) bool {
+	return func(log originaudit.Log) bool { return len(log.Answered()) > n }
 }
 
 // healthyBehaviours are feeds that nothing is wrong with, beside everything else.
 func healthyBehaviours() []behaviour {
 	return []behaviour{{name: "healthy feeds are on time", want: onTime, play: func(s stage) (urls []string) {
 		for n := range 5 {
-			urls = append(urls, s.doc(fmt.Sprintf("/feed/%d", n), new(judge.Document)))
+			urls = append(urls, s.doc(fmt.Sprintf("/feed/%d", n), new(originaudit.Document)))
 		}
 		return urls
 	}}}

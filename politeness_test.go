@@ -145,13 +145,13 @@ func (s *source) add(node ast.Node) bool {
 // The check of the table can fail.
 func TestPolitenessTableFinds(t *testing.T) {
 	for name, want := range map[string]bool{
-		"corona.TestPolitenessTable":     true,
-		"corona.TestPoliteness/FRB001":   true,
-		"corona.TestPoliteness/FRB999":   false,
-		"corona.TestPolitenessOfNobody":  false,
-		"nowhere.TestPolitenessTable":    false,
-		"internal/judge.TestJudge/HEAD":  true,
-		"internal/judge.TestJudge/HEADS": false,
+		"corona.TestPolitenessTable":           true,
+		"corona.TestPoliteness/FRB001":         true,
+		"corona.TestPoliteness/FRB999":         false,
+		"corona.TestPolitenessOfNobody":        false,
+		"nowhere.TestPolitenessTable":          false,
+		"internal/originaudit.TestJudge/HEAD":  true,
+		"internal/originaudit.TestJudge/HEADS": false,
 	} {
 		if err := findTest(t, make(map[string]*source), name); (err == nil) != want {
 			t.Errorf("%s: %v", name, err)

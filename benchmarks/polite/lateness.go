@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -30,7 +30,7 @@ type lateness struct {
 const early = 5 * time.Millisecond
 
 // latenessOf reads the log, which is in the order of arrival, between two instants.
-func latenessOf(log judge.Log, healthy map[string]bool, o options, from, to time.Time) (l lateness) {
+func latenessOf(log originaudit.Log, healthy map[string]bool, o options, from, to time.Time) (l lateness) {
 	var late, own []time.Duration
 	taken := make(map[string]map[int64]bool)
 	free := make(map[string]time.Time) // when the gap of a host is over

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // Lateness is counted from slots and hosts' gaps, and a slot that nobody took is
@@ -15,13 +15,13 @@ func TestLateness(t *testing.T) {
 	o := options{interval: 10 * time.Second, gap: time.Second}
 	from := time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
 	k, due := slots(url, o.interval).Next(from)
-	at := func(slot int, late time.Duration) judge.Exchange {
-		return judge.Exchange{Host: "127.0.0.1:9100", Target: "/feed", Arrived: slots(url, o.interval).Due(k + int64(slot)).Add(late)}
+	at := func(slot int, late time.Duration) originaudit.Exchange {
+		return originaudit.Exchange{Host: "127.0.0.1:9100", Target: "/feed", Arrived: slots(url, o.interval).Due(k + int64(slot)).Add(late)}
 	}
 	neighbour := at(2, 0)
 	neighbour.Target = "/other"
 	// Slot 3 is not taken; slot 2 waits for its neighbour; slot 4 is late by itself.
-	log := judge.Log{at(0, 0), at(1, 10*time.Millisecond), neighbour, at(2, 1200*time.Millisecond), at(4, 300*time.Millisecond)}
+	log := originaudit.Log{at(0, 0), at(1, 10*time.Millisecond), neighbour, at(2, 1200*time.Millisecond), at(4, 300*time.Millisecond)}
 	l := latenessOf(log, map[string]bool{url: true}, o, from, due.Add(50*time.Second))
 	if l.Polls != 4 || l.Missed != 1 || l.P50Ms != 10 || l.MaxMs != 1200 {
 		t.Errorf("%+v; want 4 polls, one slot missed", l)

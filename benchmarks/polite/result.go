@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // result is what the scenario found.
@@ -23,16 +23,16 @@ type result struct {
 
 // outcome is what one run found.
 type outcome struct {
-	Sick              bool              `json:"sick"`
-	Requests          int               `json:"requests"`
-	Statuses          map[string]int    `json:"statuses"` // of all answers; 0 for what was none
-	Lateness          lateness          `json:"lateness"` // of healthy channels, at the origin, waits for the host included
-	NodeLatenessP99Ms float64           `json:"node_lateness_p99_ms"`
-	RSSMaxBytes       int64             `json:"rss_max_bytes"`
-	HeapBytes         int64             `json:"heap_bytes"`
-	Kills             int               `json:"kills"`
-	Violations        map[string]int    `json:"violations"` // by kind and by the health of the host
-	First             []judge.Violation `json:"first_violations"`
+	Sick              bool                    `json:"sick"`
+	Requests          int                     `json:"requests"`
+	Statuses          map[string]int          `json:"statuses"` // of all answers; 0 for what was none
+	Lateness          lateness                `json:"lateness"` // of healthy channels, at the origin, waits for the host included
+	NodeLatenessP99Ms float64                 `json:"node_lateness_p99_ms"`
+	RSSMaxBytes       int64                   `json:"rss_max_bytes"`
+	HeapBytes         int64                   `json:"heap_bytes"`
+	Kills             int                     `json:"kills"`
+	Violations        map[string]int          `json:"violations"` // by kind and by the health of the host
+	First             []originaudit.Violation `json:"first_violations"`
 }
 
 // threshold is a figure with its limit.
@@ -61,7 +61,7 @@ func (out *outcome) judge(r *run, from, to time.Time) {
 		}
 	}
 	out.Lateness = latenessOf(log, r.healthy, r.options, from, to)
-	found := judge.Judge(log, r.policy)
+	found := originaudit.Audit(log, r.policy)
 	for _, violation := range found {
 		out.Violations[string(violation.Kind)+" at "+r.world.kindOf(violation.URL)]++
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // execute makes the runs in a folder of their own.
@@ -52,7 +52,7 @@ type run struct {
 	node    *node
 	port    uint16
 	healthy map[string]bool // URLs whose host is not sick in either run
-	policy  judge.Policy
+	policy  originaudit.Policy
 	outcome outcome
 }
 
@@ -87,7 +87,7 @@ const slack = time.Second
 // measure imports, lets the node settle unless it is to be killed, and then watches
 // the window.
 func (r *run) measure(ctx context.Context) error {
-	r.policy = judge.Policy{
+	r.policy = originaudit.Policy{
 		Interval: r.interval, Floor: r.floor, Gap: r.gap, Parallel: r.parallel, Contact: contact,
 		Published: r.world.Published, Slack: slack, Settle: 3 * time.Second,
 	}

@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/judge"
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // health is how a host behaves.
@@ -26,10 +26,10 @@ func (h health) String() string {
 
 // world is an origin with so many feeds on so many hosts.
 type world struct {
-	*judge.Origin
+	*originaudit.Origin
 	urls   []string
 	health []health // of each URL's host in the sick run
-	grow   []*judge.Document
+	grow   []*originaudit.Document
 	random *rand.Rand
 	mean   time.Duration // between two changes of a feed
 }
@@ -37,7 +37,7 @@ type world struct {
 // newWorld opens the hosts. Which of them would be sick depends on the seed alone,
 // so that two runs can be compared; whether they are is said by sick.
 func newWorld(ctx context.Context, o options, port uint16, sick bool) (*world, error) {
-	origin, err := judge.Listen(ctx, o.hosts, port)
+	origin, err := originaudit.Listen(ctx, o.hosts, port)
 	if err != nil {
 		return nil, err
 	}
@@ -45,8 +45,8 @@ func newWorld(ctx context.Context, o options, port uint16, sick bool) (*world, e
 	states := diagnose(o.hosts, rand.New(rand.NewPCG(o.seed, 0)))
 	for n := range o.channels {
 		host := n % o.hosts
-		doc := new(judge.Document)
-		script := judge.Script(doc.Answer)
+		doc := new(originaudit.Document)
+		script := originaudit.Script(doc.Answer)
 		if sick {
 			script = w.script(host, states[host], doc.Answer, o.interval)
 		}
@@ -81,18 +81,18 @@ func diagnose(hosts int, random *rand.Rand) []health {
 }
 
 // script returns what a sick host plays, each another one of its kind.
-func (w *world) script(host int, state health, well judge.Script, interval time.Duration) judge.Script {
-	pick := func(scripts ...judge.Script) judge.Script { return scripts[host%len(scripts)] }
+func (w *world) script(host int, state health, well originaudit.Script, interval time.Duration) originaudit.Script {
+	pick := func(scripts ...originaudit.Script) originaudit.Script { return scripts[host%len(scripts)] }
 	switch state {
 	case slow:
-		return pick(in(judge.Drip(0, time.Second), well), in(judge.Drip(400, time.Second), well), in(judge.Late(6*time.Second), well))
+		return pick(in(originaudit.Drip(0, time.Second), well), in(originaudit.Drip(400, time.Second), well), in(originaudit.Late(6*time.Second), well))
 	case dead:
-		return in(judge.Hang, well)
+		return in(originaudit.Hang, well)
 	case refusing:
 		return refuse(host, well, interval)
 	case harmful:
-		var bad []judge.Script
-		for _, row := range judge.Rows() {
+		var bad []originaudit.Script
+		for _, row := range originaudit.Rows() {
 			switch row.Number {
 			case 1, 3, 4, 9, 12:
 				bad = append(bad, row.Play)
@@ -104,8 +104,8 @@ func (w *world) script(host int, state health, well judge.Script, interval time.
 }
 
 // in sends a script's answers in another manner.
-func in(manner judge.Sender, script judge.Script) judge.Script {
-	return func(v judge.Visit) judge.Answer {
+func in(manner originaudit.Sender, script originaudit.Script) originaudit.Script {
+	return func(v originaudit.Visit) originaudit.Answer {
 		answer := script(v)
 		answer.Send = manner
 		return answer
@@ -114,16 +114,16 @@ func in(manner judge.Sender, script judge.Script) judge.Script {
 
 // refuse answers well once in three visits, and else says when to come back: in
 // each form that a Retry-After may have.
-func refuse(host int, well judge.Script, interval time.Duration) judge.Script {
+func refuse(host int, well originaudit.Script, interval time.Duration) originaudit.Script {
 	wait := max(interval*3/4, 2*time.Second)
 	seconds := fmt.Sprint(int(wait.Seconds()))
-	forms := []judge.Script{
-		judge.Refusal(429, seconds), judge.Refusal(503, seconds), judge.Refusal(403, seconds),
-		judge.RefusalUntil(429, judge.DateIMF, wait), judge.RefusalUntil(429, judge.DateRFC850, wait), judge.RefusalUntil(503, judge.DateAsctime, wait),
-		judge.Refusal(429, ""), judge.Refusal(429, "0"), judge.Refusal(429, "-1"), judge.Refusal(429, "1000000000000"),
+	forms := []originaudit.Script{
+		originaudit.Refusal(429, seconds), originaudit.Refusal(503, seconds), originaudit.Refusal(403, seconds),
+		originaudit.RefusalUntil(429, originaudit.DateIMF, wait), originaudit.RefusalUntil(429, originaudit.DateRFC850, wait), originaudit.RefusalUntil(503, originaudit.DateAsctime, wait),
+		originaudit.Refusal(429, ""), originaudit.Refusal(429, "0"), originaudit.Refusal(429, "-1"), originaudit.Refusal(429, "1000000000000"),
 	}
 	refusal := forms[host%len(forms)]
-	return func(v judge.Visit) judge.Answer {
+	return func(v originaudit.Visit) originaudit.Answer {
 		if v.Number%3 == 0 {
 			return well(v)
 		}

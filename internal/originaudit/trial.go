@@ -1,4 +1,4 @@
-package judge
+package originaudit
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ func (t *trial) find(e *Exchange, kind Kind, format string, args ...any) {
 	t.found = append(t.found, Violation{Kind: kind, URL: e.URL(), At: e.Arrived, Detail: fmt.Sprintf(format, args...)})
 }
 
-// hear judges a request by what was said before it.
+// hear audits a request by what was said before it.
 func (t *trial) hear(e *Exchange) {
 	key := pageKey{e.URL(), t.rootOf(e)}
 	t.keys[e] = key

@@ -1,4 +1,4 @@
-package judge
+package originaudit
 
 import (
 	"bufio"
@@ -211,8 +211,8 @@ func TestOriginLog(t *testing.T) {
 	if !o.Published(o.URL(2, "/feed?x=1")) || o.Published(o.URL(2, "/feed")) {
 		t.Error("wrong about what is published")
 	}
-	// The judge sees that this client is not a polite reader.
-	kinds := kindsOf(Judge(log, Policy{Floor: time.Minute}))
+	// The audit sees that this client is not a polite reader.
+	kinds := kindsOf(Audit(log, Policy{Floor: time.Minute}))
 	if want := []Kind{Floor, Unconditional, Agent}; !slices.Equal(kinds, want) {
 		t.Errorf("found %v, want %v", kinds, want)
 	}

@@ -1,12 +1,12 @@
-// Package judge is a content server that judges who polls it. It plays scripted
+// Package originaudit is an origin that audits its pollers. It plays scripted
 // behaviours on many hosts, the healthy ones and every row of what an origin may
 // do to a reader; it logs each request; and it finds in the log what a publisher
 // would ban a reader for.
 //
-// [Judge] is a pure function over a log and a [Policy]: no clock, no network, and
-// no code shared with the poller that it judges. [Origin] is the thin server that
+// [Audit] is a pure function over a log and a [Policy]: no clock, no network, and
+// no code shared with the poller that it audits. [Origin] is the thin server that
 // writes such logs.
-package judge
+package originaudit
 
 import (
 	"fmt"
@@ -102,9 +102,9 @@ func (v Violation) String() string {
 	return fmt.Sprintf("%s %s %s: %s", v.At.Format("15:04:05.000"), v.Kind, v.URL, v.Detail)
 }
 
-// Judge returns what a log holds against its reader, in the order of time. It does
+// Audit returns what a log holds against its reader, in the order of time. It does
 // not change the log, whose order does not matter.
-func Judge(log Log, policy Policy) []Violation {
+func Audit(log Log, policy Policy) []Violation {
 	t := newTrial(policy)
 	for _, event := range timeline(log) {
 		if event.answer {

@@ -1,4 +1,4 @@
-package judge
+package originaudit
 
 import (
 	"slices"
@@ -220,7 +220,7 @@ func TestJudge(t *testing.T) {
 			t.Run(test.name, func(t *testing.T) {
 				p := policy()
 				p.Starts = []time.Time{after(30 * minute)}
-				violations := Judge(test.log, p)
+				violations := Audit(test.log, p)
 				kinds := kindsOf(violations)
 				if test.wrong == "" && len(violations) > 0 || test.wrong != "" && !slices.Equal(kinds, []Kind{test.wrong}) {
 					t.Errorf("found %v, want %q", violations, test.wrong)
@@ -228,7 +228,7 @@ func TestJudge(t *testing.T) {
 				found[test.wrong] = true
 				reversed := slices.Clone(test.log)
 				slices.Reverse(reversed)
-				if again := Judge(reversed, p); !slices.Equal(again, violations) {
+				if again := Audit(reversed, p); !slices.Equal(again, violations) {
 					t.Errorf("in another order: %v", again)
 				}
 			})
@@ -276,7 +276,7 @@ func TestJudgeKills(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			p := policy()
 			p.Kills = []time.Time{after(test.kill)}
-			violations := Judge(test.log, p)
+			violations := Audit(test.log, p)
 			if test.wrong == "" && len(violations) > 0 || test.wrong != "" && !slices.Equal(kindsOf(violations), []Kind{test.wrong}) {
 				t.Errorf("found %v, want %q", violations, test.wrong)
 			}

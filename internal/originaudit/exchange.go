@@ -1,4 +1,4 @@
-package judge
+package originaudit
 
 import (
 	"fmt"
@@ -109,7 +109,7 @@ func (e *Exchange) URL() string { return "http://" + e.Host + e.Target }
 type Said struct {
 	Status int    // 0: nothing, or nothing whole
 	Fields Fields // Date among them
-	Hints  Hints  // what the document said; the judge reads no documents
+	Hints  Hints  // what the document said; the audit reads no documents
 
 	// Doubtful marks a 2xx answer that a careful reader does not take at its word: a
 	// body that is cut, coded beyond reading, empty, or an error page.
