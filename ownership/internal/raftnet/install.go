@@ -1,0 +1,127 @@
+package raftnet
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+)
+
+// A state goes over a stream: the request opens it, the state's bytes follow, and the
+// answer comes back behind its length of two bytes, a bit of which says that it is an
+// error.
+const (
+	// idleWithin bounds how long one end waits for the other to read or write.
+	idleWithin = 30 * time.Second
+	// restoreWithin bounds how long the receiver puts a state in place.
+	restoreWithin = 10 * time.Minute
+	failedBit     = 1 << 15
+	maxAnswer     = failedBit - 1
+)
+
+// InstallSnapshot implements [raft.Transport].
+func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, request *raft.InstallSnapshotRequest, answer *raft.InstallSnapshotResponse, data io.Reader) error {
+	replica, err := ParseID(t.self.Range, to)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), promptWithin)
+	stream, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.group(), encodeInstall(request))
+	cancel()
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	if _, err := io.Copy(&impatient{stream}, data); err != nil {
+		return fmt.Errorf("send state of range %d to %s: %w", t.self.Range, to, err)
+	}
+	if err := stream.SetReadDeadline(time.Now().Add(restoreWithin)); err != nil {
+		return err
+	}
+	got, err := readAnswer(stream)
+	if err != nil {
+		return fmt.Errorf("state of range %d to %s: %w", t.self.Range, to, err)
+	}
+	*answer = raft.InstallSnapshotResponse{RPCHeader: got.header, Term: got.term, Success: got.granted}
+	return nil
+}
+
+// impatient gives up on an end that neither reads nor writes.
+type impatient struct{ net.Conn }
+
+func (i *impatient) Write(b []byte) (int, error) {
+	if err := i.SetWriteDeadline(time.Now().Add(idleWithin)); err != nil {
+		return 0, err
+	}
+	return i.Conn.Write(b)
+}
+
+func (i *impatient) Read(b []byte) (int, error) {
+	if err := i.SetReadDeadline(time.Now().Add(idleWithin)); err != nil {
+		return 0, err
+	}
+	return i.Conn.Read(b)
+}
+
+// install receives a state for one of this node's replicas.
+func (n *Net) install(ctx context.Context, call peer.Call, stream net.Conn) {
+	patient := &impatient{stream}
+	got, err := n.receive(ctx, call, patient)
+	answer := encodeBallot(got)
+	prefix := uint16(len(answer))
+	if err != nil {
+		text := err.Error()
+		answer = []byte(text[:min(len(text), maxAnswer)])
+		prefix = uint16(len(answer)) | failedBit
+	}
+	_, _ = patient.Write(append(binary.BigEndian.AppendUint16(nil, prefix), answer...)) // else the sender sees the end of the stream
+}
+
+func (n *Net) receive(ctx context.Context, call peer.Call, from io.Reader) (ballot, error) {
+	t, err := n.replica(call.Group)
+	if err != nil {
+		return ballot{}, err
+	}
+	request, err := decodeInstall(call.Payload)
+	if err == nil {
+		err = checkSender(t.self.Range, call.From.ID, request.RPCHeader)
+	}
+	if err == nil {
+		err = checkInstall(request)
+	}
+	if err != nil {
+		return ballot{}, err
+	}
+	answer, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
+	if err != nil {
+		return ballot{}, err
+	}
+	s, ok := answer.(*raft.InstallSnapshotResponse)
+	if !ok {
+		return ballot{}, fmt.Errorf("raft answers %T", answer)
+	}
+	return ballot{s.RPCHeader, s.Term, s.Success}, nil
+}
+
+func readAnswer(r io.Reader) (ballot, error) {
+	var prefix [2]byte
+	if _, err := io.ReadFull(r, prefix[:]); err != nil {
+		return ballot{}, err
+	}
+	length := binary.BigEndian.Uint16(prefix[:])
+	answer := make([]byte, length&^failedBit)
+	if _, err := io.ReadFull(r, answer); err != nil {
+		return ballot{}, err
+	}
+	if length&failedBit != 0 {
+		return ballot{}, errors.New(string(answer))
+	}
+	return decodeBallot(answer)
+}

@@ -1,0 +1,118 @@
+package raftnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+)
+
+// The kinds of messages.
+const (
+	kindHeartbeat = peer.FirstKind + iota
+	kindAppend
+	kindVote
+	kindPreVote
+	kindHandover
+	kindInstall // a stream
+	// EndKind is the first kind that is free for other packages.
+	EndKind
+)
+
+// How long answers are waited for. What is prompt or useless has promptWithin: raft
+// sends the next one soon.
+const (
+	promptWithin = 500 * time.Millisecond
+	appendWithin = 10 * time.Second
+)
+
+// Net is a node's end of raft's messages, for all its replicas.
+type Net struct {
+	peers *peer.Node
+	mu    struct {
+		sync.Mutex
+		replicas map[uint64]*Transport // by Replica.group
+	}
+}
+
+// ErrNoReplica says that a node does not have the replica that a message is for.
+var ErrNoReplica = errors.New("no such replica here")
+
+// New returns a node's end, and sets the handlers of its messages: so it comes before
+// the peers are served.
+func New(peers *peer.Node) *Net {
+	n := &Net{peers: peers}
+	n.mu.replicas = make(map[uint64]*Transport)
+	peers.Handle(kindHeartbeat, n.handler((*Transport).heartbeat))
+	peers.Handle(kindAppend, n.handler((*Transport).append))
+	peers.Handle(kindVote, n.handler((*Transport).vote))
+	peers.Handle(kindPreVote, n.handler((*Transport).preVote))
+	peers.Handle(kindHandover, n.handler((*Transport).handover))
+	peers.HandleStream(kindInstall, n.install)
+	return n
+}
+
+// handler finds the replica that a call is for.
+func (n *Net) handler(serve func(*Transport, context.Context, peer.Call) ([]byte, error)) peer.Handler {
+	return func(ctx context.Context, call peer.Call) ([]byte, error) {
+		t, err := n.replica(call.Group)
+		if err != nil {
+			return nil, err
+		}
+		return serve(t, ctx, call)
+	}
+}
+
+func (n *Net) replica(group uint64) (*Transport, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	t := n.mu.replicas[group]
+	if t == nil {
+		return nil, fmt.Errorf("%s: %w", replicaOf(n.peers.Self().ID, group), ErrNoReplica)
+	}
+	return t, nil
+}
+
+// Hooks are what a transport asks of the replica that it is of. All are called from
+// any goroutine, and must not block.
+type Hooks struct {
+	// Stalled reports that a write of this node's log has been hanging for so long
+	// that it must not lead: no heartbeats and entries are sent while it does, and no
+	// votes are asked for. Raft would go on sending from goroutines that do not write,
+	// and followers would wait for ever.
+	Stalled func() bool
+	// Leader returns the replica that raft takes for the leader, empty for none, and
+	// raft's term.
+	Leader func() (leader raft.ServerID, term uint64)
+	// CheckCommand returns an error for a command that the state machine would refuse
+	// to apply. It may keep nothing of the entry.
+	CheckCommand func(*raft.Log) error
+}
+
+// Transport returns the transport of a replica of this node. It must be closed.
+func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
+	if self := n.peers.Self().ID; r.Node != self {
+		return nil, fmt.Errorf("%s is not of node %s", r, self)
+	}
+	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC), closed: make(chan struct{})}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.replicas[r.group()] != nil {
+		return nil, fmt.Errorf("%s has a transport", r)
+	}
+	n.mu.replicas[r.group()] = t
+	return t, nil
+}
+
+func (n *Net) remove(t *Transport) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.replicas[t.self.group()] == t {
+		delete(n.mu.replicas, t.self.group())
+	}
+}

@@ -1,0 +1,383 @@
+package raftnet
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/hashicorp/raft"
+	"go.uber.org/goleak"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const testRange = 7
+
+// member is a node with one replica, all in memory.
+type member struct {
+	t        *testing.T
+	replica  Replica
+	peers    *peer.Node
+	net      *Net
+	listener net.Listener
+	serving  sync.WaitGroup
+	cancel   context.CancelFunc
+	stalled  atomic.Bool
+
+	transport *Transport
+	raft      *raft.Raft
+	fsm       *lines
+	logs      *raft.InmemStore
+}
+
+// lines is a state machine that keeps the commands.
+type lines struct {
+	mu  sync.Mutex
+	all []string
+}
+
+func (l *lines) Apply(e *raft.Log) any {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = append(l.all, string(e.Data))
+	return nil
+}
+
+func (l *lines) text() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Join(l.all, "\n")
+}
+
+func (l *lines) Snapshot() (raft.FSMSnapshot, error) { return snapshot(l.text()), nil }
+
+func (l *lines) Restore(r io.ReadCloser) error {
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.all = strings.Split(string(content), "\n")
+	return nil
+}
+
+type snapshot string
+
+func (s snapshot) Persist(sink raft.SnapshotSink) error {
+	if _, err := io.WriteString(sink, string(s)); err != nil {
+		return err
+	}
+	return sink.Close()
+}
+
+func (snapshot) Release() {}
+
+var errRefusedCommand = errors.New("refused command")
+
+func newMember(t *testing.T, i int) *member {
+	t.Helper()
+	name := fmt.Sprintf("n%d", i)
+	m := &member{t: t, replica: Replica{testRange, name + ".x", uint32(i)}}
+	var err error
+	if m.peers, err = peer.New(peer.Config{Self: peer.Identity{Name: name, ID: m.replica.Node}}); err != nil {
+		t.Fatal(err)
+	}
+	m.net = New(m.peers)
+	if m.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	m.cancel = cancel
+	m.serving.Go(func() {
+		if err := m.peers.Serve(ctx, m.listener); err != nil {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(m.close)
+	return m
+}
+
+func (m *member) peer() peer.Peer {
+	self := m.peers.Self()
+	return peer.Peer{ID: self.ID, Name: self.Name, Address: m.listener.Addr().String()}
+}
+
+func (m *member) config() *raft.Config {
+	c := raft.DefaultConfig()
+	c.LocalID = m.replica.ID()
+	c.HeartbeatTimeout, c.ElectionTimeout, c.LeaderLeaseTimeout, c.CommitTimeout = time.Second, time.Second, time.Second, 20*time.Millisecond
+	c.Logger = hclog.NewNullLogger()
+	c.TrailingLogs = 1
+	return c
+}
+
+func (m *member) start() {
+	m.t.Helper()
+	var err error
+	m.transport, err = m.net.Transport(m.replica, Hooks{
+		Stalled: m.stalled.Load,
+		Leader: func() (raft.ServerID, uint64) {
+			_, leader := m.raft.LeaderWithID()
+			return leader, m.raft.CurrentTerm()
+		},
+		CheckCommand: func(e *raft.Log) error {
+			if bytes.Equal(e.Data, []byte("bad")) {
+				return errRefusedCommand
+			}
+			return nil
+		},
+	})
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	m.fsm, m.logs = &lines{}, raft.NewInmemStore()
+	if m.raft, err = raft.NewRaft(m.config(), m.fsm, m.logs, m.logs, raft.NewInmemSnapshotStore(), m.transport); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+func (m *member) stop() {
+	if m.raft == nil {
+		return
+	}
+	if err := m.raft.Shutdown().Error(); err != nil {
+		m.t.Error(err)
+	}
+	m.transport.Close()
+	m.raft = nil
+}
+
+func (m *member) close() {
+	m.stop()
+	m.cancel()
+	m.peers.Close()
+	m.serving.Wait()
+}
+
+// cluster starts n members with one range.
+func cluster(t *testing.T, n int) []*member {
+	t.Helper()
+	var members []*member
+	var peers []peer.Peer
+	var servers []raft.Server
+	for i := range n {
+		m := newMember(t, i+1)
+		members, peers = append(members, m), append(peers, m.peer())
+		servers = append(servers, raft.Server{ID: m.replica.ID(), Address: m.replica.Address()})
+	}
+	for _, m := range members {
+		m.peers.SetPeers(peers)
+		m.start()
+	}
+	if err := members[0].raft.BootstrapCluster(raft.Configuration{Servers: servers}).Error(); err != nil {
+		t.Fatal(err)
+	}
+	commit(t, members, "first")
+	await(t, "all have the founding", func() bool { // else they could not elect another
+		for _, m := range members {
+			if m.fsm.text() != "first" {
+				return false
+			}
+		}
+		return true
+	})
+	return members
+}
+
+// await waits for a condition that others bring about.
+func await(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.NewTimer(30 * time.Second)
+	defer deadline.Stop()
+	ticker := time.NewTicker(5 * time.Millisecond)
+	defer ticker.Stop()
+	for !holds() {
+		select {
+		case <-deadline.C:
+			t.Fatalf("not within 30 s: %s", what)
+		case <-ticker.C:
+		}
+	}
+}
+
+func leaderOf(t *testing.T, members []*member) (leader *member) {
+	t.Helper()
+	await(t, "a leader", func() bool {
+		for _, m := range members {
+			if m.raft != nil && m.raft.State() == raft.Leader && m.raft.VerifyLeader().Error() == nil {
+				leader = m
+				return true
+			}
+		}
+		return false
+	})
+	return leader
+}
+
+// commit has a command committed, by whichever member leads.
+func commit(t *testing.T, members []*member, command string) {
+	t.Helper()
+	await(t, "a commit", func() bool {
+		return leaderOf(t, members).raft.Apply([]byte(command), 5*time.Second).Error() == nil
+	})
+}
+
+func TestReplication(t *testing.T) {
+	members := cluster(t, 3)
+	leaderOf(t, members)
+	var all sync.WaitGroup
+	for i := range 20 {
+		all.Go(func() { commit(t, members, strings.Repeat("x", 300_000)+fmt.Sprint(i)) })
+	}
+	all.Wait()
+	await(t, "all replicas have the commands", func() bool {
+		want := members[0].fsm.text()
+		return len(want) > 20*300_000 && members[1].fsm.text() == want && members[2].fsm.text() == want
+	})
+	var target *member
+	await(t, "a handover", func() bool {
+		leader := leaderOf(t, members)
+		target = otherThan(leader, members)
+		return leader.raft.LeadershipTransferToServer(target.replica.ID(), target.replica.Address()).Error() == nil && target.raft.State() == raft.Leader
+	})
+	commit(t, members, "after")
+}
+
+func otherThan(m *member, members []*member) *member {
+	if members[0] != m {
+		return members[0]
+	}
+	return members[1]
+}
+
+// TestState: a replica that lost everything comes back under a new number, and is
+// filled by a state; messages for the old number reach none.
+func TestState(t *testing.T) {
+	members := cluster(t, 3)
+	for i := range 50 {
+		commit(t, members, fmt.Sprint("command ", i))
+	}
+	leader := leaderOf(t, members)
+	lost := otherThan(leader, members)
+	old := lost.replica
+	lost.stop()
+	if err := leader.raft.Snapshot().Error(); err != nil {
+		t.Fatal(err)
+	}
+	if err := leader.raft.RemoveServer(old.ID(), 0, 5*time.Second).Error(); err != nil {
+		t.Fatal(err)
+	}
+	lost.replica.Number = 9
+	lost.start()
+	if err := leader.raft.AddNonvoter(lost.replica.ID(), lost.replica.Address(), 0, 5*time.Second).Error(); err != nil {
+		t.Fatal(err)
+	}
+	await(t, "the new replica is filled", func() bool { return lost.fsm.text() == leader.fsm.text() })
+	first, err := lost.logs.FirstIndex()
+	if err != nil || first == 1 {
+		t.Errorf("it was filled by the log from %d on: %v", first, err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	_, err = leader.peers.Call(ctx, old.Node, peer.Control, kindVote, old.group(), nil)
+	if err == nil || !strings.Contains(err.Error(), ErrNoReplica.Error()) {
+		t.Errorf("a message for the old number: %v", err)
+	}
+}
+
+// TestStalledLeader: one whose log hangs sends no heartbeats, and another leads.
+func TestStalledLeader(t *testing.T) {
+	members := cluster(t, 3)
+	leader := leaderOf(t, members)
+	leader.stalled.Store(true)
+	await(t, "another leads", func() bool { return leaderOf(t, members) != leader })
+}
+
+// TestStrangeMessages: what raft would panic on, or obey, never reaches it.
+func TestStrangeMessages(t *testing.T) {
+	members := cluster(t, 3)
+	leader := leaderOf(t, members)
+	follower := otherThan(leader, members)
+	term := follower.raft.CurrentTerm()
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.replica.ID()), Addr: []byte(leader.replica.Node)}
+	other := header
+	other.ID = []byte(follower.replica.ID())
+	entry := func(change func(*raft.Log)) []byte {
+		e := &raft.Log{Index: 1000, Term: term, Type: raft.LogCommand, Data: []byte("x")}
+		change(e)
+		return encodeAppend(&raft.AppendEntriesRequest{RPCHeader: header, Term: term, PrevLogEntry: 999, PrevLogTerm: 1, Entries: []*raft.Log{e}})
+	}
+	for name, test := range map[string]struct {
+		kind    peer.Kind
+		message []byte
+	}{
+		"empty":                         {kindAppend, nil},
+		"cut":                           {kindAppend, entry(func(*raft.Log) {})[:20]},
+		"too long":                      {kindAppend, append(entry(func(*raft.Log) {}), 0)},
+		"another's name":                {kindVote, encodeVote(&raft.RequestVoteRequest{RPCHeader: other, Term: term + 1})},
+		"unknown type":                  {kindAppend, entry(func(e *raft.Log) { e.Type = 77 })},
+		"an index that does not follow": {kindAppend, entry(func(e *raft.Log) { e.Index = 1001 })},
+		"an entry of a later term":      {kindAppend, entry(func(e *raft.Log) { e.Term = term + 1 })},
+		"an entry of an earlier term":   {kindAppend, entry(func(e *raft.Log) { e.Term = 0 })},
+		"a configuration of nothing":    {kindAppend, entry(func(e *raft.Log) { e.Type = raft.LogConfiguration })},
+		"a configuration without voters": {kindAppend, entry(func(e *raft.Log) {
+			e.Type, e.Data = raft.LogConfiguration, raft.EncodeConfiguration(raft.Configuration{})
+		})},
+		"a command that will not apply":  {kindAppend, entry(func(e *raft.Log) { e.Data = []byte("bad") })},
+		"entries among heartbeats":       {kindHeartbeat, entry(func(*raft.Log) {})},
+		"a handover of an earlier term":  {kindHandover, encodeHandover(handover{header, term - 1})},
+		"a handover by one that follows": {kindHandover, encodeHandover(handover{raft.RPCHeader{ProtocolVersion: 3, ID: []byte("z/1"), Addr: []byte("z")}, term})},
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		_, err := leader.peers.Call(ctx, follower.replica.Node, peer.Log, test.kind, follower.replica.group(), test.message)
+		cancel()
+		var refused *peer.RemoteError
+		if !errors.As(err, &refused) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	commit(t, members, "still")
+}
+
+// TestStrangeStates: a state with a bad head is refused before any of it is stored.
+func TestStrangeStates(t *testing.T) {
+	members := cluster(t, 2)
+	leader := leaderOf(t, members)
+	follower := otherThan(leader, members)
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.replica.ID()), Addr: []byte(leader.replica.Node)}
+	good := raft.InstallSnapshotRequest{
+		RPCHeader: header, SnapshotVersion: raft.SnapshotVersionMax, Term: 5, LastLogIndex: 100, LastLogTerm: 4, ConfigurationIndex: 1, Size: 4,
+		Configuration: raft.EncodeConfiguration(leader.raft.GetConfiguration().Configuration()),
+	}
+	for name, change := range map[string]func(*raft.InstallSnapshotRequest){
+		"no configuration":           func(s *raft.InstallSnapshotRequest) { s.Configuration = nil },
+		"a configuration of garbage": func(s *raft.InstallSnapshotRequest) { s.Configuration = []byte{0xC1, 0xFF} },
+		"negative size":              func(s *raft.InstallSnapshotRequest) { s.Size = -1 },
+		"before the first entry":     func(s *raft.InstallSnapshotRequest) { s.LastLogIndex = 0 },
+		"of a later term":            func(s *raft.InstallSnapshotRequest) { s.LastLogTerm = 6 },
+		"of another version":         func(s *raft.InstallSnapshotRequest) { s.SnapshotVersion = 0 },
+		"by another":                 func(s *raft.InstallSnapshotRequest) { s.ID = []byte(follower.replica.ID()) },
+	} {
+		request := good
+		change(&request)
+		err := leader.transport.InstallSnapshot(follower.replica.ID(), "", &request, &raft.InstallSnapshotResponse{}, strings.NewReader("data"))
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	if got := follower.raft.LastIndex(); got >= 100 {
+		t.Errorf("a bad state moved the follower to %d", got)
+	}
+}

@@ -1,0 +1,46 @@
+package raftnet
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/hashicorp/raft"
+)
+
+// Replica names one replica of one range in the cluster.
+type Replica struct {
+	Range  uint32
+	Node   string // node ID
+	Number uint32 // from 1; never given twice in a cluster
+}
+
+// ID returns the replica's name in raft's configurations.
+func (r Replica) ID() raft.ServerID {
+	return raft.ServerID(r.Node + "/" + strconv.FormatUint(uint64(r.Number), 10))
+}
+
+// Address returns where raft's messages to it go: its node.
+func (r Replica) Address() raft.ServerAddress { return raft.ServerAddress(r.Node) }
+
+func (r Replica) String() string {
+	return fmt.Sprintf("replica %d of range %d on %s", r.Number, r.Range, r.Node)
+}
+
+// ParseID reads a replica's name of a range.
+func ParseID(group uint32, id raft.ServerID) (Replica, error) {
+	node, digits, found := strings.Cut(string(id), "/")
+	number, err := strconv.ParseUint(digits, 10, 32)
+	if !found || node == "" || err != nil || number == 0 || strconv.FormatUint(number, 10) != digits {
+		return Replica{}, fmt.Errorf("%q names no replica", id)
+	}
+	return Replica{Range: group, Node: node, Number: uint32(number)}, nil
+}
+
+// group is the replica in frames.
+func (r Replica) group() uint64 { return uint64(r.Range)<<32 | uint64(r.Number) }
+
+// replicaOf reads group: the replica on a node that a frame is for.
+func replicaOf(node string, group uint64) Replica {
+	return Replica{Range: uint32(group >> 32), Node: node, Number: uint32(group)}
+}

@@ -1,0 +1,303 @@
+package raftnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+)
+
+// Transport carries the messages of one replica.
+type Transport struct {
+	net   *Net
+	self  Replica
+	hooks Hooks
+
+	inbox  chan raft.RPC
+	closed chan struct{}
+	once   sync.Once
+
+	beats struct {
+		sync.Mutex // one heartbeat at a time: it may write a term
+		handle     func(raft.RPC)
+	}
+}
+
+var (
+	_ raft.Transport   = (*Transport)(nil)
+	_ raft.WithPreVote = (*Transport)(nil)
+	_ raft.WithClose   = (*Transport)(nil)
+)
+
+var (
+	errClosed  = errors.New("transport closed")
+	errBusy    = errors.New("a heartbeat before is not done")
+	errStalled = errors.New("a write of this node's log hangs: it does not lead")
+)
+
+// Close lets no more messages in. Those under way get errors.
+func (t *Transport) Close() error {
+	t.once.Do(func() {
+		close(t.closed)
+		t.net.remove(t)
+	})
+	return nil
+}
+
+// Consumer implements [raft.Transport].
+func (t *Transport) Consumer() <-chan raft.RPC { return t.inbox }
+
+// LocalAddr implements [raft.Transport]: the node ID.
+func (t *Transport) LocalAddr() raft.ServerAddress { return t.self.Address() }
+
+// EncodePeer implements [raft.Transport].
+func (t *Transport) EncodePeer(_ raft.ServerID, address raft.ServerAddress) []byte {
+	return []byte(address)
+}
+
+// DecodePeer implements [raft.Transport].
+func (t *Transport) DecodePeer(address []byte) raft.ServerAddress { return raft.ServerAddress(address) }
+
+// SetHeartbeatHandler implements [raft.Transport].
+func (t *Transport) SetHeartbeatHandler(handle func(raft.RPC)) {
+	t.beats.Lock()
+	defer t.beats.Unlock()
+	t.beats.handle = handle
+}
+
+// AppendEntriesPipeline implements [raft.Transport]. With pipelining, write errors on
+// a follower can leave it stuck while heartbeats go on (grafana/pyroscope#5518).
+func (t *Transport) AppendEntriesPipeline(raft.ServerID, raft.ServerAddress) (raft.AppendPipeline, error) {
+	return nil, raft.ErrPipelineReplicationNotSupported
+}
+
+// call sends a message to a replica and returns the answer.
+func (t *Transport) call(to raft.ServerID, lane peer.Lane, kind peer.Kind, within time.Duration, message []byte) ([]byte, error) {
+	replica, err := ParseID(t.self.Range, to)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	return t.net.peers.Call(ctx, replica.Node, lane, kind, replica.group(), message)
+}
+
+// isHeartbeat tells the messages of raft's heartbeat loop from those that carry
+// entries or a commit index.
+func isHeartbeat(a *raft.AppendEntriesRequest) bool {
+	return a.PrevLogEntry == 0 && a.PrevLogTerm == 0 && len(a.Entries) == 0 && a.LeaderCommitIndex == 0
+}
+
+// maxAppend bounds the bytes of entries in one message, unless one entry alone is
+// larger.
+const maxAppend = 4 << 20
+
+// AppendEntries implements [raft.Transport]. Of many entries it sends the first, and
+// takes the others off the request: raft goes on behind the last one there.
+func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
+	if t.hooks.Stalled() {
+		return errStalled
+	}
+	lane, kind, within := peer.Log, peer.Kind(kindAppend), appendWithin
+	if isHeartbeat(request) {
+		lane, kind, within = peer.Control, kindHeartbeat, promptWithin
+	}
+	size := 0
+	for i, e := range request.Entries {
+		if size += len(e.Data) + len(e.Extensions); size > maxAppend && i > 0 {
+			request.Entries = request.Entries[:i]
+			break
+		}
+	}
+	got, err := t.call(to, lane, kind, within, encodeAppend(request))
+	if err == nil {
+		*answer, err = decodeAppended(got)
+	}
+	return err
+}
+
+// RequestVote implements [raft.Transport].
+func (t *Transport) RequestVote(to raft.ServerID, _ raft.ServerAddress, request *raft.RequestVoteRequest, answer *raft.RequestVoteResponse) error {
+	got, err := t.ask(to, kindVote, encodeVote(request))
+	*answer = raft.RequestVoteResponse{RPCHeader: got.header, Term: got.term, Granted: got.granted}
+	return err
+}
+
+// errNotVoted stands for every failure of a pre-vote: raft takes one whose text holds
+// "unexpected command", which a peer may send, for a vote.
+var errNotVoted = errors.New("no answer to a pre-vote")
+
+// RequestPreVote implements [raft.WithPreVote].
+func (t *Transport) RequestPreVote(to raft.ServerID, _ raft.ServerAddress, request *raft.RequestPreVoteRequest, answer *raft.RequestPreVoteResponse) error {
+	got, err := t.ask(to, kindPreVote, encodePreVote(request))
+	if err != nil {
+		return errNotVoted
+	}
+	*answer = raft.RequestPreVoteResponse{RPCHeader: got.header, Term: got.term, Granted: got.granted}
+	return nil
+}
+
+// ask asks for a vote.
+func (t *Transport) ask(to raft.ServerID, kind peer.Kind, message []byte) (ballot, error) {
+	if t.hooks.Stalled() {
+		return ballot{}, errStalled
+	}
+	got, err := t.call(to, peer.Control, kind, promptWithin, message)
+	if err != nil {
+		return ballot{}, err
+	}
+	return decodeBallot(got)
+}
+
+// TimeoutNow implements [raft.Transport]: the handover of leadership.
+func (t *Transport) TimeoutNow(to raft.ServerID, _ raft.ServerAddress, request *raft.TimeoutNowRequest, _ *raft.TimeoutNowResponse) error {
+	_, term := t.hooks.Leader()
+	_, err := t.call(to, peer.Control, kindHandover, promptWithin, encodeHandover(handover{request.RPCHeader, term}))
+	return err
+}
+
+// deliver hands a message to raft and returns its answer.
+func (t *Transport) deliver(ctx context.Context, rpc raft.RPC) (any, error) {
+	answer := make(chan raft.RPCResponse, 1) // raft may answer one that is waited for no more
+	rpc.RespChan = answer
+	select {
+	case t.inbox <- rpc:
+	case <-t.closed:
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+	return t.answered(ctx, answer)
+}
+
+func (t *Transport) answered(ctx context.Context, answer <-chan raft.RPCResponse) (any, error) {
+	select {
+	case a := <-answer:
+		return a.Response, a.Error
+	case <-t.closed: // raft does not answer all that it has when it stops
+		return nil, errClosed
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// heartbeat serves a message of a leader's heartbeat loop, past raft's main loop.
+func (t *Transport) heartbeat(ctx context.Context, call peer.Call) ([]byte, error) {
+	request, err := t.readAppend(call)
+	if err != nil {
+		return nil, err
+	}
+	if !isHeartbeat(request) {
+		return nil, fmt.Errorf("%w: entries among heartbeats", errMessage)
+	}
+	answer := make(chan raft.RPCResponse, 1)
+	if err := t.beat(raft.RPC{Command: request, RespChan: answer}); err != nil {
+		return nil, err
+	}
+	return appended(t.answered(ctx, answer))
+}
+
+// beat hands raft a heartbeat, unless it still has one before: then it writes a term,
+// and those that come meanwhile would pile up.
+func (t *Transport) beat(rpc raft.RPC) error {
+	if !t.beats.TryLock() {
+		return errBusy
+	}
+	defer t.beats.Unlock()
+	if t.beats.handle == nil {
+		return errClosed
+	}
+	t.beats.handle(rpc)
+	return nil
+}
+
+// append serves a message with entries, or a commit index.
+func (t *Transport) append(ctx context.Context, call peer.Call) ([]byte, error) {
+	request, err := t.readAppend(call)
+	if err != nil {
+		return nil, err
+	}
+	return appended(t.deliver(ctx, raft.RPC{Command: request}))
+}
+
+func (t *Transport) readAppend(call peer.Call) (*raft.AppendEntriesRequest, error) {
+	request, err := decodeAppend(call.Payload)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkSender(t.self.Range, call.From.ID, request.RPCHeader); err != nil {
+		return nil, err
+	}
+	return request, checkAppend(request, t.hooks.CheckCommand)
+}
+
+func appended(answer any, err error) ([]byte, error) {
+	if err != nil {
+		return nil, err
+	}
+	a, ok := answer.(*raft.AppendEntriesResponse)
+	if !ok {
+		return nil, fmt.Errorf("raft answers %T", answer)
+	}
+	return encodeAppended(a), nil
+}
+
+func (t *Transport) vote(ctx context.Context, call peer.Call) ([]byte, error) {
+	request, err := decodeVote(call.Payload)
+	if err == nil {
+		err = checkSender(t.self.Range, call.From.ID, request.RPCHeader)
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.deliver(ctx, raft.RPC{Command: request})
+	if err != nil {
+		return nil, err
+	}
+	v, ok := answer.(*raft.RequestVoteResponse)
+	if !ok {
+		return nil, fmt.Errorf("raft answers %T", answer)
+	}
+	return encodeBallot(ballot{v.RPCHeader, v.Term, v.Granted}), nil
+}
+
+func (t *Transport) preVote(ctx context.Context, call peer.Call) ([]byte, error) {
+	request, err := decodePreVote(call.Payload)
+	if err == nil {
+		err = checkSender(t.self.Range, call.From.ID, request.RPCHeader)
+	}
+	if err != nil {
+		return nil, err
+	}
+	answer, err := t.deliver(ctx, raft.RPC{Command: request})
+	if err != nil {
+		return nil, err
+	}
+	v, ok := answer.(*raft.RequestPreVoteResponse)
+	if !ok {
+		return nil, fmt.Errorf("raft answers %T", answer)
+	}
+	return encodeBallot(ballot{v.RPCHeader, v.Term, v.Granted}), nil
+}
+
+// handover serves a leader's wish to be followed by this replica. Raft obeys it from
+// anybody at any time: so it has to come from the leader of this replica's term.
+func (t *Transport) handover(ctx context.Context, call peer.Call) ([]byte, error) {
+	h, err := decodeHandover(call.Payload)
+	if err == nil {
+		err = checkSender(t.self.Range, call.From.ID, h.header)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if leader, term := t.hooks.Leader(); leader != raft.ServerID(h.header.ID) || term != h.term {
+		return nil, fmt.Errorf("handover by %s in term %d: %q leads term %d", h.header.ID, h.term, leader, term)
+	}
+	_, err = t.deliver(ctx, raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: h.header}})
+	return nil, err
+}
