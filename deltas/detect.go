@@ -143,22 +143,28 @@ func hasPrefixFold(s, prefix string) bool {
 	return len(s) >= len(prefix) && strings.EqualFold(s[:len(prefix)], prefix)
 }
 
-// looksLikeHTML reports documents whose root, or whose beginning, is HTML.
+// looksLikeHTML reports documents whose first element, or what stands near their
+// beginning, is HTML's. Any element counts, since a piece of a page may begin with any,
+// but where the document or its header says that it is other XML.
 func looksLikeHTML(text, contentType string) bool {
-	if name, _ := rootElement(text); isHTMLRoot(name) || htmlFragment[name] {
-		return true
-	}
 	head := strings.ToLower(text[:min(len(text), 1024)])
-	if strings.Contains(head, "<html") || strings.Contains(head, "<!doctype html") || strings.Contains(head, "<body") {
+	name, at := rootElement(text)
+	if isHTMLRoot(name) || strings.Contains(head, "<html") || strings.Contains(head, "<!doctype html") || strings.Contains(head, "<body") {
 		return true
 	}
 	mediaType, _, _ := mime.ParseMediaType(contentType)
-	return (mediaType == "text/html" || mediaType == "application/xhtml+xml") && strings.Contains(head, "<")
+	if mediaType == "text/html" || mediaType == "application/xhtml+xml" {
+		return strings.Contains(head, "<")
+	}
+	isXML := strings.HasSuffix(mediaType, "xml") || strings.HasPrefix(head, "<?xml") || strings.HasPrefix(head, "<!doctype")
+	return !isXML && name != "" && isLetter(name[0]) && !strings.ContainsAny(name, "@.") && !declaresXML(text[at:])
 }
 
-// htmlFragment holds the elements that a page without <html> begins with.
-var htmlFragment = set("div", "p", "table", "h1", "h2", "h3", "ul", "ol", "section", "article", "main", "header", "nav",
-	"span", "br", "b", "center", "font", "meta", "title", "link", "script", "style", "form", "pre", "a", "img")
+// declaresXML reports a first tag with a namespace other than that of XHTML.
+func declaresXML(tag string) bool {
+	tag, _, _ = strings.Cut(tag, ">")
+	return strings.Contains(tag, "xmlns") && !strings.Contains(tag, "http://www.w3.org/1999/xhtml")
+}
 
 func set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
