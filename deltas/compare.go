@@ -1,6 +1,9 @@
 package deltas
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Update is one new version of a channel as subscribers see it, readable
 // without what came before.
@@ -113,9 +116,11 @@ func (u *Update) bound() {
 
 // weight is about how many bytes the entry takes in an update.
 func (e *Entry) weight() int {
-	n := len(e.ID) + len(e.Title) + len(e.Link) + len(e.Summary) + 150
-	for _, field := range e.Fields {
-		n += len(field) + 3
+	n := len(e.ID) + len(e.Title) + len(e.Link) + len(e.Summary) + len(e.Geometry) + 150
+	for _, list := range [...][]string{e.Categories, e.Fields} {
+		for _, s := range list {
+			n += len(s) + 3
+		}
 	}
 	return n
 }
@@ -242,6 +247,7 @@ func changedFields(base, next *Core, at, i int) []string {
 	fields := make([]string, 0, 4)
 	for _, f := range [...]struct{ name, was, is string }{
 		{"id", was.ID, is.ID}, {"title", was.Title, is.Title}, {"link", was.Link, is.Link}, {"summary", was.Summary, is.Summary},
+		{"categories", strings.Join(was.Categories, "\n"), strings.Join(is.Categories, "\n")}, {"geometry", was.Geometry, is.Geometry},
 	} {
 		if f.was != f.is {
 			fields = append(fields, f.name)

@@ -14,6 +14,8 @@ const (
 	entryLabel = "entry: "
 	linkLabel  = "link: "
 	sumLabel   = "summary: "
+	geoLabel   = "geometry: "
+	catLabel   = "category: "
 	indent     = "  "
 	notesMark  = "\x1enotes 1\n" // no line of content holds a control character
 	feedLabel  = "feed: "
@@ -35,6 +37,8 @@ type draft struct {
 type draftEntry struct {
 	id                   string
 	title, link, summary string
+	geometry             string
+	categories           []string
 	published, updated   string // RFC 3339 or empty
 	lines                []string
 	rest                 string // if the document before had it: its section behind the ID, instead of the above but title
@@ -50,11 +54,14 @@ func (e *draftEntry) appendSection(b []byte) []byte {
 		return append(b, e.rest...)
 	}
 	for _, field := range [...]struct{ label, value string }{
-		{titleLabel, e.title}, {linkLabel, e.link}, {sumLabel, e.summary},
+		{titleLabel, e.title}, {linkLabel, e.link}, {sumLabel, e.summary}, {geoLabel, e.geometry},
 	} {
 		if field.value != "" {
 			b = appendLine(b, field.label, field.value)
 		}
+	}
+	for _, category := range e.categories {
+		b = appendLine(b, catLabel, category)
 	}
 	for _, line := range e.lines {
 		b = appendLine(b, indent, line)
@@ -74,7 +81,10 @@ func (d *draft) size() int {
 	}
 	for i := range d.entries {
 		e := &d.entries[i]
-		n += len(e.id) + len(e.title) + len(e.link) + len(e.summary) + len(e.rest) + 100
+		n += len(e.id) + len(e.title) + len(e.link) + len(e.summary) + len(e.geometry) + len(e.rest) + 100
+		for _, category := range e.categories {
+			n += len(category) + 12
+		}
 		for _, line := range e.lines {
 			n += len(line) + 4
 		}

@@ -3,6 +3,7 @@ package deltas
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +18,9 @@ type feedItem struct {
 	title, link        string
 	summary, content   string // HTML
 	published, updated string // RFC 3339 or empty
+
+	categories []string
+	geometry   []string // each a name and what it says
 
 	// What the links of summary and content are relative to, itself relative to
 	// the document's URL; nil for that URL.
@@ -117,7 +121,39 @@ func rssItem(item *rss.Item) feedItem {
 	}
 	it.updated = firstOf(extension(item.Extensions, "atom", "updated"), extension(item.Extensions, "dcterms", "modified"))
 	it.published, it.updated = clampDate(item.PubDateParsed, it.published), clampDate(nil, it.updated)
+	for _, category := range item.Categories {
+		it.categories = append(it.categories, category.Value)
+	}
+	it.extend(item.Extensions)
 	return it
+}
+
+// extend adds the categories and the geometry of other vocabularies.
+func (it *feedItem) extend(exts ext.Extensions) {
+	for _, subject := range exts["dc"]["subject"] {
+		it.categories = append(it.categories, subject.Value)
+	}
+	for space := range geometrySpaces {
+		for _, elements := range exts[space] {
+			it.locate("", elements)
+		}
+	}
+}
+
+// geometrySpaces are the vocabularies all of whose elements are geometry.
+var geometrySpaces = set("georss", "geo")
+
+// locate adds what elements say, and what those in them say, each behind the names
+// of the elements that it stands in.
+func (it *feedItem) locate(within string, elements []ext.Extension) {
+	for _, e := range elements {
+		if e.Value != "" {
+			it.geometry = append(it.geometry, within+e.Name+" "+e.Value)
+		}
+		for _, children := range e.Children {
+			it.locate(within+e.Name+" ", children)
+		}
+	}
 }
 
 func extension(exts ext.Extensions, prefix, name string) string {
@@ -153,6 +189,10 @@ func atomItem(entry *atom.Entry) feedItem {
 		it.content = entry.Content.Value
 		it.link = firstOf(it.link, entry.Content.Src)
 	}
+	for _, category := range entry.Categories {
+		it.categories = append(it.categories, category.Term)
+	}
+	it.extend(entry.Extensions)
 	return it
 }
 
@@ -202,6 +242,9 @@ func feedEntry(item *feedItem, base *url.URL) draftEntry {
 		published: item.published,
 		updated:   item.updated,
 		source:    item.source,
+
+		categories: cleanLines(item.categories),
+		geometry:   strings.Join(cleanLines(item.geometry), "; "),
 	}
 	summary := htmlLines(item.summary, page{base: base, inner: item.summaryBase})
 	content := htmlLines(item.content, page{base: base, inner: item.contentBase})
@@ -212,6 +255,15 @@ func feedEntry(item *feedItem, base *url.URL) draftEntry {
 		e.summary = text
 	}
 	return e
+}
+
+// cleanLines returns lines sorted, each once, in the memory of those given.
+func cleanLines(lines []string) []string {
+	for i, line := range lines {
+		lines[i] = cleanLine(line)
+	}
+	slices.Sort(lines)
+	return slices.DeleteFunc(slices.Compact(lines), func(line string) bool { return line == "" })
 }
 
 // The years that a date is brought into: what is beyond is a mistake, and RFC

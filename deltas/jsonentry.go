@@ -161,7 +161,7 @@ func jsonFeedItem(item *jsonValue, known *familiar) feedItem {
 	if e, ok := known.take(source); ok {
 		return feedItem{known: &e}
 	}
-	return feedItem{
+	it := feedItem{
 		source:    source,
 		guid:      item.scalar("id"),
 		title:     item.scalar("title"),
@@ -171,7 +171,22 @@ func jsonFeedItem(item *jsonValue, known *familiar) feedItem {
 		published: clampDate(nil, item.scalar("date_published")),
 		updated:   clampDate(nil, item.scalar("date_modified")),
 	}
+	for _, tag := range item.member("tags").children {
+		it.categories = append(it.categories, tag.text)
+	}
+	for i := range item.children {
+		if m := &item.children[i]; geometryNames[strings.TrimPrefix(m.name, "_")] {
+			var w jsonWriter
+			w.value(0, m)
+			it.geometry = append(it.geometry, strings.TrimPrefix(m.name, "_")+" "+strings.Join(w.flush(), " "))
+		}
+	}
+	return it
 }
+
+// geometryNames are the members of an item of JSON Feed, with or without the underscore
+// of extensions, that say where it is.
+var geometryNames = set("geometry", "geo", "coordinates", "lat", "latitude", "lon", "lng", "long", "longitude")
 
 // changedMembers returns the names of the members that differ between two
 // entries' lines, in order.

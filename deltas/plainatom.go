@@ -31,10 +31,15 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 	source := ""
 	p.children(parent, func(space, name string, t xmlTag) {
 		if space != "" {
-			p.skip(t)
+			if !p.more(space, t, &it) {
+				p.skip(t)
+			}
 			return
 		}
 		switch name {
+		case "category":
+			it.categories = append(it.categories, p.attribute("term"))
+			p.skip(t)
 		case "id":
 			it.guid, _ = p.construct(t)
 			it.guid = resolveLink(p.base, it.guid)

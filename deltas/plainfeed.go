@@ -38,13 +38,15 @@ var namespaces = map[string]string{
 	"http://purl.org/dc/terms/":                    "dcterms",
 	"http://purl.org/rss/1.0/modules/content/":     "content",
 	"http://purl.org/rss/1.0/modules/syndication/": "sy",
+	"http://www.georss.org/georss":                 "georss",
+	"http://www.w3.org/2003/01/geo/wgs84_pos#":     "geo",
 	"http://www.itunes.com/DTDs/PodCast-1.0.dtd":   "itunes",
 	"http://example.com/DTDs/PodCast-1.0.dtd":      "itunes",
 	atomNamespace: "atom",
 }
 
 // usual are the prefixes that mean something wherever they stand.
-var usual = set("dc", "dcterms", "content", "sy", "itunes", "atom", "rss", "rdf")
+var usual = set("dc", "dcterms", "content", "sy", "itunes", "atom", "georss", "geo", "rss", "rdf")
 
 const (
 	atomNamespace   = "http://www.w3.org/2005/Atom"
@@ -286,6 +288,22 @@ func (p *plainFeed) feedOther(space, name string, t xmlTag) {
 	default:
 		p.skip(t)
 	}
+}
+
+// more reads an element of another vocabulary that all formats share, or reports that
+// it is none.
+func (p *plainFeed) more(space string, t xmlTag, it *feedItem) bool {
+	switch {
+	case space == "dc" && t.name == "subject":
+		it.categories = append(it.categories, p.foreign(t))
+	case geometrySpaces[space]:
+		if place := p.foreign(t); place != "" {
+			it.geometry = append(it.geometry, t.name+" "+place)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 // date reads the ways in which nearly all dates are written.

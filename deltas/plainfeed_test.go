@@ -109,6 +109,11 @@ func TestPlain(t *testing.T) {
 		{rss("<title>\n <![CDATA[A <b> &amp; ]]> and ]] > B </title>"), true},
 		{rss("<m:thing a='1'><m:inner>x</m:inner><m:inner/></m:thing><title>A</title>"), true},
 		{rss("<dc:title>A</dc:title><dc:date>2026-01-02T03:04:05+01:00</dc:date><content:encoded>&lt;p&gt;x</content:encoded>"), true},
+		{rss("<category domain='x'>A &amp;amp; <![CDATA[B]]></category><category> C </category><category/><dc:subject>D</dc:subject><dc:subject>E</dc:subject>"), true},
+		{rss("<georss:point> 45.2\n-71 </georss:point><geo:lat>45.2</geo:lat><geo:long>-71</geo:long><georss:elev/>"), true},
+		{rss("<geo:Point><geo:lat>45.2</geo:lat></geo:Point>"), false},
+		{rss("<g:point xmlns:g='http://www.georss.org/georss'>45.2 -71</g:point>"), true},
+		{atom("<category term='a &amp; b' label='x'/><category/><category term='c'>d</category><g:line xmlns:g='http://www.georss.org/georss'>1 2 3 4</g:line>"), true},
 		{rss("<guid isPermaLink='true'>https://example.com/1</guid><enclosure url='https://example.com/a?b=1&amp;c=2'/>"), true},
 		{rss("<pubDate>Fri, 2 Jan 2026 04:04:05 GMT</pubDate>"), true},
 		{rss("<PUBDATE>Fri, 02 Jan 2026 04:04:05 -0800</PUBDATE><TITLE>x</TITLE>"), true},
@@ -176,6 +181,8 @@ func FuzzPlain(f *testing.F) {
 	f.Add(`<feed xmlns="http://purl.org/atom/ns#" xml:base="http://h/a"><entry><id>1 2</id><issued>2026-01-02</issued><content type="text/html" mode="escaped">&lt;p&gt;x&lt;a href="y"&gt;z&lt;/a&gt;</content></entry></feed>`)
 	f.Add(`<feed xmlns="http://www.w3.org/2005/Atom"><entry xml:base="b"><link href="c"/><content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml"><p>a<br/><b>c</b></p><ul><li>d</li></ul></div></content><summary type="html">&lt;table&gt;&lt;tr&gt;&lt;td&gt;e</summary></entry></feed>`)
 	f.Add(`<rss xml:base="http://h/"><channel><link href="x"/><item><title>a<b>c</b><!-- d --></title><x:y xmlns:x="z"/><site xmlns="s">1</site><dc:date>2026-01-02T03:04:05Z</dc:date></item></channel></rss>`)
+	f.Add(`<rss xmlns:g="http://www.georss.org/georss"><channel><item><category>a&amp;b</category><dc:subject>c</dc:subject><g:point>1 2</g:point><geo:lat>3</geo:lat></item></channel></rss>`)
+	f.Add(`<feed xmlns="http://www.w3.org/2005/Atom"><entry><id>1</id><category term="a"/><georss:where><gml:pos>1 2</gml:pos></georss:where></entry></feed>`)
 	f.Fuzz(func(t *testing.T, body string) {
 		text, err := decodeText([]byte(body), "")
 		if err != nil {

@@ -90,7 +90,11 @@ func (p *plainFeed) rssItem(parent xmlTag) feedItem {
 		case space == other:
 			p.skip(t)
 		case space != "":
-			p.rssOther(space, t, &more)
+			if !p.more(space, t, &it) {
+				p.rssOther(space, t, &more)
+			}
+		case name == "category":
+			it.categories = append(it.categories, p.content(t))
 		case name == "title":
 			it.title = p.content(t)
 		case name == "description":

@@ -145,7 +145,7 @@ func parseSection(kind Kind, section string) (Entry, error) {
 	if summary == "" {
 		summary = summarise(d.lines)
 	}
-	return Entry{ID: d.id, Title: d.title, Link: d.link, Summary: summary}, nil
+	return Entry{ID: d.id, Title: d.title, Link: d.link, Summary: summary, Categories: d.categories, Geometry: d.geometry}, nil
 }
 
 // readSection is the inverse of [draftEntry.section]. The lines are appended to
@@ -168,6 +168,10 @@ func readSection(section string, lines []string) (draftEntry, error) {
 			e.link = value
 		case label+": " == sumLabel:
 			e.summary = value
+		case label+": " == geoLabel:
+			e.geometry = value
+		case label+": " == catLabel:
+			e.categories = append(e.categories, value)
 		default:
 			return draftEntry{}, fmt.Errorf("%w: core text has line %.40q in an entry", ErrCorrupt, line)
 		}
