@@ -75,7 +75,7 @@ func worlds() []world {
 			}
 		}
 	}
-	return all
+	return append(all, listWorlds()...)
 }
 
 var wordPool = strings.Fields(`amber basin cedar delta ember fjord glade haven inlet jetty knoll lagoon mesa notch orchard prairie
