@@ -78,7 +78,7 @@ func (u *Update) Admit(fresh []uint64) {
 	}
 	kept := u.Entries.Added[:0]
 	for _, e := range u.Entries.Added {
-		if known[identityOf(e.ID)] {
+		if known[identityOf(e.ID)] || isChosen(u.Kind, e.ID) {
 			kept = append(kept, e)
 		}
 	}
@@ -146,6 +146,7 @@ func pick(entries []Entry, indexes []int) []Entry {
 type comparison struct {
 	added, changed  []int
 	renamed         []int // the same as one of base's, but for their ID
+	paired          []int // of changed, those with another ID
 	before          []int // parallel to changed: of base's entries
 	withdrawn, left []int // gone: taken back, or out of the window at its old end
 	survivors       int   // of base's entries
@@ -154,7 +155,7 @@ type comparison struct {
 // silent reports that nothing differs but entries that left the window or came
 // into it. What is not among entries counts only where the kinds are the same.
 func (c *comparison) silent(base, next *Core) bool {
-	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 &&
+	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 && !slices.ContainsFunc(c.added, next.isChosen) &&
 		(base.Kind != next.Kind || base.Title == next.Title && sameText(base.body, next.body))
 }
 
@@ -179,6 +180,7 @@ func compareEntries(base, next *Core) comparison {
 		}
 		stays[at] = true
 	}
+	c.pair(base, next, stays)
 	if len(next.Entries) > 0 {
 		c.gone(base, stays)
 	}
@@ -225,7 +227,7 @@ func (c *comparison) gone(base *Core, stays []bool) {
 	for i, e := range base.Entries {
 		switch {
 		case stays[i]:
-		case c.survivors == 0, dated && date(e) <= oldest, !dated && i > last:
+		case c.survivors == 0, dated && date(e) <= oldest, !dated && i > last && !base.isChosen(i):
 			c.left = append(c.left, i)
 		default:
 			c.withdrawn = append(c.withdrawn, i)

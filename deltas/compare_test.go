@@ -227,6 +227,10 @@ func FuzzCompare(f *testing.F) {
 	f.Add([]byte("<html><p>a<p>b"), []byte("<html><p>b<p>c"))
 	f.Add([]byte(`[{"id":1,"a":1}]`), []byte(`[{"id":1,"a":2},{"id":2}]`))
 	f.Add([]byte("a\nb\nc"), []byte("c\nb\na"))
+	for i, list := range listSeeds {
+		f.Add([]byte(list), []byte(listSeeds[(i+1)%len(listSeeds)]))
+	}
+	f.Add([]byte(`[{"level":"high","region":"N"},{"level":"low","region":"S"}]`), []byte(`[{"level":"mid","region":"N"},{"level":"low","region":"S"}]`))
 	f.Fuzz(func(t *testing.T, old, is []byte) {
 		base, err := Extract(Document{Body: old})
 		if err != nil {

@@ -37,9 +37,8 @@ type draft struct {
 type draftEntry struct {
 	id                   string
 	title, link, summary string
-	geometry             string
-	categories           []string
-	published, updated   string // RFC 3339 or empty
+	more                 []string // lines of geometry and categories, with their labels
+	published, updated   string   // RFC 3339 or empty
 	lines                []string
 	rest                 string // if the document before had it: its section behind the ID, instead of the above but title
 	source               uint64 // digest of what it was read from, 0: not remembered
@@ -54,14 +53,14 @@ func (e *draftEntry) appendSection(b []byte) []byte {
 		return append(b, e.rest...)
 	}
 	for _, field := range [...]struct{ label, value string }{
-		{titleLabel, e.title}, {linkLabel, e.link}, {sumLabel, e.summary}, {geoLabel, e.geometry},
+		{titleLabel, e.title}, {linkLabel, e.link}, {sumLabel, e.summary},
 	} {
 		if field.value != "" {
 			b = appendLine(b, field.label, field.value)
 		}
 	}
-	for _, category := range e.categories {
-		b = appendLine(b, catLabel, category)
+	for _, line := range e.more {
+		b = appendLine(b, "", line)
 	}
 	for _, line := range e.lines {
 		b = appendLine(b, indent, line)
@@ -81,9 +80,9 @@ func (d *draft) size() int {
 	}
 	for i := range d.entries {
 		e := &d.entries[i]
-		n += len(e.id) + len(e.title) + len(e.link) + len(e.summary) + len(e.geometry) + len(e.rest) + 100
-		for _, category := range e.categories {
-			n += len(category) + 12
+		n += len(e.id) + len(e.title) + len(e.link) + len(e.summary) + len(e.rest) + 100
+		for _, line := range e.more {
+			n += len(line) + 1
 		}
 		for _, line := range e.lines {
 			n += len(line) + 4

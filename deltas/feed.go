@@ -242,9 +242,12 @@ func feedEntry(item *feedItem, base *url.URL) draftEntry {
 		published: item.published,
 		updated:   item.updated,
 		source:    item.source,
-
-		categories: cleanLines(item.categories),
-		geometry:   strings.Join(cleanLines(item.geometry), "; "),
+	}
+	if places := cleanLines(item.geometry); len(places) > 0 {
+		e.more = append(e.more, geoLabel+strings.Join(places, "; "))
+	}
+	for _, category := range cleanLines(item.categories) {
+		e.more = append(e.more, catLabel+category)
 	}
 	summary := htmlLines(item.summary, page{base: base, inner: item.summaryBase})
 	content := htmlLines(item.content, page{base: base, inner: item.contentBase})

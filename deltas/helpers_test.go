@@ -116,12 +116,26 @@ func anyJSON() *rapid.Generator[[]byte] {
 		objects := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) object {
 			return object{"id": rapid.IntRange(0, 5).Draw(t, "id"), "title": value.Draw(t, "title"), rapid.String().Draw(t, "name"): value.Draw(t, "value")}
 		}), 0, 5).Draw(t, "objects")
-		body, err := json.Marshal(object{"items": objects, "more": value.Draw(t, "more")})
+		body, err := json.Marshal(object{"items": objects, "more": value.Draw(t, "more"), "data": object{"list": anyList().Draw(t, "list"), "other": anyList().Draw(t, "other")}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return body
 	})
+}
+
+// anyList generates lists of objects or rows, most of them without IDs.
+func anyList() *rapid.Generator[[]any] {
+	text := rapid.SampledFrom([]string{"", "a", "b", "c", "7 May", "https://x/1", "https://x/2", "content:[a=b]", "line\nend"})
+	row := rapid.Map(rapid.SliceOfN(text, 2, 3), func(cells []string) any { return cells })
+	one := rapid.Custom(func(t *rapid.T) any {
+		item := map[string]any{"v": rapid.IntRange(0, 9).Draw(t, "v"), "in": map[string]string{"code": text.Draw(t, "code")}}
+		for _, name := range rapid.SliceOfN(rapid.SampledFrom([]string{"name", "url", "day", "text", "published"}), 0, 4).Draw(t, "names") {
+			item[name] = text.Draw(t, name)
+		}
+		return item
+	})
+	return rapid.OneOf(rapid.SliceOfN(one, 0, 5), rapid.SliceOfN(row, 0, 4))
 }
 
 const sharedData = "../../shared/data"

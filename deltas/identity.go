@@ -107,21 +107,32 @@ func identityKey(id string) string {
 // identityOf returns what is remembered of an identity.
 func identityOf(id string) uint64 { return xxhash.Sum64String(identityKey(id)) }
 
-// aliasOf returns what an entry is recognised by should its ID be another at the
-// next build: all that it says, and its date. False without a link: what has
-// none may say the same twice and mean two things.
+// aliasOf returns what an entry is recognised by should its ID be another at the next
+// look: all that it says. A feed's entry needs a link: what has none may say the same
+// twice and mean two things. An item of a JSON list without IDs stays in its list.
 func (c *Core) aliasOf(i int) (uint64, bool) {
-	e := c.Entries[i]
-	if c.Kind != KindFeed || e.Link == "" {
+	e := &c.Entries[i]
+	where := e.Link
+	if c.isChosen(i) {
+		where, _, _ = strings.Cut(e.ID, "[")
+	} else if c.Kind != KindFeed || e.Link == "" {
 		return 0, false
 	}
 	_, says, _ := strings.Cut(c.sections[i], "\n")
 	var d xxhash.Digest
 	d.Reset()
-	for _, part := range [...]string{says, identityKey(e.Link), e.Published} {
+	for _, part := range [...]string{says, identityKey(where), e.Published} {
 		d.WriteString(part)
 	}
 	return d.Sum64(), true
+}
+
+// isChosen reports an item of a JSON list without IDs. It stands for what the list says
+// of something, and is news again when it comes back.
+func (c *Core) isChosen(i int) bool { return isChosen(c.Kind, c.Entries[i].ID) }
+
+func isChosen(kind Kind, id string) bool {
+	return kind == KindJSON && strings.HasPrefix(id, contentID)
 }
 
 // aliasOrID returns an entry's alias, or its identity if it has none.

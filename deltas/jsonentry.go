@@ -175,18 +175,16 @@ func jsonFeedItem(item *jsonValue, known *familiar) feedItem {
 		it.categories = append(it.categories, tag.text)
 	}
 	for i := range item.children {
-		if m := &item.children[i]; geometryNames[strings.TrimPrefix(m.name, "_")] {
+		m := &item.children[i]
+		switch name := strings.TrimPrefix(m.name, "_"); name { // extensions begin with an underscore
+		case "geometry", "geo", "coordinates", "lat", "latitude", "lon", "lng", "long", "longitude":
 			var w jsonWriter
 			w.value(0, m)
-			it.geometry = append(it.geometry, strings.TrimPrefix(m.name, "_")+" "+strings.Join(w.flush(), " "))
+			it.geometry = append(it.geometry, name+" "+strings.Join(w.flush(), " "))
 		}
 	}
 	return it
 }
-
-// geometryNames are the members of an item of JSON Feed, with or without the underscore
-// of extensions, that say where it is.
-var geometryNames = set("geometry", "geo", "coordinates", "lat", "latitude", "lon", "lng", "long", "longitude")
 
 // changedMembers returns the names of the members that differ between two
 // entries' lines, in order.

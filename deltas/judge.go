@@ -47,7 +47,7 @@ type Decision struct {
 	Verdict Verdict
 	State   State
 	Noise   Noise
-	NewSeen []uint64 // identities, and what stands for them, of the entries never seen before; on VerdictPublish alone
+	NewSeen []uint64 // identities, and what stands for them, that no entry had before; on VerdictPublish alone
 	Reason  string   // of a hold: one of a few constant words, for logs and metrics
 }
 
@@ -122,14 +122,14 @@ func newSight(noise Noise, base *Core, obs Observation) sight {
 
 func decide(state State, seen []uint64, s sight) Decision {
 	if !state.known() {
-		return publish(state, s, unseen(nil, nil, s.view))
+		return publish(state, s, unseen(nil, compareEntries(nil, s.view).added, s.view))
 	}
 	if s.face == state.Face || s.view.today(s.base, s.Begun) {
 		return onlyNoise(state, s)
 	}
 	f := examine(state, seen, s)
 	if len(f.fresh) > 0 {
-		return publish(state, s, f.fresh)
+		return publish(state, s, append(f.fresh, f.paired...))
 	}
 	if late := state.Shown.Sub(s.Begun); late > 0 && late <= staleAfter {
 		return Decision{Verdict: VerdictUnchanged, State: state}
@@ -142,7 +142,7 @@ func decide(state State, seen []uint64, s sight) Decision {
 	if f.nothingNew || state.Extractor != ExtractorVersion {
 		return rebase(state, s)
 	}
-	d := publish(state, s, nil)
+	d := publish(state, s, f.paired)
 	d.State.Stood = f.suspicion != ""
 	if !f.returned {
 		d.State.Flaps -= min(d.State.Flaps, 1)
@@ -285,6 +285,7 @@ func lacks(base, next *Core) []uint32 {
 // findings are what speaks for and against an observation.
 type findings struct {
 	fresh      []uint64 // what is new, see unseen
+	paired     []uint64 // what has changed, and has another identity since
 	suspicion  string   // empty: none
 	returned   bool     // to one of the last contents
 	gone       []uint32 // of a removal, see Candidate.Gone
@@ -304,7 +305,7 @@ func examine(state State, seen []uint64, s sight) findings {
 	base, next := s.base, s.view
 	f := findings{returned: state.returns(s)}
 	c := state.Noise.compare(base, next)
-	f.fresh = unseen(seen, base, next)
+	f.fresh, f.paired = unseen(seen, c.added, next), unseen(seen, c.paired, next)
 	if len(f.fresh) > 0 {
 		return f
 	}
@@ -329,48 +330,37 @@ func examine(state State, seen []uint64, s sight) findings {
 	return f
 }
 
-// unseen returns the identities of next's entries that neither seen nor base
-// know, by identity or by alias, and their aliases: those of the document's last
-// entries first, since what is remembered first is forgotten first.
-func unseen(seen []uint64, base, next *Core) []uint64 {
-	var before map[uint64]int
-	if base != nil {
-		before = base.index()
-	}
-	var fresh []uint64 // of each entry that base has not: identity, alias
-	for i, id := range slices.Backward(next.ids) {
-		if _, known := before[id]; known {
-			continue
-		}
-		alias := next.aliasOrID(i)
-		if _, known := before[alias]; !known {
-			fresh = append(fresh, id, alias)
-		}
-	}
-	if fresh == nil {
+// unseen returns the identities of those of next's entries at the indexes added that
+// seen does not know, by identity or by alias, and their aliases: those of the
+// document's last entries first, since what is remembered first is forgotten first.
+func unseen(seen []uint64, added []int, next *Core) []uint64 {
+	if len(added) == 0 {
 		return nil
 	}
 	known := make(map[uint64]bool, len(seen))
 	for _, id := range seen {
 		known[id] = true
 	}
-	kept := fresh[:0]
-	for pair := range slices.Chunk(fresh, 2) {
-		id, alias := pair[0], pair[1]
+	var fresh []uint64
+	for _, i := range slices.Backward(added) {
+		id, alias := next.ids[i], next.aliasOrID(i)
 		if known[id] || known[alias] {
 			continue
 		}
-		if kept = append(kept, id); alias != id {
-			kept = append(kept, alias)
+		if fresh = append(fresh, id); alias != id {
+			fresh = append(fresh, alias)
 		}
 	}
-	return kept
+	return fresh
 }
 
 // onlyRemoves reports a change that takes away and brings nothing, or takes
 // away most of what there was.
 func onlyRemoves(c comparison, base, next *Core) bool {
-	if len(base.Entries) > 0 {
+	if len(base.Entries) > 0 && len(next.Entries) == 0 {
+		return true
+	}
+	if len(base.Entries)+len(next.Entries) > 0 {
 		gone := len(c.withdrawn) + len(c.left)
 		return len(c.withdrawn) > 0 && len(c.added)+len(c.changed) == 0 || 2*gone > len(base.Entries)
 	}

@@ -176,7 +176,7 @@ func (n Noise) beneath(s sight) (shows Hash, news bool) {
 // from anywhere.
 func (n Noise) compare(base, next *Core) comparison {
 	c := compareEntries(base, next)
-	if n.chosen >= chosenFrom {
+	if n.chosen >= chosenFrom && !slices.ContainsFunc(c.withdrawn, base.isChosen) {
 		c.left, c.withdrawn = append(c.left, c.withdrawn...), nil
 	}
 	return c

@@ -38,7 +38,7 @@ func (c *Core) lookBeside(base *Core) {
 	}
 	o, head := oddnessSeen, len(c.content)
 	for i, section := range c.sections {
-		if _, same := base.entryOf(c.ids[i], section); !same {
+		if base.entryOf(c.ids[i], section) == nil {
 			o |= odditiesOf(section)
 		}
 		head -= len(section)

@@ -58,7 +58,20 @@ func pageLife(t *rapid.T) []stand {
 		"page": pageOf,
 		"text": func(lines ...string) string { return strings.Join(lines, "\n") },
 		"JSON": func(lines ...string) string { return `{"lines":["` + strings.Join(lines, `","`) + `"]}` },
-	}[rapid.SampledFrom([]string{"page", "text", "JSON"}).Draw(t, "kind")]
+		"JSON list": func(lines ...string) string {
+			return `{"offers":[{"kind":"offer","name":"` + strings.Join(lines, `"},{"kind":"offer","name":"`) + `"}]}`
+		},
+		"JSON list whose key changes": func(lines ...string) string {
+			var regions []string
+			for i, line := range lines {
+				regions = append(regions, fmt.Sprintf(`{"level":%q,"region":"Region %c"}`, line, 'A'+i))
+			}
+			return "[" + strings.Join(regions, ",") + "]"
+		},
+		"JSON table": func(lines ...string) string {
+			return `{"rows":[["line","length"]` + `,["` + strings.Join(lines, `",1],["`) + `",1]]}`
+		},
+	}[rapid.SampledFrom([]string{"page", "text", "JSON", "JSON list", "JSON list whose key changes", "JSON table"}).Draw(t, "kind")]
 	var life []stand
 	wrong := []string{"<html><p>", "<html><title>503 Service Unavailable</title><p>Come back later."}
 	last := ""

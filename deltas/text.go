@@ -107,29 +107,30 @@ func nextSection(s string) int {
 func (c *Core) parseEntry(section string, base *Core) error {
 	name, _, _ := strings.Cut(section, "\n")
 	id := identityOf(strings.TrimPrefix(name, entryLabel))
-	entry, known := base.entryOf(id, section)
-	if !known {
-		var err error
-		if entry, err = parseSection(c.Kind, section); err != nil {
+	if known := base.entryOf(id, section); known != nil {
+		c.Entries = append(c.Entries, *known)
+		last := &c.Entries[len(c.Entries)-1]
+		last.Published, last.Updated = "", ""
+	} else {
+		entry, err := parseSection(c.Kind, section)
+		if err != nil {
 			return err
 		}
+		c.Entries = append(c.Entries, entry)
 	}
-	c.Entries, c.sections, c.ids = append(c.Entries, entry), append(c.sections, section), append(c.ids, id)
+	c.sections, c.ids = append(c.sections, section), append(c.ids, id)
 	return nil
 }
 
-// entryOf returns the entry of an identity, without its dates, if it has that section.
-func (c *Core) entryOf(id uint64, section string) (Entry, bool) {
+// entryOf returns the entry of an identity, nil if it has not that section.
+func (c *Core) entryOf(id uint64, section string) *Entry {
 	if c == nil {
-		return Entry{}, false
+		return nil
 	}
-	i, ok := c.index()[id]
-	if !ok || c.sections[i] != section {
-		return Entry{}, false
+	if i, ok := c.index()[id]; ok && c.sections[i] == section {
+		return &c.Entries[i]
 	}
-	e := c.Entries[i]
-	e.Published, e.Updated = "", ""
-	return e, true
+	return nil
 }
 
 func parseSection(kind Kind, section string) (Entry, error) {
@@ -145,7 +146,15 @@ func parseSection(kind Kind, section string) (Entry, error) {
 	if summary == "" {
 		summary = summarise(d.lines)
 	}
-	return Entry{ID: d.id, Title: d.title, Link: d.link, Summary: summary, Categories: d.categories, Geometry: d.geometry}, nil
+	e := Entry{ID: d.id, Title: d.title, Link: d.link, Summary: summary}
+	for _, line := range d.more {
+		if category, ok := strings.CutPrefix(line, catLabel); ok {
+			e.Categories = append(e.Categories, category)
+		} else {
+			e.Geometry = strings.TrimPrefix(line, geoLabel)
+		}
+	}
+	return e, nil
 }
 
 // readSection is the inverse of [draftEntry.section]. The lines are appended to
@@ -168,10 +177,8 @@ func readSection(section string, lines []string) (draftEntry, error) {
 			e.link = value
 		case label+": " == sumLabel:
 			e.summary = value
-		case label+": " == geoLabel:
-			e.geometry = value
-		case label+": " == catLabel:
-			e.categories = append(e.categories, value)
+		case label+": " == geoLabel, label+": " == catLabel:
+			e.more = append(e.more, line)
 		default:
 			return draftEntry{}, fmt.Errorf("%w: core text has line %.40q in an entry", ErrCorrupt, line)
 		}

@@ -104,6 +104,12 @@ func FuzzExtract(f *testing.F) {
 	f.Add([]byte("<html><table><tr><td hidden>a<td>b</table><pre>c\nd"), "text/html; charset=koi8-r", uint8(2))
 	f.Add([]byte(`[{"id":1,"a":[{}]}]`), "", uint8(3))
 	f.Add([]byte("\xff\xfe<\x00r\x00"), "", uint8(0))
+	for _, list := range listSeeds {
+		f.Add([]byte(list), "application/json", uint8(0))
+	}
+	for _, doc := range placed {
+		f.Add([]byte(strings.ReplaceAll(doc.body, "PLACE", "45")), "", uint8(0))
+	}
 	f.Fuzz(func(t *testing.T, body []byte, contentType string, kind uint8) {
 		core, err := Extract(Document{Body: body, ContentType: contentType, URL: "https://example.com/x", Kind: Kind(kind % 5)})
 		var parse *ParseError

@@ -1,0 +1,196 @@
+package deltas
+
+import (
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// jsonList is an array of a JSON document whose items become entries: objects, or rows
+// of a table as objects whose members are named 1, 2, ….
+type jsonList struct {
+	items  []jsonValue
+	key    []column // what identifies an item: one column, if that is an ID or a URL
+	prefix string   // of the identities, unless the key is an ID or a URL
+	salt   uint64   // digest of prefix and key, on which depends what an item's bytes mean
+}
+
+func newList(items []jsonValue, key []column, prefix string) *jsonList {
+	l := &jsonList{items: items, key: key, prefix: prefix}
+	for _, c := range key {
+		prefix += "\x00" + c.path()
+	}
+	l.salt = sourceOf(prefix)
+	return l
+}
+
+// idOf returns the identity of an item as far as the item decides.
+func (l *jsonList) idOf(item *jsonValue, base *url.URL) string {
+	if l.prefix == "" {
+		id := scalarOf(l.key[0].in(item))
+		if isHTTP(id) {
+			id = firstOf(cleanLink(id, base), id)
+		}
+		return cleanLine(id)
+	}
+	parts := make([]string, len(l.key))
+	for i, c := range l.key {
+		parts[i] = c.path() + "=" + withoutTracking(scalarOf(c.in(item)))
+	}
+	return cleanLine(l.prefix + strings.Join(parts, "&") + "]")
+}
+
+// identityNames are the members that identify, the surest first.
+var identityNames = [...]string{"id", "guid", "_id", "uuid", "node_id", "link", "permalink", "html_url", "url", "href", "uri", "slug", "key"}
+
+// listNames are what the list of a document's items is called, the likeliest first.
+var listNames = [...]string{"items", "entries", "results", "data", "posts", "articles", "stories", "records", "list", "hits", "children"}
+
+// takeLists takes the lists whose items become entries out of a document: the first
+// of its members whose items have IDs, else all lists, wherever they stand, whose items
+// are told apart by what they say or, of the first such, by IDs.
+func takeLists(root *jsonValue) []*jsonList {
+	var t listTaker
+	if root.kind != '{' {
+		if t.takes(root, "") {
+			root.children = nil
+		}
+		return t.lists
+	}
+	for _, name := range listNames {
+		m := root.member(name)
+		if l := listWithIDs(&m); l != nil {
+			root.leave(name)
+			return []*jsonList{l}
+		}
+	}
+	for i := range root.children {
+		if l := listWithIDs(&root.children[i]); l != nil {
+			root.leave(root.children[i].name)
+			return []*jsonList{l}
+		}
+	}
+	t.object(root, "")
+	return t.lists
+}
+
+// leave leaves out the member of that name.
+func (v *jsonValue) leave(name string) {
+	v.children = slices.DeleteFunc(v.children, func(m jsonValue) bool { return m.name == name })
+}
+
+// listTaker takes lists without IDs out of objects.
+type listTaker struct {
+	lists          []*jsonList
+	entries, depth int
+	known          bool // one of them by IDs, which another may have too
+}
+
+// maxListDepth is how many objects a list without IDs stands in at most.
+const maxListDepth = 4
+
+// object takes the lists out of an object whose members' paths begin with path.
+func (t *listTaker) object(v *jsonValue, path string) {
+	rest := make([]jsonValue, 0, len(v.children))
+	for _, m := range v.children {
+		if !t.takes(&m, path+m.name) {
+			rest = append(rest, m)
+		}
+	}
+	v.children = rest
+}
+
+// takes takes the lists out of a member, and reports whether nothing stays of it.
+func (t *listTaker) takes(m *jsonValue, path string) bool {
+	switch {
+	case m.kind == '{' && len(m.children) > 0 && t.depth < maxListDepth:
+		t.depth++
+		t.object(m, path+".")
+		t.depth--
+		return len(m.children) == 0
+	case m.kind == '[' && len(m.children) <= MaxEntries-t.entries:
+		l := listWithIDs(m)
+		if t.known || l == nil {
+			l = chosenList(m, path)
+		} else {
+			t.known = true
+		}
+		if l == nil {
+			return false
+		}
+		t.lists = append(t.lists, l)
+		t.entries += len(l.items)
+		return true
+	}
+	return false
+}
+
+// itemsOf returns an array's objects and rows, null passed over; nil if it holds
+// anything else.
+func itemsOf(v *jsonValue) []jsonValue {
+	if v.kind != '[' || len(v.children) > MaxEntries {
+		return nil
+	}
+	objects := 0
+	for i := range v.children {
+		switch v.children[i].kind {
+		case '{':
+			objects++
+		case '[', 'n':
+		default:
+			return nil
+		}
+	}
+	if objects == len(v.children) {
+		return v.children
+	}
+	items := make([]jsonValue, 0, len(v.children))
+	for _, item := range v.children {
+		if item.kind != 'n' {
+			items = append(items, item.asObject())
+		}
+	}
+	return items
+}
+
+// asObject returns a row as an object.
+func (v jsonValue) asObject() jsonValue {
+	if v.kind == '[' {
+		v.kind, v.children = '{', slices.Clone(v.children)
+		for i := range v.children {
+			v.children[i].name = strconv.Itoa(i + 1)
+		}
+	}
+	return v
+}
+
+// listWithIDs returns an array as a list whose items have IDs.
+func listWithIDs(v *jsonValue) *jsonList {
+	items := itemsOf(v)
+	for _, name := range identityNames {
+		if identifies(items, name) {
+			return newList(items, []column{{name: name}}, "")
+		}
+	}
+	return nil
+}
+
+// identifies reports whether every item has a scalar under key and nearly all
+// have another one.
+func identifies(items []jsonValue, key string) bool {
+	if len(items) == 0 || items[0].scalar(key) == "" {
+		return false
+	}
+	distinct := make(map[string]bool, len(items))
+	for i := range items {
+		id := items[i].scalar(key)
+		if id == "" {
+			return false
+		}
+		distinct[id] = true
+	}
+	return nearlyAll(len(distinct), len(items))
+}
+
+func nearlyAll(some, all int) bool { return some*10 >= all*9 }
