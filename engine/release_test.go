@@ -78,8 +78,21 @@ func TestRetryAfterOfARedirect(t *testing.T) {
 		})
 		w.engine.Order(orderURL(a))
 		w.pass(10 * time.Second)
+		if n := len(w.asked[a]); n != 1 {
+			t.Fatalf("the channel's own URL was asked %d times within 10 s, want once", n)
+		}
+		redirected := w.asked[a][0]
+		w.origins[a].retryAfter = "" // from the next poll on
+		w.pass(100 * time.Second)
 		if n := len(w.asked[b]); n != 0 {
-			t.Errorf("target asked %d times within 10 s; asked to wait 120 s", n)
+			t.Errorf("target asked %d times within 110 s; asked to wait 120 s", n)
+		}
+		w.pass(130 * time.Second)
+		if len(w.asked[b]) == 0 {
+			t.Fatal("target not asked within 240 s; asked to wait 120 s")
+		}
+		if waited := w.asked[b][0].Sub(redirected); waited < 120*time.Second {
+			t.Errorf("target asked after %v; asked to wait 120 s", waited)
 		}
 	})
 }

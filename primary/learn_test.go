@@ -291,3 +291,28 @@ func FuzzReadLearned(f *testing.F) {
 		}
 	})
 }
+
+// A document turns over where it is a window before and after, of four entries at
+// least; what is shorter holds its place by other rules.
+func TestTurnNeedsAWindow(t *testing.T) {
+	for _, tc := range []struct {
+		name                 string
+		before, fresh, shown int
+		want                 float32
+	}{
+		{"short before and after", 3, 3, 3, 0},
+		{"short before", 3, 4, 4, 0},
+		{"short after", 4, 3, 3, 0},
+		{"one entry after many", 20, 1, 1, 0},
+		{"a window before and after", 4, 1, 4, 0.25},
+		{"all replaced", 4, 4, 4, 1},
+		{"a longer window", 4, 5, 8, 0.125},
+		{"a shorter window, of which only the new ones count", 8, 2, 4, 0.5},
+		{"nothing left", 4, 2, 6, 0},
+	} {
+		l := learned{shown: uint16(tc.before)}
+		if l.turn(0, tc.fresh, tc.shown); l.turned != tc.want {
+			t.Errorf("%s: %v of the document turned over, want %v", tc.name, l.turned, tc.want)
+		}
+	}
+}
