@@ -66,9 +66,9 @@ func isHead(line string) bool {
 // a number: what counts often begins with none. So does a whole date, words and all.
 func (r *reader) read(line string) {
 	r.shape, r.numbers, r.at = r.shape[:0], r.numbers[:0], r.at[:0]
-	line, isNull := strings.CutSuffix(line, "null")
-	if isNull && !strings.HasSuffix(line, memberMark) {
-		line, isNull = line[:len(line)+len("null")], false
+	isNull := strings.HasSuffix(line, memberMark+"null")
+	if isNull {
+		line = line[:len(line)-len("null")]
 	}
 	tried := 0 // up to here there is no token
 	for {
