@@ -140,44 +140,51 @@ func (b *binary) probeOne(ctx context.Context, name string, each time.Duration) 
 	return t, nil
 }
 
-// quick is how long the tests that are tried first take at most.
-const quick = 200 * time.Millisecond
-
-// try runs the tests that reach a mutant: the quick ones first, then one by one.
+// try runs the tests that reach a mutant: the quickest half together, then the next
+// tests, and those that take longer than slow one by one.
 func (b *binary) try(ctx context.Context, id int) fate {
-	var first []string
-	var took time.Duration
-	var slow []test
+	var reach []test
 	for _, t := range b.tests {
-		switch {
-		case !t.reached[id]:
-		case t.took <= quick:
-			first, took = append(first, t.name), took+t.took
-		default:
-			slow = append(slow, t)
+		if t.reached[id] {
+			reach = append(reach, t)
 		}
 	}
-	if len(first)+len(slow) == 0 {
+	if len(reach) == 0 {
 		return unreached
 	}
-	if len(first) > 0 {
-		if f := b.with(ctx, id, took, first...); f != lived {
+	for len(reach) > 0 {
+		n := together(reach)
+		if f := b.with(ctx, id, reach[:n]); f != lived {
 			return f
 		}
-	}
-	for _, t := range slow {
-		if f := b.with(ctx, id, t.took, t.name); f != lived {
-			return f
-		}
+		reach = reach[n:]
 	}
 	return lived
 }
 
-// with runs tests, which take so long without it, with a mutant.
-func (b *binary) with(ctx context.Context, id int, took time.Duration, tests ...string) fate {
-	limited, cancel := context.WithTimeout(ctx, 5*time.Second+8*took)
+// slow is from when on a test is run alone.
+const slow = 200 * time.Millisecond
+
+// together returns how many of the next tests are run in one process.
+func together(tests []test) int {
+	half := (len(tests) + 1) / 2
+	for n, t := range tests[:half] {
+		if t.took > slow {
+			return max(n, 1)
+		}
+	}
+	return half
+}
+
+// with runs tests with a mutant.
+func (b *binary) with(ctx context.Context, id int, tests []test) fate {
+	names, limit := make([]string, len(tests)), 5*time.Second
+	for i, t := range tests {
+		names[i], limit = t.name, limit+8*t.took
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	cmd := b.command(limited, "-test.failfast", "-test.run", "^("+strings.Join(tests, "|")+")$")
+	cmd := b.command(limited, "-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$")
 	cmd.Env = append(cmd.Env, "MUTANT="+strconv.Itoa(id))
 	err := cmd.Run()
 	switch {
