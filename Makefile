@@ -8,8 +8,10 @@ KILLS       ?= 200
 SEED        ?= 1
 FAULTS      ?=
 POLITE      ?=
+PKG         ?= ./overlay
+FILES       ?=
 
-.PHONY: run build test race lint fuzz bench cover crash crash-seeds polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -30,6 +32,9 @@ lint: ## formatting, vet, staticcheck with staticcheck.conf
 
 fuzz: ## every fuzz target for FUZZTIME each
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) sh .ci/fuzz
+
+mutants: ## plants faults in a package, and says which of them its tests do not catch: PKG=./deltas FILES=judge.go,noise.go
+	$(GO) run ./benchmarks/mutants -files '$(FILES)' $(PKG)
 
 bench: ## every micro-benchmark, in benchstat's form
 	$(GO) test -run '^$$' -bench . -benchmem -count 6 ./...
