@@ -78,7 +78,8 @@ func run(ctx context.Context, c config) error {
 		m := &p.mutants[i]
 		m.fate = b.try(ctx, m.id)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			fmt.Printf("interrupted before %s\n", m)
+			break
 		}
 		t.add(m)
 		if !c.lived || m.fate == lived || m.fate == unreached {
@@ -86,7 +87,7 @@ func run(ctx context.Context, c config) error {
 		}
 	}
 	fmt.Println(t)
-	return nil
+	return ctx.Err()
 }
 
 // tally counts fates.
