@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // The number of ordered channels counts each once: those ordered again, dropped and
@@ -16,12 +18,13 @@ func TestOrderedChannelsAreCounted(t *testing.T) {
 		for _, u := range urls {
 			w.origins[u] = &origin{status: 200, body: u}
 		}
-		over := map[string]bool{}
+		over := map[channel.ID]bool{} // guarded by w.mu
 		w.owner = func(r Report) (Answer, error) {
-			for u := range over {
-				if orderURL(u).Channel == r.Channel {
-					return Answer{Ended: true}, nil
-				}
+			w.mu.Lock()
+			ends := over[r.Channel]
+			w.mu.Unlock()
+			if ends {
+				return Answer{Ended: true}, nil
 			}
 			return w.judge(r)
 		}
@@ -41,10 +44,12 @@ func TestOrderedChannelsAreCounted(t *testing.T) {
 		count("one ordered again", 3)
 		w.pass(2 * time.Minute)
 		count("all polled", 3)
-		over[urls[1]] = true
+		w.mu.Lock()
+		over[orderURL(urls[1]).Channel] = true
 		w.origins[urls[1]].body = "other"
+		w.mu.Unlock()
 		w.pass(2 * time.Minute)
-		if polls := len(w.asked[urls[1]]); polls < 2 {
+		if polls := len(w.timesOf(urls[1])); polls < 2 {
 			t.Fatalf("the channel that ends was polled %d times", polls)
 		}
 		count("one ended by the owner's answer", 2)
@@ -52,7 +57,9 @@ func TestOrderedChannelsAreCounted(t *testing.T) {
 		count("the ended one dropped too", 2)
 		w.engine.Drop(orderURL(urls[2]).Channel)
 		count("another dropped", 1)
-		delete(over, urls[1])
+		w.mu.Lock()
+		clear(over)
+		w.mu.Unlock()
 		w.engine.Order(orderURL(urls[1]))
 		count("the ended one ordered again", 2)
 	})

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -78,23 +79,32 @@ func TestRetryAfterOfARedirect(t *testing.T) {
 		})
 		w.engine.Order(orderURL(a))
 		w.pass(10 * time.Second)
-		if n := len(w.asked[a]); n != 1 {
+		if n := len(w.timesOf(a)); n != 1 {
 			t.Fatalf("the channel's own URL was asked %d times within 10 s, want once", n)
 		}
-		redirected := w.asked[a][0]
+		redirected := w.timesOf(a)[0]
+		w.mu.Lock()
 		w.origins[a].retryAfter = "" // from the next poll on
+		w.mu.Unlock()
 		w.pass(100 * time.Second)
-		if n := len(w.asked[b]); n != 0 {
+		if n := len(w.timesOf(b)); n != 0 {
 			t.Errorf("target asked %d times within 110 s; asked to wait 120 s", n)
 		}
 		w.pass(130 * time.Second)
-		if len(w.asked[b]) == 0 {
+		if len(w.timesOf(b)) == 0 {
 			t.Fatal("target not asked within 240 s; asked to wait 120 s")
 		}
-		if waited := w.asked[b][0].Sub(redirected); waited < 120*time.Second {
+		if waited := w.timesOf(b)[0].Sub(redirected); waited < 120*time.Second {
 			t.Errorf("target asked after %v; asked to wait 120 s", waited)
 		}
 	})
+}
+
+// timesOf returns when a URL was asked so far.
+func (w *world) timesOf(url string) []time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.asked[url])
 }
 
 type fetchFunc func(context.Context, fetcher.Request) (*fetcher.Response, error)

@@ -9,13 +9,15 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
 // inPass returns a position in the pass of version 2, over subscriptions offered so far.
 func inPass(offered ...uint64) position {
-	p := newPosition(versionStep(9), Progress{Version: 1, Seq: lastSeq})
+	p := newPosition(versionStep(9), channel.Progress{Version: 1, Seq: lastSeq})
 	p.done = true
 	p.begin(versionStep(2))
 	for _, seq := range offered {
@@ -33,24 +35,24 @@ func TestPositionSaved(t *testing.T) {
 	for _, tc := range []struct {
 		name string
 		do   func(p *position)
-		want Progress
+		want channel.Progress
 	}{
-		{"nothing answered", func(*position) {}, Progress{Version: 2, Seq: 2}},
-		{"the first answered", func(p *position) { p.settle(3, three-1) }, Progress{Version: 2, Seq: 4}},
-		{"the second answered", func(p *position) { p.settle(5, three-1) }, Progress{Version: 2, Seq: 2}},
-		{"the last answered", func(p *position) { p.settle(8, three-1) }, Progress{Version: 2, Seq: 2}},
-		{"the first two answered", func(p *position) { p.settle(5, three-1); p.settle(3, three-1) }, Progress{Version: 2, Seq: 7}},
-		{"all answered", func(p *position) { p.settle(5, three-1); p.settle(3, three-1); p.settle(8, three-1) }, Progress{Version: 2, Seq: 8}},
-		{"the first deleted", func(p *position) { p.drop(3) }, Progress{Version: 2, Seq: 4}},
-		{"the first fails", func(p *position) { p.straggle(3, versionStep(2)) }, Progress{Version: 2, Seq: 4, Stragglers: []Straggler{{3, 2}}}},
-		{"the second fails", func(p *position) { p.straggle(5, versionStep(2)) }, Progress{Version: 2, Seq: 2, Stragglers: []Straggler{{5, 2}}}},
-		{"the first has had version 3 too", func(p *position) { p.settle(3, versionStep(4)) }, Progress{Version: 2, Seq: 4, Stragglers: []Straggler{{3, 4}}}},
-		{"one that is passed over", func(p *position) { p.pass(9) }, Progress{Version: 2, Seq: 2}},
-		{"one whose first version is 4", func(p *position) { p.postpone(9, needs(4)) }, Progress{Version: 2, Seq: 2, Stragglers: []Straggler{{9, 4}}}},
-		{"the next pass begins", func(p *position) { p.begin(versionStep(3)) }, Progress{Version: 3, Seq: 0, Stragglers: []Straggler{{3, 2}, {5, 2}, {8, 2}}}},
-		{"a gap up to version 6", func(p *position) { p.jump(6) }, Progress{Version: 6, Seq: lastSeq, Stragglers: []Straggler{{3, 2}, {5, 2}, {8, 2}}}},
-		{"the first two are slow", func(p *position) { p.age(noon.Add(5 * time.Second)) }, Progress{Version: 2, Seq: 7, Stragglers: []Straggler{{3, 2}, {5, 2}}}},
-		{"none is slow", func(p *position) { p.age(noon.Add(3*time.Second - 1)) }, Progress{Version: 2, Seq: 2}},
+		{"nothing answered", func(*position) {}, channel.Progress{Version: 2, Seq: 2}},
+		{"the first answered", func(p *position) { p.settle(3, three-1) }, channel.Progress{Version: 2, Seq: 4}},
+		{"the second answered", func(p *position) { p.settle(5, three-1) }, channel.Progress{Version: 2, Seq: 2}},
+		{"the last answered", func(p *position) { p.settle(8, three-1) }, channel.Progress{Version: 2, Seq: 2}},
+		{"the first two answered", func(p *position) { p.settle(5, three-1); p.settle(3, three-1) }, channel.Progress{Version: 2, Seq: 7}},
+		{"all answered", func(p *position) { p.settle(5, three-1); p.settle(3, three-1); p.settle(8, three-1) }, channel.Progress{Version: 2, Seq: 8}},
+		{"the first deleted", func(p *position) { p.drop(3) }, channel.Progress{Version: 2, Seq: 4}},
+		{"the first fails", func(p *position) { p.straggle(3, versionStep(2)) }, channel.Progress{Version: 2, Seq: 4, Stragglers: []channel.Straggler{{Seq: 3, Next: 2}}}},
+		{"the second fails", func(p *position) { p.straggle(5, versionStep(2)) }, channel.Progress{Version: 2, Seq: 2, Stragglers: []channel.Straggler{{Seq: 5, Next: 2}}}},
+		{"the first has had version 3 too", func(p *position) { p.settle(3, versionStep(4)) }, channel.Progress{Version: 2, Seq: 4, Stragglers: []channel.Straggler{{Seq: 3, Next: 4}}}},
+		{"one that is passed over", func(p *position) { p.pass(9) }, channel.Progress{Version: 2, Seq: 2}},
+		{"one whose first version is 4", func(p *position) { p.postpone(9, needs(4)) }, channel.Progress{Version: 2, Seq: 2, Stragglers: []channel.Straggler{{Seq: 9, Next: 4}}}},
+		{"the next pass begins", func(p *position) { p.begin(versionStep(3)) }, channel.Progress{Version: 3, Seq: 0, Stragglers: []channel.Straggler{{Seq: 3, Next: 2}, {Seq: 5, Next: 2}, {Seq: 8, Next: 2}}}},
+		{"a gap up to version 6", func(p *position) { p.jump(6) }, channel.Progress{Version: 6, Seq: lastSeq, Stragglers: []channel.Straggler{{Seq: 3, Next: 2}, {Seq: 5, Next: 2}, {Seq: 8, Next: 2}}}},
+		{"the first two are slow", func(p *position) { p.age(noon.Add(5 * time.Second)) }, channel.Progress{Version: 2, Seq: 7, Stragglers: []channel.Straggler{{Seq: 3, Next: 2}, {Seq: 5, Next: 2}}}},
+		{"none is slow", func(p *position) { p.age(noon.Add(3*time.Second - 1)) }, channel.Progress{Version: 2, Seq: 2}},
 	} {
 		p := inPass(3, 5, 8)
 		tc.do(&p)
@@ -102,18 +104,18 @@ func TestPositionDue(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
 		head   step
-		stored Progress
+		stored channel.Progress
 		done   bool
 		want   step
 		due    bool
 	}{
-		{"behind", versionStep(3), Progress{Version: 2, Seq: lastSeq}, true, versionStep(3), true},
-		{"far behind", versionStep(9), Progress{Version: 2, Seq: lastSeq}, true, versionStep(3), true},
-		{"in a pass", versionStep(3), Progress{Version: 2, Seq: 7}, false, versionStep(3), false},
-		{"up to date", versionStep(3), Progress{Version: 3, Seq: lastSeq}, true, versionStep(4), false},
-		{"gone", goneStep(3), Progress{Version: 3, Seq: lastSeq}, true, goneStep(3), true},
-		{"gone, and told", goneStep(3), Progress{Version: 3, Seq: lastSeq | goneBit}, true, versionStep(4), false},
-		{"back from being gone", versionStep(4), Progress{Version: 3, Seq: 5 | goneBit}, true, versionStep(4), true},
+		{"behind", versionStep(3), channel.Progress{Version: 2, Seq: lastSeq}, true, versionStep(3), true},
+		{"far behind", versionStep(9), channel.Progress{Version: 2, Seq: lastSeq}, true, versionStep(3), true},
+		{"in a pass", versionStep(3), channel.Progress{Version: 2, Seq: 7}, false, versionStep(3), false},
+		{"up to date", versionStep(3), channel.Progress{Version: 3, Seq: lastSeq}, true, versionStep(4), false},
+		{"gone", goneStep(3), channel.Progress{Version: 3, Seq: lastSeq}, true, goneStep(3), true},
+		{"gone, and told", goneStep(3), channel.Progress{Version: 3, Seq: lastSeq | channel.Told}, true, versionStep(4), false},
+		{"back from being gone", versionStep(4), channel.Progress{Version: 3, Seq: 5 | channel.Told}, true, versionStep(4), true},
 	} {
 		p := newPosition(tc.head, tc.stored)
 		p.done = tc.done
@@ -127,16 +129,16 @@ func TestPositionDue(t *testing.T) {
 func TestPositionStart(t *testing.T) {
 	for _, tc := range []struct {
 		name   string
-		stored Progress
+		stored channel.Progress
 		from   uint64
 		at     step
 		done   bool
 	}{
-		{"a first subscription", Progress{}, 2, goneStep(1) - 1, true},
-		{"all unsubscribed and one new", Progress{Version: 3, Seq: 9}, 7, versionStep(6), true},
-		{"one of the pass", Progress{Version: 3, Seq: 9}, 3, versionStep(3), false},
-		{"one of the next version", Progress{Version: 3, Seq: 9}, 4, versionStep(3), false},
-		{"one of the version after", Progress{Version: 3, Seq: 9}, 5, versionStep(4), true},
+		{"a first subscription", channel.Progress{}, 2, goneStep(1) - 1, true},
+		{"all unsubscribed and one new", channel.Progress{Version: 3, Seq: 9}, 7, versionStep(6), true},
+		{"one of the pass", channel.Progress{Version: 3, Seq: 9}, 3, versionStep(3), false},
+		{"one of the next version", channel.Progress{Version: 3, Seq: 9}, 4, versionStep(3), false},
+		{"one of the version after", channel.Progress{Version: 3, Seq: 9}, 5, versionStep(4), true},
 	} {
 		p := newPosition(versionStep(9), tc.stored)
 		p.start(tc.from)
@@ -149,7 +151,7 @@ func TestPositionStart(t *testing.T) {
 // The pass that tells that a channel is gone goes on for those that come later, until
 // the channel is back.
 func TestPositionGone(t *testing.T) {
-	p := newPosition(goneStep(3), Progress{Version: 3, Seq: 5 | goneBit})
+	p := newPosition(goneStep(3), channel.Progress{Version: 3, Seq: 5 | channel.Told})
 	p.done = true
 	if p.setHead(goneStep(3)); p.done {
 		t.Error("a channel that is gone has told all")
@@ -255,14 +257,14 @@ func TestPositionSurvivesCrashes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		subs := []uint64{2, 3, 5, 9}
 		acked := map[uint64]uint64{2: 1, 3: 1, 5: 1, 9: 1}
-		stored := Progress{Version: 1, Seq: lastSeq}
+		stored := channel.Progress{Version: 1, Seq: lastSeq}
 		head := uint64(1)
 		p := newPosition(versionStep(head), stored)
 		p.done = true
 		lanes := map[uint64]step{} // under way
 		check := func() {
 			for _, seq := range subs {
-				if got := stored.Delivered(Subscriber{Seq: seq}); got > acked[seq] {
+				if got := stored.Delivered(channel.Subscription{Seq: seq}); got > acked[seq] {
 					t.Fatalf("the store says that %d has version %d, it has %d: %+v", seq, got, acked[seq], stored)
 				}
 			}
@@ -356,7 +358,7 @@ func TestPositionSurvivesCrashes(t *testing.T) {
 			save(true)
 		}
 		for _, seq := range subs {
-			if got := stored.Delivered(Subscriber{Seq: seq}); got != head || acked[seq] != head {
+			if got := stored.Delivered(channel.Subscription{Seq: seq}); got != head || acked[seq] != head {
 				t.Fatalf("in the end %d has version %d, the store says %d, want %d: %+v", seq, acked[seq], got, head, fmt.Sprintf("%+v", stored))
 			}
 		}
@@ -364,15 +366,15 @@ func TestPositionSurvivesCrashes(t *testing.T) {
 }
 
 // merged is what the store holds after a write: stragglers that need nothing go.
-func merged(stored, written Progress) Progress {
+func merged(stored, written channel.Progress) channel.Progress {
 	late := make(map[uint64]uint64)
 	for _, s := range append(slices.Clone(stored.Stragglers), written.Stragglers...) {
 		late[s.Seq] = s.Next
 	}
-	stored = Progress{Version: written.Version, Seq: written.Seq}
+	stored = channel.Progress{Version: written.Version, Seq: written.Seq}
 	for _, seq := range slices.Sorted(maps.Keys(late)) {
 		if late[seq] > 0 {
-			stored.Stragglers = append(stored.Stragglers, Straggler{seq, late[seq]})
+			stored.Stragglers = append(stored.Stragglers, channel.Straggler{Seq: seq, Next: late[seq]})
 		}
 	}
 	return stored

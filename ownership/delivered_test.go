@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // Between a day and 76 hours an update goes when every webhook has it, and stays while
@@ -15,7 +17,7 @@ func TestRetentionOfHalfFinishedPasses(t *testing.T) {
 		name       string
 		version    uint64 // of the pass
 		seq        uint64 // the last subscription that has it
-		stragglers []Straggler
+		stragglers []channel.Straggler
 		oldest     uint64 // kept
 	}{
 		{"nothing delivered", 1, 0, nil, 2},
@@ -23,9 +25,9 @@ func TestRetentionOfHalfFinishedPasses(t *testing.T) {
 		{"version 3 is open", 3, 1, nil, 3},
 		{"version 20 is open", 20, 1, nil, 20},
 		{"version 20 is open for the first too", 20, 0, nil, 20},
-		{"a straggler needs 10", 20, 9, []Straggler{{Seq: 2, Next: 10}}, 10},
-		{"a straggler needs 2", 20, 9, []Straggler{{Seq: 1, Next: 2}}, 2},
-		{"the straggler that is furthest behind counts", 20, 9, []Straggler{{Seq: 1, Next: 7}, {Seq: 2, Next: 12}}, 7},
+		{"a straggler needs 10", 20, 9, []channel.Straggler{{Seq: 2, Next: 10}}, 10},
+		{"a straggler needs 2", 20, 9, []channel.Straggler{{Seq: 1, Next: 2}}, 2},
+		{"the straggler that is furthest behind counts", 20, 9, []channel.Straggler{{Seq: 1, Next: 7}, {Seq: 2, Next: 12}}, 7},
 		{"all but the newest are delivered", newest, 1, nil, newest - keepVersions + 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -37,8 +39,8 @@ func TestRetentionOfHalfFinishedPasses(t *testing.T) {
 			subscribe(t, s, first)
 			subscribe(t, s, first)
 			grow(t, s, first.Channel, newest)
-			position := Progress{Channel: first.Channel, Incarnation: 1, Version: tc.version, Seq: tc.seq, Stragglers: tc.stragglers}
-			if err := s.Advance(context.Background(), []Progress{position}); err != nil {
+			position := channel.Progress{Channel: first.Channel, Incarnation: 1, Version: tc.version, Seq: tc.seq, Stragglers: tc.stragglers}
+			if err := s.Advance(context.Background(), []channel.Progress{position}); err != nil {
 				t.Fatal(err)
 			}
 			w := newSweeper(s)
