@@ -83,7 +83,7 @@ func TestNoiseFrontPage(t *testing.T) {
 			n.regions[i].learn(p, s)
 			n.regions[i].masked, n.regions[i].score = true, longChanging
 		}
-		lines[1] = "News that nobody has seen, and many words."
+		lines[1] = "News that was never there, and many words."
 		if hidden := n.hidden(pagedLines(lines...)); hidden[1] != (places <= fewRegions) || !hidden[5] {
 			t.Errorf("%d places: hidden %v", places, hidden)
 		}
