@@ -24,7 +24,7 @@ func (n Noise) Explain(current *Core) []Masked {
 	e.masker.add(n.slots)
 	if current != nil {
 		e.stamped = current.has(oddStamp)
-		e.content(current, n.hiddenOf(current))
+		e.content(current, n.hiddenOf(current, &e.masker))
 	}
 	for _, s := range n.slots {
 		if _, ok := e.shown[s.key]; s.masked && !ok {

@@ -120,7 +120,7 @@ func (n Noise) learn(base, next *Core, at uint32) Noise {
 		}
 		s.last = digests[i]
 	}
-	after.learnRegions(&t, next, at)
+	after.learnRegions(&t, base, next, at)
 	return after.settled(n, at)
 }
 

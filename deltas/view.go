@@ -15,7 +15,7 @@ func (n Noise) view(c *Core) *Core {
 	m := masker{controls: c.has(oddControl)}
 	m.stamped = c.has(oddStamp)
 	m.add(n.slots)
-	hidden := n.hiddenOf(c)
+	hidden := n.hiddenOf(c, &m)
 	if !m.stamped && !m.controls && len(m.ticking) == 0 && hidden == nil {
 		return c
 	}
@@ -49,12 +49,11 @@ func (c *Core) headLines() int {
 }
 
 // hiddenOf returns which lines of a content's body are masked; nil: none.
-func (n Noise) hiddenOf(c *Core) []bool {
+func (n Noise) hiddenOf(c *Core, m *masker) []bool {
 	if len(n.maskedRegions()) == 0 {
 		return nil
 	}
-	r := reader{stamped: c.has(oddStamp)}
-	return n.hidden(r.pagedOf(c.body))
+	return n.hidden(m.pagedOf(c.body))
 }
 
 // face returns the hash that the judge knows a view by. In what order a page shows
