@@ -325,15 +325,3 @@ func TestJudgeRandomVariants(t *testing.T) {
 		t.Errorf("%d versions of two variants in 3,000 polls", len(o.versions))
 	}
 }
-
-func TestIsErrorPage(t *testing.T) {
-	for title, want := range map[string]bool{
-		"404": true, "404 Not Found": true, "Error": true, "Error - Example": true, "Just a moment...": true, "Page not found – Site": true,
-		"": false, "Errors in physics": false, "5000 visitors": false, "News": false, "Maintenance of bicycles": false,
-	} {
-		core := mustExtract(t, []byte("<html><title>"+title+"</title><p>x"))
-		if got := isErrorPage(core); got != want {
-			t.Errorf("isErrorPage(%q) = %v", title, got)
-		}
-	}
-}
