@@ -136,11 +136,7 @@ func TestMaskTimes(t *testing.T) {
 		{"2 hours, 5 minutes ago | 1h 5m ago | a day and 3 hours ago", "… ago | … ago | … ago"},
 		{"About an hour ago; less than a minute ago; moments ago", "… ago; … ago; … ago"},
 		{"Just now. It was just now", "… ago. It was … ago"},
-		{"vor 3 Stunden, Vor 1 Stunde; vor 3 Leuten", "vor …, Vor …; vor 3 Leuten"},
 		{"Closed for 2 weeks, or 3 days; terrace 5 days; Favor 2 days", "Closed for 2 weeks, or 3 days; terrace 5 days; Favor 2 days"},
-		{"3日前; 3日前後; 3日前まで", "…前; 3日前後; 3日前まで"},
-		{"il y a 2 jours; hace 3 horas; 5 uur geleden", "il y a …; hace …; … geleden"},
-		{"5 минут назад, 他在3小时前, 2 日前", "… назад, 他在…前, …前"},
 		{"3 agonies", "3 agonies"},
 		{"ten days ago", "ten days ago"},
 	}

@@ -70,27 +70,19 @@ func (r *reader) read(line string) {
 	if isNull && !strings.HasSuffix(line, memberMark) {
 		line, isNull = line[:len(line)+len("null")], false
 	}
-	tried := 0 // up to here there is no token
 	for {
 		n := digitAt(line)
 		if n == len(line) {
 			r.shape = append(r.shape, line...)
 			break
 		}
-		from, to := n, n+numberEnd(line[n:])
-		if n >= tried {
-			if begin, end, ok := tokenAround(line, n); ok {
-				from, to = begin, end
-			} else {
-				tried = end
-				from, to = wholeNumber(line, from, to)
-			}
-		} else {
-			from, to = wholeNumber(line, from, to)
+		from, to, token := tokenAround(line, n)
+		if !token {
+			from, to = wholeNumber(line, n, n+numberEnd(line[n:]))
 		}
 		r.shape = append(r.shape, line[:from]...)
 		r.number(line[from:to])
-		line, tried = line[to:], tried-to
+		line = line[to:]
 	}
 	if isNull {
 		r.number("null")
@@ -217,36 +209,22 @@ func numberEnd(s string) int {
 	return end
 }
 
-// The lengths in bytes of words that are taken for tokens.
-const (
-	shortestToken = 8
-	longestToken  = 128
-)
-
-// tokenAround returns where the token stands that has a digit at the given place, as
-// requests, sessions and builds are named by: hexadecimal digits, letters among them,
-// and hyphens. False if there is none up to its end.
-func tokenAround(line string, at int) (from, to int, ok bool) {
-	from, to = at, at
+// tokenAround returns the word of hexadecimal digits, letters among them, around a
+// digit: requests, sessions and builds are named so.
+func tokenAround(line string, digit int) (from, to int, ok bool) {
 	letters := 0
-	for from > 0 && at-from < longestToken && isTokenByte(line[from-1]) {
-		from--
+	for from = digit; from > 0 && isHex(line[from-1]); from-- {
+		letters++
 	}
-	for to < len(line) && to-at < longestToken && isTokenByte(line[to]) {
-		to++
-	}
-	for _, c := range []byte(line[from:to]) {
-		if !isDigit(c) && c != '-' {
+	for to = digit; to < len(line) && (isHex(line[to]) || line[to] == '-'); to++ {
+		if isLetter(line[to]) {
 			letters++
 		}
 	}
-	whole := (from == 0 || !isWordByte(line[from-1])) && (to == len(line) || !isWordByte(line[to]))
-	return from, to, whole && letters > 1 && to-from >= shortestToken
+	return from, to, letters > 1 && to-from >= shortestToken
 }
 
-func isTokenByte(c byte) bool {
-	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == '-'
-}
+const shortestToken = 8 // bytes
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

@@ -60,9 +60,9 @@ func (n Noise) hiddenOf(c *Core, m *masker) []bool {
 // its lines means nothing.
 func (n Noise) face(view *Core) Hash {
 	if view.Kind != KindHTML {
-		return view.face()
+		return view.Hash
 	}
-	lines := strings.SplitAfter(strings.ReplaceAll(view.content, "http://", "https://"), "\n")
+	lines := strings.SplitAfter(view.content, "\n")
 	slices.Sort(lines)
 	return hashOf([]byte(strings.Join(lines, "")))
 }
