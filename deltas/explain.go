@@ -8,7 +8,7 @@ import (
 
 // Masked is something that a channel's noise hides, in words for people.
 type Masked struct {
-	What  string        // "number", "region", "stamp", "control" or "window"
+	What  string        // "number", "region", "control" or "window"
 	Text  string        // what stands there, … in the place of what is hidden; empty if the content has it not now
 	Lines int           // how many of the content's lines it hides something of
 	Why   string        // a sentence without a full stop
@@ -23,7 +23,6 @@ func (n Noise) Explain(current *Core) []Masked {
 	e := explainer{noise: n, shown: make(map[slotKey]int)}
 	e.masker.add(n.slots)
 	if current != nil {
-		e.stamped = current.has(oddStamp)
 		e.content(current, n.hiddenOf(current, &e.masker))
 	}
 	for _, s := range n.slots {
@@ -67,14 +66,9 @@ func (e *explainer) line(line string, kind slotKind) {
 	if isHead(line) {
 		return
 	}
-	masked := e.mask(line)
-	switch {
-	case strings.HasSuffix(line, controlMark):
+	if strings.HasSuffix(line, controlMark) {
 		e.masked = append(e.masked, Masked{What: "control", Text: line, Lines: 1, Why: "it leads nowhere without a script, and scripts show and hide it"})
 		return
-	case masked != line && e.hides(masked):
-		e.hidden(e.stampKey(masked), masked)
-		line = masked
 	}
 	e.read(line)
 	for i := range e.numbers {
@@ -101,7 +95,7 @@ func (e *explainer) hidden(key slotKey, text string) {
 // why says why a slot is masked.
 func (e *explainer) why(key slotKey, text string) Masked {
 	m := Masked{Text: strings.TrimSpace(text)}
-	score := policies[slotStamp].begins
+	score := uint8(0)
 	if at, known := e.noise.find(key); known {
 		score = e.noise.slots[at].score
 	}
@@ -111,11 +105,6 @@ func (e *explainer) why(key slotKey, text string) Masked {
 		m.What, m.Why = "number", "it changed at several looks in a row"
 	case slotField:
 		m.What, m.Why, m.Calm = "number", "it changed in most entries at once, again and again", 0
-	case slotStamp:
-		m.What, m.Why = "stamp", "it says when the document was made"
-		if saysPage(text) {
-			m.Calm = 0
-		}
 	}
 	return m
 }

@@ -57,9 +57,6 @@ type page struct {
 	link    string // target of the open <a>, if it matters
 	linkAt  int    // where its text began in the line
 	control bool   // it leads nowhere: a script makes something of it
-	button  bool   // that is a button
-	form    bool   // in a form
-	heading bool   // in a heading
 	hidden  skip
 	hiding  bool // attributes may hide
 	targets bool // link targets are noted
@@ -192,16 +189,9 @@ func (p *page) open(e element, attrs *attributes) {
 	case e.is(preTag):
 		p.pre++
 		p.breakLine()
-	case e.is(buttonTag):
-		p.boundary(e)
-		p.openButton(attrs)
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure) || e.is(rowTag)
-		p.form = p.form || e.is(formTag)
-		if e.is(headingTag) {
-			p.heading, p.control = true, false
-		}
 	}
 }
 
@@ -243,16 +233,12 @@ func (p *page) end(e element) {
 	case e.is(cellTag):
 		p.endLink()
 		p.body.endCell()
-	case e.is(buttonTag):
-		p.boundary(e)
-		p.endLink()
 	case e.is(preTag):
 		p.pre = max(p.pre-1, 0)
 		p.breakLine()
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure|rowTag)
-		p.form, p.heading = p.form && !e.is(formTag), p.heading && !e.is(headingTag)
 	}
 }
 
@@ -274,12 +260,11 @@ func (p *page) endLink() {
 		switch {
 		case p.link != "" && !strings.Contains(line[p.linkAt:], p.link):
 			p.mark(p.link)
-		case p.button && saysMore(line[p.linkAt:]):
 		case p.control && (p.linkAt == 0 || strings.HasSuffix(line[:p.linkAt], controlMark)):
 			p.mark(controlled)
 		}
 	}
-	p.link, p.control, p.button = "", false, false
+	p.link, p.control = "", false
 }
 
 func (p *page) mark(target string) {

@@ -21,14 +21,11 @@ const (
 	attrType
 	attrStyle
 	attrHidden
-	attrForm
-	attrDisabled
 
 	attributeCount
 )
 
-var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden",
-	"form", "disabled"}
+var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden"}
 
 // set takes in an attribute, if it matters. Of several with a name the first counts,
 // as for browsers.

@@ -7,54 +7,20 @@ const memberMark = `": `
 
 // reader finds the slots of lines. It is a buffer for one goroutine.
 type reader struct {
-	stamped bool     // there may be build stamps
 	shape   []byte   // of the last line: a NUL stands for each number
 	numbers []string // of the last line
 	at      []int    // where they stand in shape
 }
 
-// slots calls f with the slots of a line and what stands there. Of a build stamp the
-// date is one, and the other numbers are what they are elsewhere.
+// slots calls f with the slots of a line and what stands there.
 func (r *reader) slots(line string, kind slotKind, f func(key slotKey, value string)) {
 	if isHead(line) {
 		return
 	}
-	if masked := r.mask(line); masked != line {
-		r.read(masked)
-		f(newKey(slotStamp, stringOf(r.shape)), line)
-	} else {
-		r.read(line)
-	}
+	r.read(line)
 	for i, value := range r.numbers {
 		f(r.key(kind, i), value)
 	}
-}
-
-// mask is [maskStamp], which changes nothing where there are no stamps.
-func (r *reader) mask(line string) string {
-	if !r.stamped {
-		return line
-	}
-	return maskStamp(line)
-}
-
-// stamps calls f with the slots of a content's build stamps.
-func (r *reader) stamps(c *Core, f func(slotKey)) {
-	if !c.has(oddStamp) {
-		return
-	}
-	for line := range strings.Lines(c.content) {
-		line = strings.TrimSuffix(line, "\n")
-		if masked := maskStamp(line); masked != line && !isHead(line) {
-			f(r.stampKey(masked))
-		}
-	}
-}
-
-// stampKey returns the slot of a build stamp, given by its masked line.
-func (r *reader) stampKey(masked string) slotKey {
-	r.read(masked)
-	return newKey(slotStamp, stringOf(r.shape))
 }
 
 // isHead reports the lines that make a content what it is: they are never masked.

@@ -21,7 +21,6 @@ type ticks struct {
 
 func compareSlots(base, next *Core) ticks {
 	t := ticks{slots: make(map[slotKey]int)}
-	t.is.stamped = base.has(oddStamp) || next.has(oddStamp)
 	if base.body != next.body {
 		lost, got := t.unit(base.body, next.body, slotNumber)
 		t.left, t.come = placesIn(lost), placesIn(got)
@@ -73,10 +72,6 @@ func (t *ticks) unit(was, is string, kind slotKind) (lost, got []someLine) {
 
 // pair takes in two lines of one shape.
 func (t *ticks) pair(was, is string, kind slotKind) {
-	if masked := t.is.mask(is); masked != is {
-		t.found = append(t.found, t.is.stampKey(masked))
-		was, is = t.is.mask(was), masked
-	}
 	t.was.read(was)
 	t.is.read(is)
 	for i, number := range t.is.numbers {
@@ -96,7 +91,7 @@ type someLine struct {
 func (t *ticks) shape(lines []someLine) {
 	for i := range lines {
 		line := &lines[i]
-		if t.is.read(t.is.mask(line.text)); len(t.is.numbers) > 0 || t.is.stamped {
+		if t.is.read(line.text); len(t.is.numbers) > 0 {
 			line.key = string(t.is.shape)
 		}
 	}
