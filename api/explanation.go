@@ -103,7 +103,7 @@ type PlannedHost struct {
 
 // Noise is something in a channel's content whose changes are no updates.
 type Noise struct {
-	What  string  `json:"what"`   // "number", "region", "stamp", "control" or "window"
+	What  string  `json:"what"`   // "number", "region", "control" or "window"
 	Text  string  `json:"text"`   // what stands there, … in the place of what is hidden; empty: the content has it not now, or this node has no content
 	Lines int     `json:"lines"`  // of the content that it hides something of
 	Why   string  `json:"why"`    // for people

@@ -87,7 +87,7 @@ func (u *Update) Admit(fresh []uint64) {
 
 // Germane reports whether a person would call next another content than base:
 // whether more differs than entries that left the window at its old end, the
-// order of entries, their dates, build stamps and controls. It is
+// order of entries, their dates and controls. It is
 // what [Judge] goes by, but for what it remembers.
 func Germane(base, next *Core) bool {
 	base, next = Noise{}.view(base), Noise{}.view(next)

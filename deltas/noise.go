@@ -14,7 +14,7 @@ import (
 // alone; pollers know nothing of it.
 //
 // The zero Noise masks what is taken for noise on a channel without a history:
-// build stamps and controls.
+// controls.
 type Noise struct {
 	Epoch   uint16   // counts changes of what is masked
 	looks   uint8    // at the channel, at most earlyLooks
