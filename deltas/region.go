@@ -253,22 +253,27 @@ func (n *Noise) watchRegion(before, after uint32) {
 // have shown before.
 func (n *Noise) hidden(p paged) []bool {
 	var hidden []bool
-	few := len(n.maskedRegions()) <= fewRegions
-	for i := range n.regions {
-		l := &n.regions[i]
-		if !l.masked {
-			continue
-		}
-		s, ok := p.find(l.before, l.after)
-		if !ok || !l.likely(p, s, few) {
-			continue
-		}
+	n.eachHiding(p, func(_ *region, s run) {
 		if hidden == nil {
 			hidden = make([]bool, len(p))
 		}
 		for at := s.from; at < s.to; at++ {
 			hidden[at] = true
 		}
-	}
+	})
 	return hidden
+}
+
+// eachHiding calls f with each region that hides lines of a page, and which.
+func (n Noise) eachHiding(p paged, f func(*region, run)) {
+	few := len(n.maskedRegions()) <= fewRegions
+	for i := range n.regions {
+		l := &n.regions[i]
+		if !l.masked {
+			continue
+		}
+		if s, ok := p.find(l.before, l.after); ok && l.likely(p, s, few) {
+			f(l, s)
+		}
+	}
 }
