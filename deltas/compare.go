@@ -13,6 +13,7 @@ type Update struct {
 	Diff       string // of the contents: unified text without context lines; empty when they are equal
 	Truncated  bool   // Diff was cut at 64 KiB, or entries were left out beyond 4 MiB
 	DeltaBytes int    // length of Delta
+	Masked     []Mask // what of the newer content noise hid when it was told; bounded, may be nil
 
 	// Delta is the patch for nodes that hold the base, as [MakeDelta] makes it.
 	// It is no part of what Append writes: nil after [DecodeUpdate].
@@ -41,6 +42,7 @@ func (n Noise) Compare(base, next *Core) *Update {
 		u.Entries.Changed[i].Fields = changedFields(was, is, c.before[i], c.changed[i])
 	}
 	u.Diff, u.Truncated = unified(n.shown(base, next, was, is))
+	u.Masked = n.masksOf(next)
 	u.Delta = MakeDelta(base, next)
 	u.DeltaBytes = len(u.Delta)
 	u.bound()

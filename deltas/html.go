@@ -126,7 +126,7 @@ func (p *page) finish() {
 	p.title.end()
 }
 
-// text takes in text as it is written. If it is literal, it holds no entities.
+// text reads text as it is written. If it is literal, it holds no entities.
 func (p *page) text(s string, literal bool) {
 	write := p.body.text
 	switch {
@@ -172,7 +172,7 @@ func (p *page) hide(e element) {
 	}
 }
 
-// open takes in the start of an element that is read.
+// open reads the start of an element that is read.
 func (p *page) open(e element, attrs *attributes) {
 	switch {
 	case e.is(anchorTag):
@@ -207,7 +207,7 @@ func (p *page) openLink(attrs *attributes) {
 // maxRow is the length in bytes up to which a table row stays one line.
 const maxRow = 400
 
-// boundary takes in where a block begins or ends. Within a row of a table it
+// boundary notes where a block begins or ends. Within a row of a table it
 // only parts words, so that a cell of two paragraphs stays in its row.
 func (p *page) boundary(e element) {
 	switch {

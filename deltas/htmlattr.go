@@ -27,7 +27,7 @@ const (
 
 var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden"}
 
-// set takes in an attribute, if it matters. Of several with a name the first counts,
+// set keeps an attribute, if it matters. Of several with a name the first counts,
 // as for browsers.
 func (a *attributes) set(name, value string) {
 	if name == "" {

@@ -48,7 +48,7 @@ type Decision struct {
 	State   State
 	Noise   Noise
 	NewSeen []uint64 // identities, and what stands for them, that no entry had before; on VerdictPublish alone
-	Reason  string   // of a hold: one of a few constant words, for logs and metrics
+	Reason  string   // why something waits to be told: one of a few constant words, see [HoldText]; empty: nothing new does
 }
 
 // staleAfter is how much older than the current content's poll a report may be
@@ -192,6 +192,9 @@ func onlyNoise(state State, s sight) Decision {
 	case c.Polls < need:
 		d := unchanged(state, s.Observation)
 		d.State.Candidate = &c
+		if news {
+			d.Reason = reasonSettling
+		}
 		return d
 	case news:
 		d := publish(state, s, nil)
@@ -299,6 +302,7 @@ const (
 	reasonOther    = "another document"
 	reasonRemoval  = "removal"
 	reasonReturned = "return"
+	reasonSettling = "settling" // what differs beneath a young mask
 )
 
 func examine(state State, seen []uint64, s sight) findings {

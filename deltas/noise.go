@@ -121,7 +121,7 @@ const (
 	mostChosen = 8
 )
 
-// learnWindow takes in what went when entries came. Of a list in the order of
+// learnWindow learns from what went when entries came. Of a list in the order of
 // time the oldest go. Where others go, somebody chooses what is shown, as on a
 // front page, and an entry that goes was not taken back.
 func (n *Noise) learnWindow(base, next *Core) {

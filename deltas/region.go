@@ -276,7 +276,7 @@ func compareRegions(a, b region) int {
 	return cmp.Or(cmp.Compare(a.before, b.before), cmp.Compare(a.after, b.after))
 }
 
-// learnRegions takes in what differs between a page and the current one.
+// learnRegions learns from what differs between a page and the current one.
 func (n *Noise) learnRegions(t *ticks, was, now *Core, at uint32) {
 	if len(n.regions)+len(t.left)+len(t.come) == 0 {
 		return
@@ -335,6 +335,20 @@ func (n *Noise) watchRegion(p paged, s run) {
 // hidden returns which lines of a page stand in masked regions that show what they
 // have shown before.
 func (n *Noise) hidden(p paged) []bool {
+	var hidden []bool
+	n.eachHiding(p, func(_ *region, s run) {
+		if hidden == nil {
+			hidden = make([]bool, len(p))
+		}
+		for at := s.from; at < s.to; at++ {
+			hidden[at] = true
+		}
+	})
+	return hidden
+}
+
+// eachHiding calls f with each region that hides lines of a page, and which.
+func (n Noise) eachHiding(p paged, f func(*region, run)) {
 	var found [maxRegions]run
 	shown := 0
 	for i := range n.regions {
@@ -343,18 +357,9 @@ func (n *Noise) hidden(p paged) []bool {
 			shown++
 		}
 	}
-	var hidden []bool
 	for i := range n.regions {
-		s := found[i]
-		if s.to == 0 || !n.regions[i].likely(p, s, shown <= fewRegions) {
-			continue
-		}
-		if hidden == nil {
-			hidden = make([]bool, len(p))
-		}
-		for at := s.from; at < s.to; at++ {
-			hidden[at] = true
+		if s := found[i]; s.to > 0 && n.regions[i].likely(p, s, shown <= fewRegions) {
+			f(&n.regions[i], s)
 		}
 	}
-	return hidden
 }

@@ -30,7 +30,7 @@ type policy struct {
 	byTime bool  // calm for as many half hours as the score says ends the mask
 }
 
-// tick takes in a change seen by a look begun at a time.
+// tick counts a change seen by a look begun at a time.
 func (r *rhythm) tick(p policy, at uint32) {
 	switch {
 	case r.score == 0:
@@ -41,7 +41,7 @@ func (r *rhythm) tick(p policy, at uint32) {
 	r.still, r.changed = 0, at
 }
 
-// rest takes in looks without a change.
+// rest counts looks without a change.
 func (r *rhythm) rest(p policy, looks int) {
 	still := uint8(min(int(r.still)+looks, mostStill))
 	loss := still - r.still
@@ -52,7 +52,7 @@ func (r *rhythm) rest(p policy, looks int) {
 	r.still = still
 }
 
-// settle masks and unmasks at a time.
+// settle decides at a time whether the place is masked.
 func (r *rhythm) settle(p policy, at uint32, early bool) {
 	if calm := at - r.changed; p.byTime && r.still > 0 && at > r.changed && calm >= uint32(r.score)*halfHour {
 		r.score = 0
