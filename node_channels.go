@@ -55,6 +55,7 @@ func (n *Node) channelView(ch channel.Channel) api.Channel {
 		MovedTo:         ch.Moved.To,
 		MovedSince:      timeView(ch.Moved.Since),
 		MovedLearned:    ch.Moved.Learned,
+		Held:            heldView(ch.Hold),
 	}
 	if ch.Version == 0 {
 		view.Kind = ""
@@ -67,6 +68,19 @@ func (n *Node) channelView(ch channel.Channel) api.Channel {
 		addPolling(&view, stats)
 	}
 	return view
+}
+
+// Forget makes durable that nothing is learned of the noise of a channel's content.
+func (n *Node) Forget(ctx context.Context, id channel.ID) error {
+	return problem(n.owner.Forget(ctx, id))
+}
+
+// heldView is nil for none.
+func heldView(h channel.Hold) *api.Held {
+	if h == (channel.Hold{}) {
+		return nil
+	}
+	return &api.Held{Since: h.Since, What: deltas.HoldText(h.Reason)}
 }
 
 // timeView is nil for a time that has not come.

@@ -46,6 +46,7 @@ func (n *Node) explanationView(ch channel.Channel, why *primary.Explanation) api
 		Worth:      worthView(why),
 		Neighbours: api.Neighbours{LastIn: n.neighbourView(why.Above), FirstOut: n.neighbourView(why.Below)},
 		Host:       plannedHostView(why),
+		Held:       heldView(ch.Hold),
 		Solved:     timeView(why.Solved),
 	}
 }

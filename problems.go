@@ -22,6 +22,8 @@ func problem(err error) error {
 		return api.NewProblem(http.StatusBadRequest, err.Error())
 	case errors.Is(err, ownership.ErrKeyReused):
 		return api.NewProblem(http.StatusConflict, "this Idempotency-Key was used with another request")
+	case errors.Is(err, ownership.ErrStale):
+		return api.NewProblem(http.StatusServiceUnavailable, "not done: "+err.Error())
 	case errors.Is(err, ownership.ErrNoSpace):
 		return api.NewProblem(http.StatusInsufficientStorage, err.Error())
 	case errors.Is(err, ownership.ErrUnavailable), errors.Is(err, ownership.ErrClosed),

@@ -51,6 +51,10 @@ func (s *oneChannel) Updates(channel.ID, uint64, int) ([]channel.Update, *channe
 	return nil, nil, nil
 }
 
+func (s *oneChannel) Forget(context.Context, channel.Channel, []byte) error {
+	return ownership.ErrStale
+}
+
 func (s *oneChannel) EndChannel(context.Context, channel.ID, uint64) error { return ownership.ErrStale }
 
 func (s *oneChannel) Commit(_ context.Context, c ownership.Commit) error {

@@ -85,6 +85,10 @@ type Update struct {
 	Diff       string         `json:"diff"`
 	DeltaBytes int            `json:"delta_bytes"`
 	Truncated  bool           `json:"truncated"` // Diff was cut at 64 KiB
+
+	// Masked is what of the content noise hid when this was told: at most 12 places, of
+	// 2 KiB; absent when there is none.
+	Masked []deltas.Mask `json:"masked,omitempty"`
 }
 
 // Gap says that the versions From to To of a channel will not be delivered.

@@ -39,6 +39,15 @@ type Channel struct {
 	MovedSince   *time.Time `json:"moved_since,omitempty"`   // it has done so without a break
 	MovedLearned bool       `json:"moved_learned,omitempty"` // polls ask MovedTo instead of URL
 	SameAs       channel.ID `json:"same_as,omitzero"`        // another channel that ends at the same URL
+
+	Held *Held `json:"held,omitempty"` // nil: polls show nothing that waits to be told
+}
+
+// Held is what polls have shown of a channel that is told only when they go on to
+// show it.
+type Held struct {
+	Since time.Time `json:"since"` // when the first of these polls began
+	What  string    `json:"what"`  // a phrase for people
 }
 
 // Channels is a page of channels. Next is empty on the last page.

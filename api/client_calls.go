@@ -121,6 +121,12 @@ func (c *Client) Explain(ctx context.Context, id channel.ID) (Explanation, error
 	return answer, err
 }
 
+// Forget has the node forget what it has learned of the noise of a channel. Once more
+// is no error.
+func (c *Client) Forget(ctx context.Context, id channel.ID) error {
+	return c.call(ctx, http.MethodPost, "/v1/channels/"+id.String()+":forget", nil, nil, nil)
+}
+
 // Updates goes through the updates of a channel that are kept, oldest first,
 // from the version behind after. It yields pages: a page may carry a gap and no
 // update is in two. An error is the last thing it yields.

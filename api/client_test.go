@@ -65,6 +65,7 @@ func TestCalls(t *testing.T) {
 			_, err := c.Channel(t.Context(), id)
 			return err
 		}},
+		{"Forget", `POST /v1/channels/` + id.String() + `:forget key="" `, func(c *Client) error { return c.Forget(t.Context(), id) }},
 		{"Explain", `GET /v1/channels/` + id.String() + `/explain key="" `, func(c *Client) error {
 			_, err := c.Explain(t.Context(), id)
 			return err

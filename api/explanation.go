@@ -31,6 +31,7 @@ type Explanation struct {
 	Host       *PlannedHost `json:"host"` // nil: none is known
 
 	Noise []Noise `json:"noise"` // what changes without meaning, as was learned; empty, not nil
+	Held  *Held   `json:"held"`  // as a [Channel]'s
 
 	NextPoll *time.Time `json:"next_poll"`
 	Waiting  *Waiting   `json:"waiting"` // as a [Channel]'s
@@ -103,9 +104,9 @@ type PlannedHost struct {
 
 // Noise is something in a channel's content whose changes are no updates.
 type Noise struct {
-	What  string  `json:"what"`   // "number", "region", "stamp", "control" or "window"
+	What  string  `json:"what"`   // "number", "region", "control" or "window"
 	Text  string  `json:"text"`   // what stands there, … in the place of what is hidden; empty: the content has it not now, or this node has no content
 	Lines int     `json:"lines"`  // of the content that it hides something of
 	Why   string  `json:"why"`    // for people
-	CalmS float64 `json:"calm_s"` // without a change, after which it counts again; 0: it never does
+	CalmS float64 `json:"calm_s"` // without a change, after which it counts again; 0: no time makes it count
 }

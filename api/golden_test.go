@@ -37,6 +37,7 @@ func exampleUpdate() Update {
 		Channel: exampleID, URL: "https://example.com/feed.xml", Version: 7, Previous: 6, DetectedAt: exampleTime, Kind: "feed",
 		Entries: deltas.Entries{Added: []deltas.Entry{exampleEntry()}, Changed: []deltas.Entry{changed}, Removed: []deltas.Entry{}},
 		Diff:    "@@ -1 +1 @@\n-A title\n+A <b>bold</b> title\n", DeltaBytes: 213, Truncated: true,
+		Masked: []deltas.Mask{{What: "number", Text: "48,037 readers", Why: "it changed at two looks in a row, at least 9 times"}},
 	}
 }
 
@@ -62,7 +63,8 @@ func exampleExplanation() Explanation {
 			FirstOut: &Neighbour{Channel: exampleID, URL: "https://example.com/feed.xml", Rate: 4, WorthS: 0.0119},
 		},
 		Host:     &PlannedHost{Name: "example.com:443", Planned: 1710, Cap: pointer(1710.0), MuS: 17.5},
-		Noise:    []Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at nearly every look", CalmS: 43200}},
+		Noise:    []Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at two looks in a row, at least 9 times", CalmS: 43200}},
+		Held:     &Held{Since: exampleTime, What: deltas.HoldText("removal")},
 		NextPoll: &laterTime, Waiting: &Waiting{For: WaitRetryAfter, Until: &laterTime, Detail: "the origin answered 503"}, Solved: &exampleTime,
 	}
 }
@@ -91,6 +93,7 @@ func exampleChannel() Channel {
 		FinalURL: "https://www.example.com/feed.xml",
 		MovedTo:  "https://www.example.com/feed.xml", MovedSince: &exampleTime, MovedLearned: true,
 		SameAs: channel.IDOf("https://www.example.com/feed.xml"),
+		Held:   &Held{Since: exampleTime, What: deltas.HoldText("removal")},
 	}
 }
 

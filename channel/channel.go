@@ -19,6 +19,8 @@ type Channel struct {
 	EmptiedAt    time.Time // when the last subscriber left, zero while there are any
 	Judge        []byte    // state of the judge: nil in listings
 	Held         bool      // by that state, a candidate waits for another poll
+	Hold         Hold      // of that candidate, if it is to be told; zero: it is not, or there is none
+	Forgotten    uint32    // times that the judge's state was replaced by one without what it had learned
 	Gone         bool      // the origin answered 410
 	GoneStamp    uint64    // of the notice of it, 0 while it is not gone
 	Moved        Moved     // where its URL redirects for good
@@ -33,4 +35,11 @@ type Moved struct {
 	To      string    // the last permanent target, canonical, at most [MaxURL] bytes
 	Since   time.Time // it has led there without a break; UTC, microseconds; zero: it is doubted, and not to be learned
 	Learned bool      // polls ask To instead of the channel's URL
+}
+
+// Hold says of a candidate of the judge that subscribers are told of it when polls go
+// on to show it. The zero value is none.
+type Hold struct {
+	Since  time.Time // when the first poll that showed it began; UTC, microseconds
+	Reason string    // a word of the judge's, 1 to 64 bytes
 }

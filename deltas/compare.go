@@ -13,6 +13,7 @@ type Update struct {
 	Diff       string // of the contents: unified text without context lines; empty when they are equal
 	Truncated  bool   // Diff was cut at 64 KiB, or entries were left out beyond 4 MiB
 	DeltaBytes int    // length of Delta
+	Masked     []Mask // what of the newer content noise hid when it was told; bounded, may be nil
 
 	// Delta is the patch for nodes that hold the base, as [MakeDelta] makes it.
 	// It is no part of what Append writes: nil after [DecodeUpdate].
@@ -41,6 +42,7 @@ func (n Noise) Compare(base, next *Core) *Update {
 		u.Entries.Changed[i].Fields = changedFields(was, is, c.before[i], c.changed[i])
 	}
 	u.Diff, u.Truncated = unified(n.shown(base, next, was, is))
+	u.Masked = n.masksOf(next)
 	u.Delta = MakeDelta(base, next)
 	u.DeltaBytes = len(u.Delta)
 	u.bound()
@@ -87,11 +89,11 @@ func (u *Update) Admit(fresh []uint64) {
 
 // Germane reports whether a person would call next another content than base:
 // whether more differs than entries that left the window at its old end, the
-// order of entries, their dates, build stamps, controls, http and https. It is
+// order of entries, their dates and controls. It is
 // what [Judge] goes by, but for what it remembers.
 func Germane(base, next *Core) bool {
 	base, next = Noise{}.view(base), Noise{}.view(next)
-	if base.face() == next.face() {
+	if base.Hash == next.Hash {
 		return false
 	}
 	c := compareEntries(base, next)
@@ -156,7 +158,7 @@ type comparison struct {
 // into it. What is not among entries counts only where the kinds are the same.
 func (c *comparison) silent(base, next *Core) bool {
 	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 && !slices.ContainsFunc(c.added, next.isChosen) &&
-		(base.Kind != next.Kind || base.Title == next.Title && sameText(base.body, next.body))
+		(base.Kind != next.Kind || base.Title == next.Title && base.body == next.body)
 }
 
 func compareEntries(base, next *Core) comparison {
@@ -174,7 +176,7 @@ func compareEntries(base, next *Core) comparison {
 				continue
 			}
 			c.renamed = append(c.renamed, i)
-		} else if !sameText(base.sections[at], next.sections[i]) {
+		} else if base.sections[at] != next.sections[i] {
 			c.changed = append(c.changed, i)
 			c.before = append(c.before, at)
 		}

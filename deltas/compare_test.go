@@ -249,18 +249,3 @@ func FuzzCompare(f *testing.F) {
 		}
 	})
 }
-
-// http and https are one, and are shown as they are printed.
-func TestCompareSchemes(t *testing.T) {
-	old, next := story(1), story(1)
-	old.text, next.text = "See http://example.com/x.", "See https://example.com/x."
-	other := story(2)
-	other.text = "See http://example.com/y."
-	base, is := mustExtract(t, rssFeed("", old)), mustExtract(t, rssFeed("", other, next))
-	if u := Compare(base, is); len(u.Entries.Added) != 1 || len(u.Entries.Changed) != 0 || !strings.Contains(u.Diff, "+  See http://example.com/y.") {
-		t.Errorf("%+v\n%s", u.Entries, u.Diff)
-	}
-	if Germane(base, mustExtract(t, rssFeed("", next))) || !Germane(base, is) {
-		t.Error("another entry is germane, another scheme is not")
-	}
-}

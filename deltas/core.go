@@ -97,7 +97,6 @@ type Core struct {
 	Hints   Hints   // what a feed says of how often to ask; found by Extract alone, no part of Text and Hash
 
 	content  string                         // the same as Content
-	oddities atomic.Int32                   // of content; 0 until somebody asks
 	sections []string                       // of each entry, parallel to Entries: its lines in the content
 	ids      []uint64                       // of each entry, parallel to Entries: its identity
 	indexed  atomic.Pointer[map[uint64]int] // see index
@@ -164,7 +163,6 @@ func Extract(doc Document) (core *Core, err error) {
 		return nil, err
 	}
 	core.Hints, core.Cut, core.sources = d.hints, d.cut, d.sources()
-	core.lookBeside(doc.Base)
 	return core, nil
 }
 

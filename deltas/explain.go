@@ -8,32 +8,44 @@ import (
 
 // Masked is something that a channel's noise hides, in words for people.
 type Masked struct {
-	What  string        // "number", "region", "stamp", "control" or "window"
+	What  string        // "number", "region", "control" or "window"
 	Text  string        // what stands there, … in the place of what is hidden; empty if the content has it not now
+	Shown string        // what stands there, all of it, lines separated by line ends; of the first place where there are several
 	Lines int           // how many of the content's lines it hides something of
 	Why   string        // a sentence without a full stop
-	Calm  time.Duration // without a change, after which it counts again; 0: it never does
+	Calm  time.Duration // without a change, seen by looks at most half an hour apart, after which it counts again; 0: no time makes it count
 }
+
+// What a [Masked] is.
+const (
+	whatNumber  = "number"
+	whatRegion  = "region"
+	whatControl = "control"
+	whatWindow  = "window"
+)
 
 // Explain returns what the noise hides of a content, in the order of its lines,
 // and behind it what it would hide of others. current is the channel's current
 // content, nil if the caller has it not: a number or a line that was learned is
 // remembered by a digest, so that only the content has its words.
 func (n Noise) Explain(current *Core) []Masked {
-	e := explainer{noise: n, shown: make(map[slotKey]int)}
-	e.masker.add(n.slots)
-	if current != nil {
-		e.stamped = current.has(oddStamp)
-		e.content(current, n.hiddenOf(current))
-	}
+	e := newExplainer(n)
+	e.content(current)
 	for _, s := range n.slots {
 		if _, ok := e.shown[s.key]; s.masked && !ok {
-			e.hidden(s.key, "")
+			e.masked = append(e.masked, e.why(s.key, ""))
 		}
 	}
 	if n.chosen >= chosenFrom {
-		e.masked = append(e.masked, Masked{What: "window", Why: "entries leave from anywhere when others come, so none that leaves counts as withdrawn"})
+		e.masked = append(e.masked, Masked{What: whatWindow, Why: whyWindow(n.chosen)})
 	}
+	return e.masked
+}
+
+// hides returns what the noise hides of a content, in the order of its lines.
+func (n Noise) hides(c *Core) []Masked {
+	e := newExplainer(n)
+	e.content(c)
 	return e.masked
 }
 
@@ -45,77 +57,124 @@ type explainer struct {
 	shown  map[slotKey]int // index in masked
 }
 
-// content takes in the lines of a content, some of which stand in masked regions.
-func (e *explainer) content(c *Core, hidden []bool) {
+func newExplainer(n Noise) *explainer {
+	e := &explainer{noise: n, shown: make(map[slotKey]int)}
+	e.masker.add(n.slots)
+	return e
+}
+
+// content explains the lines of a content, some of which stand in masked regions. A
+// content of which nothing may be masked is not read.
+func (e *explainer) content(c *Core) {
+	if c == nil {
+		return
+	}
+	e.controls = strings.Contains(c.content, controlMark)
+	regions := e.regionsOf(c)
+	if !e.controls && len(e.ticking) == 0 && regions == nil {
+		return
+	}
 	at, first := 0, c.headLines()
 	c.eachLine(func(line string, kind slotKind) {
 		i := at - first
 		at++
-		if i < 0 || i >= len(hidden) || !hidden[i] {
+		if i < 0 || i >= len(regions) || regions[i] == nil {
 			e.line(line, kind)
 			return
 		}
-		if i == 0 || !hidden[i-1] {
-			e.masked = append(e.masked, Masked{What: "region", Text: line, Why: "what stands here changes at look after look, to what stood here before"})
+		m := regions[i]
+		if m.Lines == 0 {
+			m.Text, m.Shown = line, line
+		} else {
+			m.Shown += "\n" + line
 		}
-		e.masked[len(e.masked)-1].Lines++
+		m.Lines++
+		if i+1 == len(regions) || regions[i+1] != m {
+			e.masked = append(e.masked, *m)
+		}
 	})
 }
 
-// line takes in a line in the same order of cases as [masker.appendLine].
+// regionsOf returns what hides each line of a page's body, nil where no region does.
+func (e *explainer) regionsOf(c *Core) (hiding []*Masked) {
+	if len(e.noise.maskedRegions()) == 0 {
+		return nil
+	}
+	p := e.pagedOf(c.body)
+	e.noise.eachHiding(p, func(l *region, s run) {
+		if hiding == nil {
+			hiding = make([]*Masked, len(p))
+		}
+		m := &Masked{What: whatRegion, Why: whyRegion(l, p[s.from:s.to]), Calm: l.calmAfter(regionPolicy)}
+		for at := s.from; at < s.to; at++ {
+			if hiding[at] == nil {
+				hiding[at] = m
+			}
+		}
+	})
+	return hiding
+}
+
+// line explains a line in the same order of cases as [masker.appendLine].
 func (e *explainer) line(line string, kind slotKind) {
 	if isHead(line) {
 		return
 	}
-	masked := e.mask(line)
-	switch {
-	case strings.HasSuffix(line, controlMark):
-		e.masked = append(e.masked, Masked{What: "control", Text: line, Lines: 1, Why: "it leads nowhere without a script, and scripts show and hide it"})
+	if e.controls && strings.HasSuffix(line, controlMark) {
+		e.masked = append(e.masked, Masked{What: whatControl, Text: line, Shown: line, Lines: 1, Why: whyControl})
 		return
-	case masked != line && e.hides(masked):
-		e.hidden(e.stampKey(masked), masked)
-		line = masked
+	}
+	if len(e.ticking) == 0 {
+		return
 	}
 	e.read(line)
 	for i := range e.numbers {
 		if key := e.key(kind, i); e.ticking[key] {
 			from, to := e.around(i)
-			e.hidden(key, strings.ReplaceAll(string(e.shape[from:to]), "\x00", mask))
+			e.hidden(key, strings.ReplaceAll(string(e.shape[from:to]), "\x00", mask), e.filled(from, to))
 		}
 	}
 }
 
+// filled returns a part of the last line's shape with its numbers.
+func (e *explainer) filled(from, to int) string {
+	var text strings.Builder
+	for i, at := range e.at {
+		if at >= from && at < to {
+			text.Write(e.shape[from:at])
+			text.WriteString(e.numbers[i])
+			from = at + 1
+		}
+	}
+	text.Write(e.shape[from:to])
+	return text.String()
+}
+
 // hidden counts a slot that hides something of a line.
-func (e *explainer) hidden(key slotKey, text string) {
+func (e *explainer) hidden(key slotKey, text, shown string) {
 	at, ok := e.shown[key]
 	if !ok {
 		at = len(e.masked)
 		e.shown[key] = at
-		e.masked = append(e.masked, e.why(key, text))
+		m := e.why(key, text)
+		m.Shown = strings.TrimSpace(shown)
+		e.masked = append(e.masked, m)
 	}
-	if text != "" {
-		e.masked[at].Lines++
-	}
+	e.masked[at].Lines++
 }
 
 // why says why a slot is masked.
 func (e *explainer) why(key slotKey, text string) Masked {
-	m := Masked{Text: strings.TrimSpace(text)}
-	score := policies[slotStamp].begins
+	r := rhythm{}
 	if at, known := e.noise.find(key); known {
-		score = e.noise.slots[at].score
+		r = e.noise.slots[at].rhythm
 	}
-	m.Calm = time.Duration(score) * usualGap
-	switch key.kind() {
+	m := Masked{Text: strings.TrimSpace(text)}
+	switch kind := key.kind(); kind {
 	case slotNumber:
-		m.What, m.Why = "number", "it changed at several looks in a row"
+		m.What, m.Why, m.Calm = whatNumber, whyNumber(r), r.calmAfter(policies[kind])
 	case slotField:
-		m.What, m.Why, m.Calm = "number", "it changed in most entries at once, again and again", 0
-	case slotStamp:
-		m.What, m.Why = "stamp", "it says when the document was made"
-		if saysPage(text) {
-			m.Calm = 0
-		}
+		m.What, m.Why = whatNumber, whyField(r)
 	}
 	return m
 }

@@ -8,7 +8,7 @@ import (
 // extractHTML makes lines of what a page shows. It reads tokens and builds no
 // tree: building one has taken cubic time on hostile input.
 func extractHTML(text string, base *url.URL) *draft {
-	p := readHTML(text, page{base: base, hiding: true, targets: true, main: mainContent{named: hasMain(text)}})
+	p := readHTML(text, page{base: base, hiding: true, targets: true})
 	return &draft{kind: KindHTML, title: clipRunes(strings.Join(p.title.lines, " "), maxTitle), feedURL: p.feedURL, lines: p.body.lines}
 }
 
@@ -52,18 +52,13 @@ type page struct {
 	feedURL string
 
 	inTitle bool
-	pre     int             // open <pre>
-	row     bool            // in a table row that is one line as long as nothing but text stands in it
-	link    string          // target of the open <a>, if it matters
-	linkAt  int             // where its text began in the line
-	control bool            // it leads nowhere: a script makes something of it
-	button  bool            // that is a button
-	form    bool            // in a form
-	heading bool            // in a heading
-	labels  map[string]bool // ids of what buttons name as their labels
+	pre     int    // open <pre>
+	row     bool   // in a table row that is one line as long as nothing but text stands in it
+	link    string // target of the open <a>, if it matters
+	linkAt  int    // where its text began in the line
+	control bool   // it leads nowhere: a script makes something of it
 	hidden  skip
 	hiding  bool // attributes may hide
-	main    mainContent
 	targets bool // link targets are noted
 }
 
@@ -101,10 +96,6 @@ func readHTML(text string, options page) *page {
 	*p = options
 	p.body.written.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
 	p.tokens(text)
-	if options.main.named && !p.main.said {
-		options.main.named = false
-		return readHTML(text, options)
-	}
 	if p.hidden.open() && options.hiding {
 		// Something hidden never ended. More likely a forgotten end tag than a
 		// page without content.
@@ -132,11 +123,10 @@ func (p *page) tokens(text string) {
 func (p *page) finish() {
 	p.endLink()
 	p.body.end()
-	p.main.end(len(p.body.lines))
 	p.title.end()
 }
 
-// text takes in text as it is written. If it is literal, it holds no entities.
+// text reads text as it is written. If it is literal, it holds no entities.
 func (p *page) text(s string, literal bool) {
 	write := p.body.text
 	switch {
@@ -168,7 +158,7 @@ func (p *page) start(e element, attrs *attributes) {
 		}
 	case e.is(linkTag):
 		p.noteFeed(attrs)
-	case e.is(unread) || p.hiding && !e.is(rootTag) && (attrs.hide() || p.aside(e, attrs)):
+	case e.is(unread) || p.hiding && !e.is(rootTag) && attrs.hide():
 		p.hide(e)
 	default:
 		p.open(e, attrs)
@@ -182,7 +172,7 @@ func (p *page) hide(e element) {
 	}
 }
 
-// open takes in the start of an element that is read.
+// open reads the start of an element that is read.
 func (p *page) open(e element, attrs *attributes) {
 	switch {
 	case e.is(anchorTag):
@@ -199,19 +189,9 @@ func (p *page) open(e element, attrs *attributes) {
 	case e.is(preTag):
 		p.pre++
 		p.breakLine()
-	case e.is(buttonTag):
-		p.boundary(e)
-		p.openButton(attrs)
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure) || e.is(rowTag)
-		p.form = p.form || e.is(formTag)
-		switch {
-		case e.is(headingTag):
-			p.heading, p.control = true, false
-		case e.is(mainTag):
-			p.main.begin(len(p.body.lines))
-		}
 	}
 }
 
@@ -227,7 +207,7 @@ func (p *page) openLink(attrs *attributes) {
 // maxRow is the length in bytes up to which a table row stays one line.
 const maxRow = 400
 
-// boundary takes in where a block begins or ends. Within a row of a table it
+// boundary notes where a block begins or ends. Within a row of a table it
 // only parts words, so that a cell of two paragraphs stays in its row.
 func (p *page) boundary(e element) {
 	switch {
@@ -253,19 +233,12 @@ func (p *page) end(e element) {
 	case e.is(cellTag):
 		p.endLink()
 		p.body.endCell()
-	case e.is(buttonTag):
-		p.boundary(e)
-		p.endLink()
 	case e.is(preTag):
 		p.pre = max(p.pre-1, 0)
 		p.breakLine()
 	default:
 		p.boundary(e)
 		p.row = p.row && !e.is(structure|rowTag)
-		p.form, p.heading = p.form && !e.is(formTag), p.heading && !e.is(headingTag)
-		if e.is(mainTag) {
-			p.main.end(len(p.body.lines))
-		}
 	}
 }
 
@@ -287,12 +260,11 @@ func (p *page) endLink() {
 		switch {
 		case p.link != "" && !strings.Contains(line[p.linkAt:], p.link):
 			p.mark(p.link)
-		case p.button && saysMore(line[p.linkAt:]):
 		case p.control && (p.linkAt == 0 || strings.HasSuffix(line[:p.linkAt], controlMark)):
 			p.mark(controlled)
 		}
 	}
-	p.link, p.control, p.button = "", false, false
+	p.link, p.control = "", false
 }
 
 func (p *page) mark(target string) {

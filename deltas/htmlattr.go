@@ -21,22 +21,13 @@ const (
 	attrType
 	attrStyle
 	attrHidden
-	attrID
-	attrClass
-	attrForm
-	attrRole
-	attrLabel
-	attrLabelled
-	attrSilent // aria-hidden: of those who listen, not of those who see
-	attrDisabled
 
 	attributeCount
 )
 
-var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden",
-	"id", "class", "form", "role", "aria-label", "aria-labelledby", "aria-hidden", "disabled"}
+var attributeNames = [attributeCount]string{"href", "alt", "rel", "type", "style", "hidden"}
 
-// set takes in an attribute, if it matters. Of several with a name the first counts,
+// set keeps an attribute, if it matters. Of several with a name the first counts,
 // as for browsers.
 func (a *attributes) set(name, value string) {
 	if name == "" {

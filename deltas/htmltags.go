@@ -26,12 +26,6 @@ const (
 	cellTag
 	rowTag
 	preTag
-	buttonTag
-	formTag
-	headingTag
-	navTag
-	mainTag
-	pathTag // may be the way to a page from the site's root
 )
 
 func (t traits) is(some traits) bool { return t&some != 0 }
@@ -51,7 +45,6 @@ var elements = func() (table [256][]element) {
 		rootTag: "body html",
 
 		titleTag: "title", linkTag: "link", anchorTag: "a", imageTag: "img", cellTag: "td th", rowTag: "tr", preTag: "pre",
-		buttonTag: "button", formTag: "form", headingTag: "h1 h2 h3 h4 h5 h6", navTag: "nav", mainTag: "main", pathTag: "nav ol ul",
 	} {
 		for name := range strings.FieldsSeq(names) {
 			known[name] |= t

@@ -48,7 +48,7 @@ type Decision struct {
 	State   State
 	Noise   Noise
 	NewSeen []uint64 // identities, and what stands for them, that no entry had before; on VerdictPublish alone
-	Reason  string   // of a hold: one of a few constant words, for logs and metrics
+	Reason  string   // why something waits to be told: one of a few constant words, see [HoldText]; empty: nothing new does
 }
 
 // staleAfter is how much older than the current content's poll a report may be
@@ -69,7 +69,7 @@ const staleAfter = 2 * time.Minute
 //     shows the same, so that pollers need not fetch what has settled.
 //  4. Entries never seen before: published at once.
 //  5. Older than the current content: unchanged.
-//  6. Suspicious (nothing left, another kind or an error page, most of it gone,
+//  6. Suspicious (nothing left, another kind, nothing of it or most of it gone,
 //     entries or lines only taken away, a return to one of the last
 //     contents, 8 at least): held, and published when a poll begun later shows the same
 //     while none showed the current one. Each return published doubles the
@@ -103,7 +103,7 @@ func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {
 
 // wrong reports the holds that are likely to show another document.
 func wrong(reason string) bool {
-	return reason == reasonEmpty || reason == reasonKind || reason == reasonError
+	return reason == reasonEmpty || reason == reasonKind || reason == reasonOther
 }
 
 // sight is an observation as the noise lets it be seen.
@@ -124,7 +124,7 @@ func decide(state State, seen []uint64, s sight) Decision {
 	if !state.known() {
 		return publish(state, s, unseen(nil, compareEntries(nil, s.view).added, s.view))
 	}
-	if s.face == state.Face || s.view.today(s.base, s.Begun) {
+	if s.face == state.Face {
 		return onlyNoise(state, s)
 	}
 	f := examine(state, seen, s)
@@ -192,6 +192,9 @@ func onlyNoise(state State, s sight) Decision {
 	case c.Polls < need:
 		d := unchanged(state, s.Observation)
 		d.State.Candidate = &c
+		if news {
+			d.Reason = reasonSettling
+		}
 		return d
 	case news:
 		d := publish(state, s, nil)
@@ -296,9 +299,10 @@ type findings struct {
 const (
 	reasonEmpty    = "empty"
 	reasonKind     = "kind"
-	reasonError    = "error page"
+	reasonOther    = "another document"
 	reasonRemoval  = "removal"
 	reasonReturned = "return"
+	reasonSettling = "settling" // what differs beneath a young mask
 )
 
 func examine(state State, seen []uint64, s sight) findings {
@@ -316,8 +320,8 @@ func examine(state State, seen []uint64, s sight) findings {
 	case base == nil:
 	case base.Kind != next.Kind:
 		f.suspicion = reasonKind
-	case isErrorPage(s.Core) && !isErrorPage(base):
-		f.suspicion = reasonError
+	case nothingStays(base, next):
+		f.suspicion = reasonOther
 	case onlyRemoves(c, base, next):
 		f.suspicion = reasonRemoval
 	}
@@ -354,6 +358,17 @@ func unseen(seen []uint64, added []int, next *Core) []uint64 {
 	return fresh
 }
 
+// nothingStays reports a page that shares neither its title nor a line with base, as
+// error pages do.
+func nothingStays(base, next *Core) bool {
+	if next.Kind != KindHTML || base.Title == next.Title {
+		return false
+	}
+	var t ticks
+	gone, _ := t.differing(base.body, next.body)
+	return len(gone) == strings.Count(base.body, "\n")
+}
+
 // onlyRemoves reports a change that takes away and brings nothing, or takes
 // away most of what there was.
 func onlyRemoves(c comparison, base, next *Core) bool {
@@ -368,25 +383,6 @@ func onlyRemoves(c comparison, base, next *Core) bool {
 	less, more := t.differing(base.body, next.body)
 	lines, gone, added := strings.Count(base.body, "\n"), len(less), len(more)
 	return gone > 0 && added == 0 || 2*gone > lines && 2*added < gone
-}
-
-// errorTitles begin, or are, the titles of pages that say the page is not there.
-var errorTitles = [...]string{"error", "404", "403", "500", "502", "503", "504", "not found", "page not found", "forbidden",
-	"access denied", "bad gateway", "service unavailable", "gateway time-out", "gateway timeout", "internal server error",
-	"just a moment", "attention required", "site maintenance", "under maintenance", "down for maintenance", "temporarily unavailable"}
-
-// isErrorPage reports pages whose title says that they are not the page asked for.
-func isErrorPage(c *Core) bool {
-	if c.Kind != KindHTML {
-		return false
-	}
-	title := strings.ToLower(c.Title)
-	for _, t := range errorTitles {
-		if rest, ok := strings.CutPrefix(title, t); ok && (rest == "" || strings.IndexByte(" .:,!-|…", rest[0]) >= 0 || rest[0] >= 0x80) {
-			return true
-		}
-	}
-	return false
 }
 
 func later(a, b time.Time) time.Time {

@@ -14,7 +14,7 @@ import (
 // alone; pollers know nothing of it.
 //
 // The zero Noise masks what is taken for noise on a channel without a history:
-// build stamps and controls.
+// controls.
 type Noise struct {
 	Epoch   uint16   // counts changes of what is masked
 	looks   uint8    // at the channel, at most earlyLooks
@@ -39,7 +39,6 @@ type slotKind uint8
 const (
 	slotNumber slotKind = iota // a number between the words around it
 	slotField                  // the same in entries
-	slotStamp                  // a build stamp, by the rest of its line
 
 	slotKinds
 )
@@ -56,7 +55,6 @@ func (k slotKey) kind() slotKind { return slotKind(k >> 30) }
 var policies = [slotKinds]policy{
 	slotNumber: {again: 2, mask: 5, early: 3, byTime: true},
 	slotField:  {again: 2, mask: 3, early: 3},
-	slotStamp:  {begins: 4, again: 1, always: true, mask: 4, early: 4, byTime: true},
 }
 
 // earlyLooks is how many looks at a channel count as its first: what has changed at
@@ -64,9 +62,9 @@ var policies = [slotKinds]policy{
 const earlyLooks = 8
 
 // room is how many slots of a kind are watched.
-var room = [slotKinds]int{slotNumber: 32, slotField: 16, slotStamp: 16}
+var room = [slotKinds]int{slotNumber: 32, slotField: 16}
 
-const maxSlots = 32 + 16 + 16
+const maxSlots = 32 + 16
 
 func (n *Noise) find(key slotKey) (int, bool) {
 	return slices.BinarySearchFunc(n.slots, key, func(s slot, key slotKey) int { return cmp.Compare(s.key, key) })
@@ -77,18 +75,11 @@ func (n Noise) clone() Noise {
 	return n
 }
 
-// rest returns the noise at a time before which so many looks showed base. Stamps of
-// base are watched from then on. Numbers of entries are compared where something
+// rest returns the noise at a time before which so many looks showed the current content. Numbers of entries are compared where something
 // changed alone.
-func (n Noise) rest(base *Core, looks int, at uint32) Noise {
+func (n Noise) rest(looks int, at uint32) Noise {
 	next := n.clone()
 	next.looks = uint8(min(int(n.looks)+looks, earlyLooks))
-	var r reader
-	r.stamps(base, func(key slotKey) {
-		if i, known := next.find(key); !known {
-			next.slots = slices.Insert(next.slots, i, newSlot(key, at))
-		}
-	})
 	for i := range next.slots {
 		if kind := next.slots[i].key.kind(); kind != slotField {
 			next.slots[i].rest(policies[kind], looks)
@@ -120,7 +111,7 @@ func (n Noise) learn(base, next *Core, at uint32) Noise {
 		}
 		s.last = digests[i]
 	}
-	after.learnRegions(&t, next, at)
+	after.learnRegions(&t, base, next, at)
 	return after.settled(n, at)
 }
 
@@ -130,7 +121,7 @@ const (
 	mostChosen = 8
 )
 
-// learnWindow takes in what went when entries came. Of a list in the order of
+// learnWindow learns from what went when entries came. Of a list in the order of
 // time the oldest go. Where others go, somebody chooses what is shown, as on a
 // front page, and an entry that goes was not taken back.
 func (n *Noise) learnWindow(base, next *Core) {
@@ -186,15 +177,9 @@ func (n Noise) compare(base, next *Core) comparison {
 func (n *Noise) watch(keys map[slotKey]int, at uint32) {
 	for key := range keys {
 		if i, known := n.find(key); !known {
-			n.slots = slices.Insert(n.slots, i, newSlot(key, at))
+			n.slots = slices.Insert(n.slots, i, slot{key: key, rhythm: rhythm{changed: at}})
 		}
 	}
-}
-
-// newSlot returns a slot as it is first seen.
-func newSlot(key slotKey, at uint32) slot {
-	p := policies[key.kind()]
-	return slot{key: key, rhythm: rhythm{score: p.begins, masked: p.begins >= p.mask, changed: at}}
 }
 
 // settled masks and unmasks what the scores say at a time, forgets what is calm, and
@@ -203,7 +188,7 @@ func (n Noise) settled(before Noise, at uint32) Noise {
 	slots := n.slots[:0]
 	for _, s := range n.slots {
 		p := policies[s.key.kind()]
-		if s.settle(p, at, n.looks < earlyLooks); s.score > 0 || p.begins > 0 {
+		if s.settle(p, at, n.looks < earlyLooks); s.score > 0 {
 			slots = append(slots, s)
 		}
 	}
@@ -266,7 +251,7 @@ func (n Noise) sameMasks(other Noise) bool {
 func (n Noise) exceptions() []slotKey {
 	var keys []slotKey
 	for _, s := range n.slots {
-		if s.masked != (policies[s.key.kind()].begins > 0) {
+		if s.masked {
 			keys = append(keys, s.key)
 		}
 	}
@@ -288,7 +273,7 @@ func (n *Noise) digests(c *Core) []uint32 {
 	if len(n.slots) == 0 {
 		return sums
 	}
-	r := reader{stamped: c.has(oddStamp)}
+	var r reader
 	c.eachLine(func(line string, kind slotKind) { r.slots(line, kind, add) })
 	return sums
 }

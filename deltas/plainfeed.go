@@ -93,7 +93,7 @@ func readPlain(text string, base *url.URL, known *familiar) (*draft, bool) {
 	return d, true
 }
 
-// declare takes in the namespaces and the base that the root declares. The default
+// declare reads the namespaces and the base that the root declares. The default
 // namespace is the format's own, or one that is taken for it.
 func (p *plainFeed) declare(taken map[string]bool) {
 	for _, a := range p.attributes {
@@ -186,7 +186,7 @@ func (p *plainFeed) bind(bound, uri, own string) string {
 	return meaning
 }
 
-// rebase takes in the base that the last tag declares.
+// rebase reads the base that the last tag declares.
 func (p *plainFeed) rebase() {
 	raw := p.attribute("xml:base")
 	if raw == "" {
@@ -227,7 +227,7 @@ func (p *plainFeed) children(parent xmlTag, f func(space, name string, t xmlTag)
 	}
 }
 
-// stand takes in the last tag as one that items stand in.
+// stand notes the last tag as one that items stand in.
 func (p *plainFeed) stand() { p.within += p.text[p.begin:p.at] }
 
 // item reads the item whose start tag was read, unless the document before had it.
@@ -278,7 +278,7 @@ func lowerName(name string) string {
 	return strings.ToLower(name)
 }
 
-// feedOther takes in the children of a feed that all formats share.
+// feedOther reads the children of a feed that all formats share.
 func (p *plainFeed) feedOther(space, name string, t xmlTag) {
 	switch {
 	case space == "sy" && name == "updateperiod" && p.words.period == "":

@@ -24,41 +24,37 @@ const (
 
 // policy is how much evidence a kind of place needs.
 type policy struct {
-	begins uint8 // score at the first sight; it is masked then if that is enough
 	again  uint8 // score of a change at the look after a change
-	always bool  // again counts at each change, and calm looks take nothing
 	mask   uint8 // score from which it is masked; until it is 0 again
 	early  uint8 // the same at the first looks at a channel
 	byTime bool  // calm for as many half hours as the score says ends the mask
 }
 
-// tick takes in a change seen by a look begun at a time.
+// tick counts a change seen by a look begun at a time.
 func (r *rhythm) tick(p policy, at uint32) {
 	switch {
 	case r.score == 0:
 		r.score = 1
-	case r.still == 0 || p.always:
+	case r.still == 0:
 		r.score = min(r.score+p.again, mostScore)
 	}
 	r.still, r.changed = 0, at
 }
 
-// rest takes in looks without a change.
+// rest counts looks without a change.
 func (r *rhythm) rest(p policy, looks int) {
 	still := uint8(min(int(r.still)+looks, mostStill))
-	if !p.always {
-		loss := still - r.still
-		if !p.byTime {
-			loss = uint8(min(looks, mostScore))
-		}
-		r.score -= min(loss, r.score)
+	loss := still - r.still
+	if !p.byTime {
+		loss = uint8(min(looks, mostScore))
 	}
+	r.score -= min(loss, r.score)
 	r.still = still
 }
 
-// settle masks and unmasks at a time.
+// settle decides at a time whether the place is masked.
 func (r *rhythm) settle(p policy, at uint32, early bool) {
-	if calm := at - r.changed; p.byTime && (r.still > 0 || p.always) && at > r.changed && calm >= uint32(r.score)*halfHour {
+	if calm := at - r.changed; p.byTime && r.still > 0 && at > r.changed && calm >= uint32(r.score)*halfHour {
 		r.score = 0
 	}
 	need := p.mask

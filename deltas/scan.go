@@ -109,17 +109,6 @@ func junkAt(s string) int {
 // it may miss some.
 func visible(x uint64) bool { return ((x-' '*everyByte)|(x+everyByte)|x)&upperBits == 0 }
 
-// hasDigit reports a decimal digit.
-func hasDigit(s string) bool {
-	n := 0
-	for ; n+8 <= len(s); n += 8 {
-		if below(eight(s[n:])^'0'*everyByte, 10) != 0 {
-			return true
-		}
-	}
-	return below(eightOf(s[n:])^'0'*everyByte, 10) != 0
-}
-
 // digitAt returns where the first digit stands, the length of s if there is none.
 func digitAt(s string) int {
 	n := 0

@@ -7,54 +7,20 @@ const memberMark = `": `
 
 // reader finds the slots of lines. It is a buffer for one goroutine.
 type reader struct {
-	stamped bool     // there may be build stamps
 	shape   []byte   // of the last line: a NUL stands for each number
 	numbers []string // of the last line
 	at      []int    // where they stand in shape
 }
 
-// slots calls f with the slots of a line and what stands there. Of a build stamp the
-// date is one, and the other numbers are what they are elsewhere.
+// slots calls f with the slots of a line and what stands there.
 func (r *reader) slots(line string, kind slotKind, f func(key slotKey, value string)) {
 	if isHead(line) {
 		return
 	}
-	if masked := r.mask(line); masked != line {
-		r.read(masked)
-		f(newKey(slotStamp, stringOf(r.shape)), line)
-	} else {
-		r.read(line)
-	}
+	r.read(line)
 	for i, value := range r.numbers {
 		f(r.key(kind, i), value)
 	}
-}
-
-// mask is [maskStamp], which changes nothing where there are no stamps.
-func (r *reader) mask(line string) string {
-	if !r.stamped {
-		return line
-	}
-	return maskStamp(line)
-}
-
-// stamps calls f with the slots of a content's build stamps.
-func (r *reader) stamps(c *Core, f func(slotKey)) {
-	if !c.has(oddStamp) {
-		return
-	}
-	for line := range strings.Lines(c.content) {
-		line = strings.TrimSuffix(line, "\n")
-		if masked := maskStamp(line); masked != line && !isHead(line) {
-			f(r.stampKey(masked))
-		}
-	}
-}
-
-// stampKey returns the slot of a build stamp, given by its masked line.
-func (r *reader) stampKey(masked string) slotKey {
-	r.read(masked)
-	return newKey(slotStamp, stringOf(r.shape))
 }
 
 // isHead reports the lines that make a content what it is: they are never masked.
@@ -70,27 +36,19 @@ func (r *reader) read(line string) {
 	if isNull {
 		line = line[:len(line)-len("null")]
 	}
-	tried := 0 // up to here there is no token
 	for {
 		n := digitAt(line)
 		if n == len(line) {
 			r.shape = append(r.shape, line...)
 			break
 		}
-		from, to := n, n+numberEnd(line[n:])
-		if n >= tried {
-			if begin, end, ok := tokenAround(line, n); ok {
-				from, to = begin, end
-			} else {
-				tried = end
-				from, to = wholeNumber(line, from, to)
-			}
-		} else {
-			from, to = wholeNumber(line, from, to)
+		from, to, token := tokenAround(line, n)
+		if !token {
+			from, to = wholeNumber(line, n, n+numberEnd(line[n:]))
 		}
 		r.shape = append(r.shape, line[:from]...)
 		r.number(line[from:to])
-		line, tried = line[to:], tried-to
+		line = line[to:]
 	}
 	if isNull {
 		r.number("null")
@@ -217,36 +175,22 @@ func numberEnd(s string) int {
 	return end
 }
 
-// The lengths in bytes of words that are taken for tokens.
-const (
-	shortestToken = 8
-	longestToken  = 128
-)
-
-// tokenAround returns where the token stands that has a digit at the given place, as
-// requests, sessions and builds are named by: hexadecimal digits, letters among them,
-// and hyphens. False if there is none up to its end.
-func tokenAround(line string, at int) (from, to int, ok bool) {
-	from, to = at, at
+// tokenAround returns the word of hexadecimal digits, letters among them, around a
+// digit: requests, sessions and builds are named so.
+func tokenAround(line string, digit int) (from, to int, ok bool) {
 	letters := 0
-	for from > 0 && at-from < longestToken && isTokenByte(line[from-1]) {
-		from--
+	for from = digit; from > 0 && isHex(line[from-1]); from-- {
+		letters++
 	}
-	for to < len(line) && to-at < longestToken && isTokenByte(line[to]) {
-		to++
-	}
-	for _, c := range []byte(line[from:to]) {
-		if !isDigit(c) && c != '-' {
+	for to = digit; to < len(line) && (isHex(line[to]) || line[to] == '-'); to++ {
+		if isLetter(line[to]) {
 			letters++
 		}
 	}
-	whole := (from == 0 || !isWordByte(line[from-1])) && (to == len(line) || !isWordByte(line[to]))
-	return from, to, whole && letters > 1 && to-from >= shortestToken
+	return from, to, letters > 1 && to-from >= shortestToken
 }
 
-func isTokenByte(c byte) bool {
-	return isDigit(c) || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F' || c == '-'
-}
+const shortestToken = 8 // bytes
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 

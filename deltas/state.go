@@ -95,7 +95,7 @@ func (s State) rest(base *Core, obs Observation) State {
 	looks := s.looks(obs)
 	s.Stood = s.Stood || looks > 1
 	s.Flaps -= uint8(min(looks/calmFlaps, int(s.Flaps)))
-	return s.learned(s.Noise.rest(base, looks-1, minutes(obs.Begun)), base)
+	return s.learned(s.Noise.rest(looks-1, minutes(obs.Begun)), base)
 }
 
 // learn tells the noise what an observation showed where base was current.

@@ -29,7 +29,7 @@ func anyState() *rapid.Generator[State] {
 		s.Noise = Noise{
 			Epoch: rapid.Uint16().Draw(t, "epoch"), looks: rapid.Uint8Range(0, earlyLooks).Draw(t, "looks"), chosen: rapid.Uint8Range(0, mostChosen).Draw(t, "chosen"),
 		}
-		for _, key := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32Range(0, 3<<30-1), 0, maxSlots, rapid.ID).Draw(t, "keys"))) {
+		for _, key := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32Range(0, uint32(slotKinds)<<30-1), 0, maxSlots, rapid.ID).Draw(t, "keys"))) {
 			s.Noise.slots = append(s.Noise.slots, slot{slotKey(key), rapid.Uint32().Draw(t, "last"), anyRhythm().Draw(t, "rhythm")})
 		}
 		for _, before := range slices.Sorted(slices.Values(rapid.SliceOfNDistinct(rapid.Uint32(), 0, maxRegions, rapid.ID).Draw(t, "regions"))) {

@@ -113,7 +113,9 @@ func (s *State) read(data []byte) error {
 		s.Candidate = r.candidate()
 	}
 	for range slots {
-		s.Noise.slots = append(s.Noise.slots, slot{slotKey(r.uint32()), r.uint32(), r.rhythm()})
+		if read := (slot{slotKey(r.uint32()), r.uint32(), r.rhythm()}); read.key.kind() < slotKinds {
+			s.Noise.slots = append(s.Noise.slots, read) // other kinds were watched once
+		}
 	}
 	for range regions {
 		l := region{before: r.uint32(), after: r.uint32(), last: r.uint32()}
@@ -129,10 +131,10 @@ func (s *State) read(data []byte) error {
 	return nil
 }
 
-// ordered reports whether slots and regions are in order, without repeats, and of known kinds.
+// ordered reports whether slots and regions are in order, without repeats.
 func (n *Noise) ordered() bool {
 	for i, s := range n.slots {
-		if s.key.kind() >= slotKinds || i > 0 && n.slots[i-1].key >= s.key {
+		if i > 0 && n.slots[i-1].key >= s.key {
 			return false
 		}
 	}

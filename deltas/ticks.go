@@ -12,8 +12,7 @@ type ticks struct {
 	slots map[slotKey]int
 	units int // entries that both have
 
-	base, next paged // the lines of the two pages, nil where they are equal
-	left, come []run // of base, of next
+	left, come []int // the lines of the two pages that differ in more than numbers, by their numbers
 
 	lost, got []someLine // buffers
 	was, is   reader
@@ -22,9 +21,9 @@ type ticks struct {
 
 func compareSlots(base, next *Core) ticks {
 	t := ticks{slots: make(map[slotKey]int)}
-	t.is.stamped = base.has(oddStamp) || next.has(oddStamp)
 	if base.body != next.body {
-		t.page(base.body, next.body)
+		lost, got := t.unit(base.body, next.body, slotNumber)
+		t.left, t.come = placesIn(lost), placesIn(got)
 	}
 	if base.Title != next.Title {
 		t.unit(titleLabel+base.Title+"\n", titleLabel+next.Title+"\n", slotNumber)
@@ -43,17 +42,6 @@ func compareSlots(base, next *Core) ticks {
 func (t *ticks) changed(key slotKey) bool {
 	n := t.slots[key]
 	return n > 0 && (key.kind() != slotField || 2*n >= t.units)
-}
-
-// page compares two states of a page: what its lines that have the same shape say, in
-// their order, and where the others stand.
-func (t *ticks) page(was, is string) {
-	lost, got := t.unit(was, is, slotNumber)
-	if len(lost)+len(got) == 0 {
-		return
-	}
-	t.base, t.next = t.is.pagedOf(was), t.is.pagedOf(is)
-	t.left, t.come = t.base.changes(placesIn(lost)), t.next.changes(placesIn(got))
 }
 
 func placesIn(lines []someLine) []int {
@@ -84,10 +72,6 @@ func (t *ticks) unit(was, is string, kind slotKind) (lost, got []someLine) {
 
 // pair takes in two lines of one shape.
 func (t *ticks) pair(was, is string, kind slotKind) {
-	if masked := t.is.mask(is); masked != is {
-		t.found = append(t.found, t.is.stampKey(masked))
-		was, is = t.is.mask(was), masked
-	}
 	t.was.read(was)
 	t.is.read(is)
 	for i, number := range t.is.numbers {
@@ -107,7 +91,7 @@ type someLine struct {
 func (t *ticks) shape(lines []someLine) {
 	for i := range lines {
 		line := &lines[i]
-		if t.is.read(t.is.mask(line.text)); len(t.is.numbers) > 0 || t.is.stamped {
+		if t.is.read(line.text); len(t.is.numbers) > 0 {
 			line.key = string(t.is.shape)
 		}
 	}

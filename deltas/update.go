@@ -20,6 +20,7 @@ type updateJSON struct {
 	Truncated  bool    `json:"truncated"`
 	Entries    Entries `json:"entries"`
 	Diff       string  `json:"diff"`
+	Masked     []Mask  `json:"masked,omitempty"`
 }
 
 // Append appends the update's stored form to dst: readable by [DecodeUpdate]
@@ -28,7 +29,7 @@ func (u *Update) Append(dst []byte) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	stored := updateJSON{Kind: u.Kind.String(), DeltaBytes: u.DeltaBytes, Truncated: u.Truncated, Entries: u.Entries.filled(), Diff: u.Diff}
+	stored := updateJSON{Kind: u.Kind.String(), DeltaBytes: u.DeltaBytes, Truncated: u.Truncated, Entries: u.Entries.filled(), Diff: u.Diff, Masked: u.Masked}
 	if err := enc.Encode(stored); err != nil {
 		panic(fmt.Sprintf("deltas: encode update: %v", err)) // strings, numbers and lists of them
 	}
@@ -56,7 +57,7 @@ func DecodeUpdate(data []byte) (*Update, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: update: %w", ErrCorrupt, err)
 	}
-	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: stored.Entries.filled(), Diff: stored.Diff}, nil
+	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: stored.Entries.filled(), Diff: stored.Diff, Masked: stored.Masked}, nil
 }
 
 // filled returns the entries with no list nil.

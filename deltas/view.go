@@ -12,11 +12,10 @@ func (n Noise) view(c *Core) *Core {
 	if c == nil {
 		return nil
 	}
-	m := masker{controls: c.has(oddControl)}
-	m.stamped = c.has(oddStamp)
+	m := masker{controls: strings.Contains(c.content, controlMark)}
 	m.add(n.slots)
-	hidden := n.hiddenOf(c)
-	if !m.stamped && !m.controls && len(m.ticking) == 0 && hidden == nil {
+	hidden := n.hiddenOf(c, &m)
+	if !m.controls && len(m.ticking) == 0 && hidden == nil {
 		return c
 	}
 	text := make([]byte, 0, len(c.Text))
@@ -49,21 +48,20 @@ func (c *Core) headLines() int {
 }
 
 // hiddenOf returns which lines of a content's body are masked; nil: none.
-func (n Noise) hiddenOf(c *Core) []bool {
+func (n Noise) hiddenOf(c *Core, m *masker) []bool {
 	if len(n.maskedRegions()) == 0 {
 		return nil
 	}
-	r := reader{stamped: c.has(oddStamp)}
-	return n.hidden(r.pagedOf(c.body))
+	return n.hidden(m.pagedOf(c.body))
 }
 
 // face returns the hash that the judge knows a view by. In what order a page shows
 // its lines means nothing.
 func (n Noise) face(view *Core) Hash {
 	if view.Kind != KindHTML {
-		return view.face()
+		return view.Hash
 	}
-	lines := strings.SplitAfter(strings.ReplaceAll(view.content, "http://", "https://"), "\n")
+	lines := strings.SplitAfter(view.content, "\n")
 	slices.Sort(lines)
 	return hashOf([]byte(strings.Join(lines, "")))
 }
@@ -73,16 +71,12 @@ type masker struct {
 	reader
 	controls bool             // the content may have some
 	ticking  map[slotKey]bool // numbers that are masked
-	calm     map[slotKey]bool // stamps that are not
 }
 
 func (m *masker) add(slots []slot) {
-	m.ticking, m.calm = make(map[slotKey]bool), make(map[slotKey]bool)
+	m.ticking = make(map[slotKey]bool)
 	for _, s := range slots {
-		switch {
-		case s.key.kind() == slotStamp && !s.masked:
-			m.calm[s.key] = true
-		case s.key.kind() != slotStamp && s.masked:
+		if s.masked {
 			m.ticking[s.key] = true
 		}
 	}
@@ -95,10 +89,6 @@ func (m *masker) appendLine(text []byte, line string, kind slotKind) []byte {
 		return append(append(text, line...), '\n')
 	case m.controls && strings.HasSuffix(line, controlMark):
 		return text
-	case m.stamped:
-		if masked := maskStamp(line); masked != line && m.hides(masked) {
-			line = masked
-		}
 	}
 	if len(m.ticking) > 0 {
 		line = m.maskNumbers(line, kind)
@@ -107,11 +97,6 @@ func (m *masker) appendLine(text []byte, line string, kind slotKind) []byte {
 		}
 	}
 	return append(append(text, line...), '\n')
-}
-
-// hides reports whether a build stamp, given as its masked line, is masked.
-func (m *masker) hides(stamp string) bool {
-	return saysPage(stamp) || !m.calm[m.stampKey(stamp)]
 }
 
 func (m *masker) maskNumbers(line string, kind slotKind) string {

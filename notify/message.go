@@ -46,6 +46,7 @@ func View(u channel.Update) (*api.Update, error) {
 		Diff:       decoded.Diff,
 		DeltaBytes: decoded.DeltaBytes,
 		Truncated:  decoded.Truncated,
+		Masked:     decoded.Masked,
 	}, nil
 }
 

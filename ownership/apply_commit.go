@@ -11,7 +11,8 @@ import (
 const maxSeen = 4096
 
 // applyCommit changes a channel's content, if it was judged against what is
-// current: versions follow each other without holes, and none is given twice.
+// current: versions follow each other without holes, none is given twice, and what a
+// Forget has removed from the judge's state does not come back.
 func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 	if err := checkCommit(c); err != nil {
 		return result{}, err
@@ -24,7 +25,7 @@ func applyCommit(tx *tx, c *wire.Commit) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	if record == nil || record.Incarnation != c.Incarnation || record.Version != c.Base {
+	if record == nil || record.Incarnation != c.Incarnation || record.Version != c.Base || record.Forgotten != c.Forgotten {
 		return result{err: ErrStale}, nil
 	}
 	setContent(record, c)
@@ -53,7 +54,7 @@ func setContent(record *wire.Channel, c *wire.Commit) {
 		record.Kind = c.Kind
 	}
 	if c.Judge != nil {
-		record.Held = c.Held
+		record.Held, record.Hold = c.Held, c.Hold
 	}
 	setMoved(record, c.Moved)
 	if len(c.Learned) > 0 {

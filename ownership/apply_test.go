@@ -76,28 +76,43 @@ func badCommands() map[string]*wire.Command {
 		change(c.GetCommit())
 		return c
 	}
+	forget := func(change func(*wire.Forget)) *wire.Command {
+		f := &wire.Forget{Channel: id[:], Incarnation: 1, Version: 1, Hash: make([]byte, hashLen), Judge: []byte("judge")}
+		change(f)
+		return &wire.Command{Change: &wire.Command_Forget{Forget: f}}
+	}
 	return map[string]*wire.Command{
-		"channel ID":        bad(func(i *wire.Subscribe_Item) { i.Channel = short }),
-		"no URL":            bad(func(i *wire.Subscribe_Item) { i.Url = "" }),
-		"long URL":          bad(func(i *wire.Subscribe_Item) { i.Url = strings.Repeat("x", channel.MaxURL+1) }),
-		"no sink":           bad(func(i *wire.Subscribe_Item) { i.SinkType = "" }),
-		"long sink":         bad(func(i *wire.Subscribe_Item) { i.SinkUrl = strings.Repeat("x", channel.MaxURL+1) }),
-		"long secret":       bad(func(i *wire.Subscribe_Item) { i.SinkSecret = strings.Repeat("x", maxSecret+1) }),
-		"short key":         bad(func(i *wire.Subscribe_Item) { i.Key = short }),
-		"short digest":      bad(func(i *wire.Subscribe_Item) { i.Key, i.Digest = id[:], short }),
-		"version leap":      commit(func(c *wire.Commit) { c.Version = 3 }),
-		"version back":      commit(func(c *wire.Commit) { c.Version = 0 }),
-		"no update":         commit(func(c *wire.Commit) { c.Update = nil }),
-		"update of a hold":  commit(func(c *wire.Commit) { c.Base = 2 }),
-		"update of first":   commit(func(c *wire.Commit) { c.Base, c.Version = 0, 1 }),
-		"hash":              commit(func(c *wire.Commit) { c.Hash = short }),
-		"kind":              commit(func(c *wire.Commit) { c.Kind = 256 }),
-		"judge":             commit(func(c *wire.Commit) { c.Judge = make([]byte, maxJudge+1) }),
-		"moved far":         commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: strings.Repeat("x", channel.MaxURL+1), SinceUs: 1} }),
-		"learned, never":    commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: url, Learned: true} }),
-		"moved nowhere":     commit(func(c *wire.Commit) { c.Moved = &wire.Moved{SinceUs: 1} }),
-		"learned nothing":   commit(func(c *wire.Commit) { c.Moved = &wire.Moved{Learned: true} }),
-		"learned much":      commit(func(c *wire.Commit) { c.Learned = make([]byte, maxLearned+1) }),
+		"channel ID":       bad(func(i *wire.Subscribe_Item) { i.Channel = short }),
+		"no URL":           bad(func(i *wire.Subscribe_Item) { i.Url = "" }),
+		"long URL":         bad(func(i *wire.Subscribe_Item) { i.Url = strings.Repeat("x", channel.MaxURL+1) }),
+		"no sink":          bad(func(i *wire.Subscribe_Item) { i.SinkType = "" }),
+		"long sink":        bad(func(i *wire.Subscribe_Item) { i.SinkUrl = strings.Repeat("x", channel.MaxURL+1) }),
+		"long secret":      bad(func(i *wire.Subscribe_Item) { i.SinkSecret = strings.Repeat("x", maxSecret+1) }),
+		"short key":        bad(func(i *wire.Subscribe_Item) { i.Key = short }),
+		"short digest":     bad(func(i *wire.Subscribe_Item) { i.Key, i.Digest = id[:], short }),
+		"version leap":     commit(func(c *wire.Commit) { c.Version = 3 }),
+		"version back":     commit(func(c *wire.Commit) { c.Version = 0 }),
+		"no update":        commit(func(c *wire.Commit) { c.Update = nil }),
+		"update of a hold": commit(func(c *wire.Commit) { c.Base = 2 }),
+		"update of first":  commit(func(c *wire.Commit) { c.Base, c.Version = 0, 1 }),
+		"hash":             commit(func(c *wire.Commit) { c.Hash = short }),
+		"kind":             commit(func(c *wire.Commit) { c.Kind = 256 }),
+		"judge":            commit(func(c *wire.Commit) { c.Judge = make([]byte, maxJudge+1) }),
+		"moved far":        commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: strings.Repeat("x", channel.MaxURL+1), SinceUs: 1} }),
+		"learned, never":   commit(func(c *wire.Commit) { c.Moved = &wire.Moved{To: url, Learned: true} }),
+		"moved nowhere":    commit(func(c *wire.Commit) { c.Moved = &wire.Moved{SinceUs: 1} }),
+		"learned nothing":  commit(func(c *wire.Commit) { c.Moved = &wire.Moved{Learned: true} }),
+		"learned much":     commit(func(c *wire.Commit) { c.Learned = make([]byte, maxLearned+1) }),
+		"hold of nothing":  commit(func(c *wire.Commit) { c.Hold = &wire.Hold{SinceUs: 1, Reason: "removal"} }),
+		"hold for nothing": commit(func(c *wire.Commit) { c.Held, c.Hold = true, &wire.Hold{SinceUs: 1} }),
+		"hold since never": commit(func(c *wire.Commit) { c.Held, c.Hold = true, &wire.Hold{Reason: "removal"} }),
+		"hold for long": commit(func(c *wire.Commit) {
+			c.Held, c.Hold = true, &wire.Hold{SinceUs: 1, Reason: strings.Repeat("x", maxReason+1)}
+		}),
+		"forget's channel":  forget(func(f *wire.Forget) { f.Channel = short }),
+		"forget's hash":     forget(func(f *wire.Forget) { f.Hash = short }),
+		"forget's judge":    forget(func(f *wire.Forget) { f.Judge = nil }),
+		"forget much":       forget(func(f *wire.Forget) { f.Judge = make([]byte, maxJudge+1) }),
 		"commit's channel":  commit(func(c *wire.Commit) { c.Channel = nil }),
 		"claim":             {Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: short}}}}},
 		"bucket":            {Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: channel.Buckets, Seq: 1}}},
@@ -244,6 +259,7 @@ func FuzzEntry(f *testing.F) {
 		{Change: &wire.Command_Unsubscribe{Unsubscribe: &wire.Unsubscribe{Bucket: 0, Seq: 1}}},
 		{Change: &wire.Command_Trim{Trim: &wire.Trim{Channel: make([]byte, 20), Incarnation: 1, BeforeUs: 5, Forced: true}}},
 		{Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{To: 4095}}},
+		{Change: &wire.Command_Forget{Forget: &wire.Forget{Channel: make([]byte, 20), Incarnation: 1, Hash: make([]byte, hashLen), Judge: []byte("x")}}},
 		{},
 	} {
 		f.Add(encodeEntry([]*proposal{{command: marshal(f, command), time: 1e15}}))

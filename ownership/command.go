@@ -34,6 +34,7 @@ const (
 	maxSecret     = 1 << 10
 	maxJudge      = 64 << 10
 	maxLearned    = 256
+	maxReason     = 64
 	maxErrorText  = 1 << 10
 	maxState      = 64
 	maxStragglers = 1 << 16 // in one command
@@ -68,7 +69,31 @@ func checkCommit(c *wire.Commit) error {
 	if len(c.Learned) > maxLearned {
 		return fmt.Errorf("%w: learned, in %d bytes", ErrInvalid, len(c.Learned))
 	}
+	if err := checkHold(c.Hold, c.Held); err != nil {
+		return err
+	}
 	return checkMoved(c.Moved)
+}
+
+// checkHold wants a hold to say why and since when, and a candidate that it is about.
+func checkHold(h *wire.Hold, held bool) error {
+	if h == nil {
+		return nil
+	}
+	if !held || h.SinceUs == 0 || h.Reason == "" || len(h.Reason) > maxReason {
+		return fmt.Errorf("%w: hold since %d with a reason of %d bytes, candidate %v", ErrInvalid, h.SinceUs, len(h.Reason), held)
+	}
+	return nil
+}
+
+func checkForget(c *wire.Forget) error {
+	if _, err := wireID(c.Channel); err != nil {
+		return err
+	}
+	if len(c.Hash) != hashLen || len(c.Judge) == 0 || len(c.Judge) > maxJudge {
+		return fmt.Errorf("%w: forget with a hash of %d bytes, judge of %d bytes", ErrInvalid, len(c.Hash), len(c.Judge))
+	}
+	return nil
 }
 
 // checkMoved wants a move to say where to, one that is learned since when too, and

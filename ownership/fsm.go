@@ -212,6 +212,8 @@ func applyCommand(tx *tx, command command) (result, error) {
 		return applyTrim(tx, c.Trim)
 	case *wire.Command_ExpireKeys:
 		return applyExpireKeys(tx, c.ExpireKeys)
+	case *wire.Command_Forget:
+		return applyForget(tx, c.Forget)
 	default:
 		return result{}, fmt.Errorf("command %T has no application", c)
 	}

@@ -88,7 +88,7 @@ func nextCommit(c channel.Channel) Commit {
 	next := Commit{
 		Channel: c.ID, Incarnation: c.Incarnation, Base: c.Version, Version: c.Version + 1,
 		Hash: [16]byte{byte(c.Version + 1)}, Kind: 4, Judge: fmt.Appendf(nil, "judge %d", c.Version+1),
-		Seen: []uint64{c.Version*10 + 1, c.Version*10 + 2}, At: time.UnixMicro(int64(c.Version+1) * 1e6),
+		Seen: []uint64{c.Version*10 + 1, c.Version*10 + 2}, Forgotten: c.Forgotten, At: time.UnixMicro(int64(c.Version+1) * 1e6),
 	}
 	if c.Version > 0 {
 		next.Update = updateData(c.ID, c.Version+1)

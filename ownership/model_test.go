@@ -59,6 +59,7 @@ func TestModel(t *testing.T) {
 			"subscribe":   m.subscribe,
 			"unsubscribe": m.unsubscribe,
 			"commit":      m.commit,
+			"forget":      m.forget,
 			"advance":     m.advance,
 			"end":         m.end,
 			"endpoint":    m.endpoint,
@@ -249,11 +250,14 @@ func (m *modelTest) commit(rt *rapid.T) {
 		commit.Update = []byte("x")
 	case 2: // a hold
 		commit.Version, commit.Update, commit.Gone, commit.Hash = commit.Base, nil, rapid.Bool().Draw(rt, "gone"), [16]byte{}
+		commit.Held, commit.Hold = true, rapid.SampledFrom([]channel.Hold{{}, {Since: time.UnixMicro(7).UTC(), Reason: "removal"}}).Draw(rt, "hold")
+	case 3: // judged before a Forget
+		commit.Forgotten--
 	}
 	commit.Moved = rapid.SampledFrom([]*channel.Moved{nil, {}, {To: "http://new.example/", Since: time.UnixMicro(5).UTC(), Learned: true}}).Draw(rt, "moved")
 	commit.Learned = rapid.SampledFrom([][]byte{nil, {1}, {2, 3}}).Draw(rt, "learned")
 	err := m.s.Commit(context.Background(), commit)
-	if stale := commit.Incarnation != c.Incarnation || commit.Base != c.Version; stale {
+	if stale := commit.Incarnation != c.Incarnation || commit.Base != c.Version || commit.Forgotten != c.Forgotten; stale {
 		if !errors.Is(err, ErrStale) {
 			rt.Fatalf("stale commit: %v", err)
 		}
@@ -270,6 +274,23 @@ func (m *modelTest) commit(rt *rapid.T) {
 	c.committed(commit)
 }
 
+func (m *modelTest) forget(rt *rapid.T) {
+	c := m.some(rt)
+	if c == nil {
+		return
+	}
+	from := c.Channel
+	from.Hash[0] += byte(rapid.IntRange(0, 1).Draw(rt, "hash"))
+	err := m.s.Forget(context.Background(), from, []byte("little"))
+	if stale := from.Hash != c.Hash || c.Version == 0; stale != errors.Is(err, ErrStale) || !stale && err != nil {
+		rt.Fatalf("forget, stale %v: %v", stale, err)
+	}
+	if err == nil {
+		c.Judge, c.Held, c.Hold = []byte("little"), false, channel.Hold{}
+		c.Forgotten++
+	}
+}
+
 func (c *worldChannel) committed(commit Commit) {
 	if commit.Version > commit.Base {
 		c.Version, c.Hash = commit.Version, commit.Hash
@@ -282,7 +303,7 @@ func (c *worldChannel) committed(commit Commit) {
 			c.Oldest = 2
 		}
 	}
-	c.Kind, c.Judge, c.Gone = commit.Kind, commit.Judge, commit.Gone
+	c.Kind, c.Judge, c.Held, c.Hold, c.Gone = commit.Kind, commit.Judge, commit.Held, commit.Hold, commit.Gone
 	if commit.Moved != nil {
 		c.Moved = *commit.Moved
 	}

@@ -33,10 +33,14 @@ func channelOf(id channel.ID, r *wire.Channel) channel.Channel {
 		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
 		LastChange: fromMicros(r.LastChangeUs), EmptiedAt: fromMicros(r.EmptiedUs),
 		Held: r.Held, Gone: r.Gone, GoneStamp: r.GoneStamp, Learned: r.Learned, Oldest: r.Oldest, TrimmedStamp: r.TrimmedStamp,
+		Forgotten: r.Forgotten,
 	}
 	copy(c.Hash[:], r.Hash)
 	if m := r.Moved; m != nil {
 		c.Moved = channel.Moved{To: m.To, Since: fromMicros(m.SinceUs), Learned: m.Learned}
+	}
+	if h := r.Hold; h != nil {
+		c.Hold = channel.Hold{Since: fromMicros(h.SinceUs), Reason: h.Reason}
 	}
 	return c
 }
@@ -47,6 +51,14 @@ func wireMoved(m *channel.Moved) *wire.Moved {
 		return nil
 	}
 	return &wire.Moved{To: m.To, SinceUs: micros(m.Since), Learned: m.Learned}
+}
+
+// wireHold is nil for none.
+func wireHold(h channel.Hold) *wire.Hold {
+	if h == (channel.Hold{}) {
+		return nil
+	}
+	return &wire.Hold{SinceUs: micros(h.Since), Reason: h.Reason}
 }
 
 func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) channel.Subscription {

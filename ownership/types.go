@@ -35,15 +35,17 @@ type SubscriptionQuery struct {
 type Commit struct {
 	Channel     channel.ID
 	Incarnation uint64
-	Base        uint64   // the version that it was judged against
-	Version     uint64   // Base+1 for new content; Base to hold, rebase, or note that the origin has gone, is back or has moved
-	Hash        [16]byte // of the core content; zero keeps the current one
-	Kind        uint8    // zero keeps the current one
-	Judge       []byte   // the judge's new state; nil keeps the current one
-	Held        bool     // by Judge, a candidate waits for another poll
-	Seen        []uint64 // identities to remember, oldest first; the newest 4096 of all are kept
-	Update      []byte   // what subscribers get: none for version 1 and where Version is Base
-	Patch       []byte   // delta for those who hold Base, may be nil
+	Base        uint64       // the version that it was judged against
+	Version     uint64       // Base+1 for new content; Base to hold, rebase, or note that the origin has gone, is back or has moved
+	Hash        [16]byte     // of the core content; zero keeps the current one
+	Kind        uint8        // zero keeps the current one
+	Judge       []byte       // the judge's new state; nil keeps the current one
+	Held        bool         // by Judge, a candidate waits for another poll
+	Hold        channel.Hold // of that candidate
+	Forgotten   uint32       // [channel.Channel.Forgotten] of the channel that Judge was made from
+	Seen        []uint64     // identities to remember, oldest first; the newest 4096 of all are kept
+	Update      []byte       // what subscribers get: none for version 1 and where Version is Base
+	Patch       []byte       // delta for those who hold Base, may be nil
 	At          time.Time
 	Gone        bool           // to be said in every commit
 	Moved       *channel.Moved // nil keeps what is known; the zero value forgets it

@@ -26,13 +26,15 @@ func (s *Store) Unsubscribe(ctx context.Context, id string) error {
 	}})
 }
 
-// Commit changes a channel's content. ErrStale says that the channel has gone,
-// or is no longer at Base; ErrNoSpace, that the disk is too full for it.
+// Commit changes a channel's content. ErrStale says that the channel has gone, is no
+// longer at Base, or had its judge's state forgotten since; ErrNoSpace, that the disk
+// is too full for it.
 func (s *Store) Commit(ctx context.Context, c Commit) error {
 	commit := &wire.Commit{
 		Channel: c.Channel[:], Incarnation: c.Incarnation, Base: c.Base, Version: c.Version,
 		Kind: uint32(c.Kind), Judge: c.Judge, Held: c.Held, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
 		AtUs: micros(c.At), Gone: c.Gone, Moved: wireMoved(c.Moved), Learned: c.Learned,
+		Forgotten: c.Forgotten, Hold: wireHold(c.Hold),
 	}
 	if c.Hash != ([hashLen]byte{}) {
 		commit.Hash = c.Hash[:]
@@ -44,6 +46,22 @@ func (s *Store) Commit(ctx context.Context, c Commit) error {
 		return err
 	}
 	return s.do(ctx, c.Channel.Bucket(), &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
+}
+
+// Forget puts judge, a state without what had been learned, in the place of a channel's.
+// It was made from ch, of which [Store.Channel] has told. No candidate waits then, and
+// no commit of a state that was made before is accepted. ErrStale says that the channel
+// has ended or has another version or content since; ErrNoSpace, that the disk is too
+// full for it.
+func (s *Store) Forget(ctx context.Context, ch channel.Channel, judge []byte) error {
+	forget := &wire.Forget{Channel: ch.ID[:], Incarnation: ch.Incarnation, Version: ch.Version, Hash: ch.Hash[:], Judge: judge}
+	if err := checkForget(forget); err != nil {
+		return err
+	}
+	if err := s.room(false); err != nil {
+		return err
+	}
+	return s.do(ctx, ch.ID.Bucket(), &wire.Command{Change: &wire.Command_Forget{Forget: forget}})
 }
 
 // EndChannel removes a channel that nobody subscribes to, with all that is kept

@@ -103,6 +103,8 @@ func unchanged(ch channel.Channel) ownership.Commit {
 		Kind:        ch.Kind,
 		Judge:       ch.Judge,
 		Held:        ch.Held,
+		Hold:        ch.Hold,
+		Forgotten:   ch.Forgotten,
 	}
 }
 
@@ -117,7 +119,7 @@ func (o *Owner) judge(ctx context.Context, ch channel.Channel, report engine.Rep
 	}
 	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Core: report.Core, Every: o.lookEvery(ch)})
 	o.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
-	commit, err := o.commitOf(ch, report, decision)
+	commit, err := o.commitOf(ch, state, report, decision)
 	if err != nil {
 		return engine.Answer{}, err
 	}
@@ -149,14 +151,16 @@ func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine
 	}
 }
 
-// commitOf is what a decision makes durable.
-func (o *Owner) commitOf(ch channel.Channel, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
+// commitOf is what a decision makes durable; before is the judge's state that it was
+// made from.
+func (o *Owner) commitOf(ch channel.Channel, before deltas.State, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
 	state, err := decision.State.MarshalBinary()
 	if err != nil {
 		return ownership.Commit{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
 	}
 	commit := unchanged(ch)
 	commit.Judge, commit.Held = state, decision.State.Candidate != nil
+	commit.Hold = nextHold(ch.Hold, before.Candidate, decision, report.Begun)
 	commit.Seen = decision.NewSeen
 	commit.At = o.config.Now()
 	switch decision.Verdict {
@@ -168,6 +172,22 @@ func (o *Owner) commitOf(ch channel.Channel, report engine.Report, decision delt
 		commit.Kind = uint8(report.Core.Kind)
 	}
 	return commit, nil
+}
+
+// nextHold is what is said of the candidate that a decision leaves: what was said
+// before, as long as it is the same candidate, and nothing of one that would take the
+// current content's place in silence.
+func nextHold(known channel.Hold, old *deltas.Candidate, decision deltas.Decision, begun time.Time) channel.Hold {
+	waits := decision.State.Candidate
+	switch {
+	case waits == nil:
+		return channel.Hold{}
+	case old != nil && (waits.Polls > 1 || waits.Begun.Equal(old.Begun)) && (known != channel.Hold{} || decision.Reason == ""):
+		return known
+	case decision.Reason == "":
+		return channel.Hold{}
+	}
+	return channel.Hold{Since: begun.UTC().Truncate(time.Microsecond), Reason: decision.Reason}
 }
 
 // publish fills in a new version. Version 1 is delivered to nobody, so it has no

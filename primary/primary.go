@@ -33,6 +33,8 @@ type Store interface {
 	Channels(after *channel.ID, limit int) ([]channel.Channel, error)
 	Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error)
 	Commit(ctx context.Context, commit ownership.Commit) error
+	// Forget puts a judge's state that was made from ch in the place of ch's.
+	Forget(ctx context.Context, ch channel.Channel, judge []byte) error
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
 }
 

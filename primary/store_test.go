@@ -83,11 +83,11 @@ func (m *memory) Commit(_ context.Context, c ownership.Commit) error {
 		return err
 	}
 	ch := m.channels[c.Channel]
-	if ch.Incarnation != c.Incarnation || ch.Version != c.Base {
+	if ch.Incarnation != c.Incarnation || ch.Version != c.Base || ch.Forgotten != c.Forgotten {
 		m.mu.Unlock()
 		return ownership.ErrStale
 	}
-	ch.Version, ch.Hash, ch.Kind, ch.Judge, ch.Held, ch.Gone = c.Version, c.Hash, c.Kind, c.Judge, c.Held, c.Gone
+	ch.Version, ch.Hash, ch.Kind, ch.Judge, ch.Held, ch.Hold, ch.Gone = c.Version, c.Hash, c.Kind, c.Judge, c.Held, c.Hold, c.Gone
 	if c.Moved != nil {
 		ch.Moved = *c.Moved
 	}
@@ -102,6 +102,21 @@ func (m *memory) Commit(_ context.Context, c ownership.Commit) error {
 	m.channels[c.Channel] = ch
 	m.seen[c.Channel] = append(m.seen[c.Channel], c.Seen...)
 	m.commits = append(m.commits, c)
+	m.mu.Unlock()
+	m.changed(ch, false)
+	return nil
+}
+
+func (m *memory) Forget(_ context.Context, from channel.Channel, judge []byte) error {
+	m.mu.Lock()
+	ch := m.channels[from.ID]
+	if ch.Incarnation != from.Incarnation || ch.Version != from.Version || ch.Hash != from.Hash {
+		m.mu.Unlock()
+		return ownership.ErrStale
+	}
+	ch.Judge, ch.Held, ch.Hold = judge, false, channel.Hold{}
+	ch.Forgotten++
+	m.channels[from.ID] = ch
 	m.mu.Unlock()
 	m.changed(ch, false)
 	return nil

@@ -3,6 +3,7 @@ package server
 import (
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -68,7 +69,7 @@ func presentChannel(one api.Channel) api.Channel {
 }
 
 func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
-	id, err := channelID(r)
+	id, err := channelID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -83,7 +84,7 @@ func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
-	id, err := channelID(r)
+	id, err := channelID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -97,8 +98,29 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, explanation)
 }
 
-func channelID(r *http.Request) (channel.ID, error) {
-	id, err := channel.ParseID(r.PathValue("id"))
+// forget answers POST /v1/channels/{id}:forget.
+func (s *Server) forget(w http.ResponseWriter, r *http.Request) error {
+	name, ok := strings.CutSuffix(r.PathValue("action"), actionForget)
+	if !ok {
+		return methodNotAllowed(r, "GET, HEAD")
+	}
+	id, err := channelID(name)
+	if err != nil {
+		return err
+	}
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	if err := s.node.Forget(r.Context(), id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// channelID reads the ID in a path.
+func channelID(text string) (channel.ID, error) {
+	id, err := channel.ParseID(text)
 	if err != nil {
 		return id, api.BadField("id", err.Error())
 	}

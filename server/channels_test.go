@@ -102,6 +102,38 @@ func TestExplain(t *testing.T) {
 	wantProblem(t, serve(s, request("GET", "/v1/channels/"+unknown+"/explain", "")), http.StatusNotFound, "", "")
 }
 
+// Forgetting is for a channel that is there, once or again, and for POST alone.
+func TestForget(t *testing.T) {
+	node := nodeWithChannels(1)
+	s, _ := newServer(t, node, server.Config{})
+	id := node.channels[0].ID
+	path := "/v1/channels/" + id.String()
+	for range 2 {
+		if w := serve(s, request("POST", path+":forget", "")); w.Code != http.StatusNoContent || w.Body.Len() > 0 {
+			t.Errorf("status %d: %s", w.Code, w.Body)
+		}
+	}
+	if !slices.Equal(node.forgotten, []channel.ID{id, id}) {
+		t.Errorf("forgotten %v", node.forgotten)
+	}
+	wantProblem(t, serve(s, request("POST", path+":forget?x=1", "")), http.StatusBadRequest, "x", "")
+	wantProblem(t, serve(s, request("POST", "/v1/channels/abc:forget", "")), http.StatusBadRequest, "id", "")
+	wantProblem(t, serve(s, request("POST", "/v1/channels/:forget", "")), http.StatusBadRequest, "id", "")
+	unknown := channel.IDOf("https://example.com/1").String()
+	wantProblem(t, serve(s, request("POST", "/v1/channels/"+unknown+":forget", "")), http.StatusNotFound, "", "")
+	wantProblem(t, serve(s, request("GET", path+":forget", "")), http.StatusBadRequest, "id", "")
+	w := serve(s, request("POST", path, ""))
+	if got := w.Header().Get("Allow"); got != "GET, HEAD" {
+		t.Errorf("Allow %q", got)
+	}
+	wantProblem(t, w, http.StatusMethodNotAllowed, "", "POST")
+	node.failure = api.NewProblem(http.StatusServiceUnavailable, "no majority")
+	wantProblem(t, serve(s, request("POST", path+":forget", "")), http.StatusServiceUnavailable, "", "no majority")
+	if len(node.forgotten) != 2 {
+		t.Errorf("forgotten %v", node.forgotten)
+	}
+}
+
 // A URL in any spelling finds its channel; one that nobody subscribes to finds
 // none, which is no error.
 func TestFindChannel(t *testing.T) {

@@ -23,14 +23,15 @@ type fakeNode struct {
 	readyHook     func(context.Context) error
 	failure       error // of every other call
 
-	mu       sync.Mutex
-	subs     []api.Subscription
-	gone     map[string]bool
-	keys     map[string]api.Subscription
-	channels []api.Channel // in order of their IDs
-	updates  []api.Update  // of every channel
-	gap      *api.Gap
-	calls    int // of Subscribe and Updates
+	mu        sync.Mutex
+	subs      []api.Subscription
+	gone      map[string]bool
+	keys      map[string]api.Subscription
+	channels  []api.Channel // in order of their IDs
+	updates   []api.Update  // of every channel
+	gap       *api.Gap
+	forgotten []channel.ID // by calls of Forget
+	calls     int          // of Subscribe and Updates
 }
 
 func notFound(what string) error { return api.NewProblem(http.StatusNotFound, "no "+what) }
@@ -187,6 +188,14 @@ func (n *fakeNode) Explain(ctx context.Context, id channel.ID) (*api.Explanation
 		return nil, err
 	}
 	return &api.Explanation{Channel: id, URL: one.URL, DecidedBy: api.DecidedByStart, Noise: []api.Noise{}}, nil
+}
+
+func (n *fakeNode) Forget(ctx context.Context, id channel.ID) error {
+	_, err := n.Channel(ctx, id)
+	if err == nil {
+		n.forgotten = append(n.forgotten, id)
+	}
+	return err
 }
 
 func (n *fakeNode) Channels(_ context.Context, after *channel.ID, limit int) ([]api.Channel, error) {

@@ -29,6 +29,9 @@ type Node interface {
 	Channel(ctx context.Context, id channel.ID) (*api.Channel, error)
 	// Explain returns a 404 for a channel that does not exist.
 	Explain(ctx context.Context, id channel.ID) (*api.Explanation, error)
+	// Forget makes durable that nothing is learned of a channel's noise. Once more is
+	// no error; a channel that does not exist is a 404.
+	Forget(ctx context.Context, id channel.ID) error
 	// Channels returns at most limit channels, in the order of their IDs,
 	// beginning behind after; nil is the beginning.
 	Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error)

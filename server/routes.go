@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -14,6 +15,13 @@ type handler func(http.ResponseWriter, *http.Request) error
 const (
 	routeBatch  = "POST /v1/subscriptions:batch"
 	routeStream = "GET /v1/updates"
+)
+
+// The actions on one item, behind its name. The mux knows only whole segments, so
+// handlers cut them off.
+const (
+	actionTest   = ":test"
+	actionForget = ":forget"
 )
 
 // routes is the API at a glance. A call is answered within a time, so its
@@ -29,9 +37,12 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /v1/subscriptions/{id}", s.subscription)
 	call("DELETE /v1/subscriptions/{id}", s.unsubscribe)
 	mux.Handle("POST /v1/subscriptions/{action}", s.call(s.cfg.TestTimeout, s.testSink))
+	call("/v1/subscriptions/{item}", noMethod(actionTest, "DELETE, GET, HEAD"))
 
 	call("GET /v1/channels", s.listChannels)
 	call("GET /v1/channels/{id}", s.channel)
+	call("POST /v1/channels/{action}", s.forget)
+	call("/v1/channels/{item}", noMethod(actionForget, "GET, HEAD"))
 	call("GET /v1/channels/{id}/explain", s.explain)
 	long("GET /v1/channels/{id}/updates", s.channelUpdates)
 	long(routeStream, s.stream)
@@ -46,6 +57,17 @@ func (s *Server) routes() *http.ServeMux {
 		mux.Handle(pattern, h)
 	}
 	return mux
+}
+
+// noMethod refuses what neither an item nor its action has a method for: the mux, which
+// does not tell them apart, would name the methods of both.
+func noMethod(action, methods string) handler {
+	return func(_ http.ResponseWriter, r *http.Request) error {
+		if strings.HasSuffix(r.PathValue("item"), action) {
+			return methodNotAllowed(r, http.MethodPost)
+		}
+		return methodNotAllowed(r, methods)
+	}
 }
 
 // call is answer for a handler that must be done within a time.

@@ -121,10 +121,9 @@ func (s *Server) unsubscribe(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// testSink answers POST /v1/subscriptions/{id}:test. The mux knows only whole
-// segments, so the action is cut off here.
+// testSink answers POST /v1/subscriptions/{id}:test.
 func (s *Server) testSink(w http.ResponseWriter, r *http.Request) error {
-	name, ok := strings.CutSuffix(r.PathValue("action"), ":test")
+	name, ok := strings.CutSuffix(r.PathValue("action"), actionTest)
 	if !ok {
 		return methodNotAllowed(r, "DELETE, GET, HEAD")
 	}

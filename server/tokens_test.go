@@ -59,6 +59,8 @@ func TestRow39PathsAndTokens(t *testing.T) {
 		{"POST", "/v1/subscriptions/x:test", false, 404},
 		{"GET", "/v1/channels", false, 200},
 		{"GET", "/v1/channels/" + zero, false, 404},
+		{"GET", "/v1/channels/" + zero + "/explain", false, 404},
+		{"POST", "/v1/channels/" + zero + ":forget", false, 404},
 		{"GET", "/v1/channels/" + zero + "/updates", false, 200},
 		{"HEAD", "/v1/updates", false, 200},
 		{"GET", "/v1/status", false, 200},

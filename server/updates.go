@@ -17,7 +17,7 @@ const updatesStep = 16
 
 // channelUpdates answers GET /v1/channels/{id}/updates piece by piece.
 func (s *Server) channelUpdates(w http.ResponseWriter, r *http.Request) error {
-	id, err := channelID(r)
+	id, err := channelID(r.PathValue("id"))
 	if err != nil {
 		return err
 	}

@@ -27,6 +27,8 @@ type worldFigures struct {
 	Counts   int    `json:"counts"`   // looks at which counters alone changed
 	Counted  int    `json:"counted"`  // of them told
 	Versions int    `json:"versions"` // most of one seed
+	Told     int    `json:"told"`     // updates of all seeds
+	Right    int    `json:"right"`    // of them with news
 	Holds    bool   `json:"holds"`
 }
 
@@ -49,6 +51,9 @@ func runWorlds(name string, seeds int) []worldFigures {
 
 func (f *worldFigures) within(l limits) bool {
 	if f.Never > int(l.never*float64(f.Stands)) || l.late > 0 && f.Late > 0 || l.falsely >= 0 && f.False > l.falsely {
+		return false
+	}
+	if float64(f.Right) < l.precision*float64(f.Told) {
 		return false
 	}
 	return l.counters == 0 || float64(f.Counted) <= l.counters*float64(f.Counts)
@@ -132,9 +137,11 @@ func (f *worldFigures) live(w world, seed uint64) {
 			continue
 		}
 		versions++
+		f.Told++
 		c.tell(n, func(fact string) bool { return shows(step.Update, fact) })
 		switch {
 		case news:
+			f.Right++
 		case counts:
 			f.Counted++
 		case n >= w.limit.settled:
@@ -206,12 +213,12 @@ func showsLine(u *deltas.Update, id, line string) bool {
 }
 
 func printWorlds(w io.Writer, all []worldFigures) {
-	fmt.Fprintf(w, "%-55s %7s %6s %5s %6s %9s %6s %6s %9s\n", "WORLD", "STANDS", "NEVER", "LATE", "LATEST", "GLIMPSES", "FALSE", "VERS", "COUNTERS")
+	fmt.Fprintf(w, "%-55s %7s %6s %5s %6s %9s %6s %6s %9s %9s\n", "WORLD", "STANDS", "NEVER", "LATE", "LATEST", "GLIMPSES", "FALSE", "VERS", "COUNTERS", "PRECISION")
 	for _, f := range all {
 		broken := ""
 		if !f.Holds {
 			broken = "  BROKEN"
 		}
-		fmt.Fprintf(w, "%-55s %7d %6d %5d %6d %4d/%4d %6d %6d %4d/%4d%s\n", f.World, f.Stands, f.Never, f.Late, f.LateBy, f.Seen, f.Glimpses, f.False, f.Versions, f.Counted, f.Counts, broken)
+		fmt.Fprintf(w, "%-55s %7d %6d %5d %6d %4d/%4d %6d %6d %4d/%4d %9.2f%s\n", f.World, f.Stands, f.Never, f.Late, f.LateBy, f.Seen, f.Glimpses, f.False, f.Versions, f.Counted, f.Counts, float64(f.Right)/float64(max(f.Told, 1)), broken)
 	}
 }

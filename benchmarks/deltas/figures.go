@@ -16,6 +16,7 @@ type historyFigures struct {
 	Entries  *entryFigures  `json:"entries,omitempty"` // of feeds
 	Told     map[string]int `json:"told"`              // updates by what a person sees between the two documents
 	Silent   map[string]int `json:"silent"`            // other captures, the same
+	Silence  silenceFigures `json:"silence"`
 	Bytes    byteFigures    `json:"bytes"`
 	Patches  patchFigures   `json:"patches"`
 	Speed    speedFigures   `json:"speed"`
@@ -60,6 +61,7 @@ func (l *life) figures(tools []tool) (*historyFigures, error) {
 		h.Told[sees]++
 		h.Bytes.add(s)
 	}
+	h.Silence = l.silence(seen)
 	h.Entries, h.Patches, h.Speed = l.entries(seen), l.patches(), l.speed()
 	var err error
 	h.Tools, err = runTools(tools, l.steps)

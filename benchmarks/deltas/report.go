@@ -124,6 +124,7 @@ func (h *historyFigures) plus(o *historyFigures) {
 	for sees, n := range o.Silent {
 		h.Silent[sees] += n
 	}
+	h.Silence.plus(o.Silence)
 	h.Bytes.plus(o.Bytes)
 	h.Patches.plus(o.Patches)
 	h.Speed.plus(o.Speed)
@@ -147,6 +148,7 @@ func (h *historyFigures) print(w io.Writer) {
 		fmt.Fprintf(w, "  entries %d, %d missing, %d twice\n", e.Shown, e.Missing, e.Twice)
 	}
 	fmt.Fprintf(w, "  a person sees other words, digits, links, nothing: %s of the updates, %s of the others\n", levels(h.Told), levels(h.Silent))
+	h.Silence.print(w)
 	b := h.Bytes
 	fmt.Fprintf(w, "  deltas %d bytes, %.2f %% of documents, %.2f %% of contents; made in %.2f ms each, applied in %.2f; %d patch errors\n", b.Deltas,
 		percent(b.Deltas, b.Documents), percent(b.Deltas, b.Contents), 1000*b.Make/float64(max(h.Updates, 1)), 1000*b.Apply/float64(max(h.Updates, 1)), b.PatchErrors)

@@ -21,6 +21,8 @@ type document struct {
 	ids   []string       // of a feed's entries, as feed readers name them
 	lines map[string]int // how often each thing is said
 	links map[string]int // how often something leads to each address
+
+	entries map[string]map[string]int // of a feed, by ID: the lines of each entry
 }
 
 // see reads a document as a person would, by means that the engine does not use.
@@ -39,7 +41,7 @@ func see(body []byte) document {
 }
 
 func seeFeed(feed *gofeed.Feed) document {
-	d := document{lines: map[string]int{"title " + feed.Title: 1}, links: make(map[string]int)}
+	d := document{lines: map[string]int{"title " + feed.Title: 1}, links: make(map[string]int), entries: make(map[string]map[string]int)}
 	for _, item := range feed.Items {
 		id := item.GUID
 		if id == "" {
@@ -48,8 +50,13 @@ func seeFeed(feed *gofeed.Feed) document {
 		d.ids = append(d.ids, id)
 		d.links[item.Link]++
 		d.addHTML(id+" title ", item.Title)
-		d.addHTML(id+" ", item.Description)
-		d.addHTML(id+" ", item.Content)
+		text := document{lines: make(map[string]int), links: d.links}
+		text.addHTML("", item.Description)
+		text.addHTML("", item.Content)
+		d.entries[id] = text.lines
+		for line, n := range text.lines {
+			d.lines[id+" "+line] += n
+		}
 	}
 	return d
 }

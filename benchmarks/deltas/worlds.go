@@ -36,6 +36,7 @@ type limits struct {
 	falsely    int     // updates at which no fact changed; -1: whatever
 	settled    int     // looks before which updates are not counted as false
 	counters   float64 // share of the changes of counters alone that are told; 0: not asked
+	precision  float64 // share of the updates at which a fact had changed
 	everywhere bool    // facts that return count each time
 }
 
@@ -64,6 +65,7 @@ func worlds() []world {
 		{"sponsored blocks of a pool", halfHour, 400, limits{late: 2, falsely: 12}, sponsored},
 		{"lines in random order", halfHour, 200, limits{late: 2, falsely: 0}, shuffled},
 	}
+	all = append(all, healthWorlds()...)
 	for _, many := range []int{2, 3, 5, 9, 16, 17} {
 		for _, stands := range []int{2, 3, 12, 48} {
 			for _, kind := range []string{"words", "price", "flag"} {

@@ -25,6 +25,7 @@ func printChannel(w io.Writer, c *api.Channel) {
 		fact(w, "last poll", "%s, %s", timeText(c.LastPoll), finding(c))
 	}
 	fact(w, "last change", "%s", timeText(c.LastChange))
+	printHeld(w, c.Held)
 	if c.Gone {
 		printGone(w)
 	} else {
@@ -105,6 +106,13 @@ func printWay(w io.Writer, c *api.Channel) {
 	}
 	if c.SameAs != (channel.ID{}) {
 		fact(w, "same as", "channel %s, which ends at the same URL", c.SameAs)
+	}
+}
+
+// printHeld prints what waits to be told.
+func printHeld(w io.Writer, held *api.Held) {
+	if held != nil {
+		fact(w, "held", "since %s: %s", timeText(&held.Since), held.What)
 	}
 }
 

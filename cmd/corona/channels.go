@@ -43,13 +43,9 @@ func newChannelsCommand() *cobra.Command {
 }
 
 func listChannels(cmd *cobra.Command, flags *nodeFlags, names []string) error {
-	ids := make([]channel.ID, len(names))
-	for i, name := range names {
-		id, err := parseChannel(name)
-		if err != nil {
-			return err
-		}
-		ids[i] = id
+	ids, err := parseChannels(names)
+	if err != nil {
+		return err
 	}
 	client, err := flags.client()
 	if err != nil {

@@ -22,6 +22,7 @@ func TestPrints(t *testing.T) {
 		{"subscribe-failing", []string{"subscribe", pageURL}},
 		{"subscribe-gone", []string{"subscribe", goneURL}},
 		{"unsubscribe", []string{"unsubscribe", "sub_aaaa", "sub_bbbb"}},
+		{"forget", []string{"forget", feedURL, channel.IDOf(pageURL).String()}},
 		{"subscriptions", []string{"subscriptions"}},
 		{"subscriptions-of", []string{"subscriptions", "--channel", feedURL}},
 		{"channels", []string{"channels"}},

@@ -18,7 +18,10 @@ two polls for a change, on average) is compared with what the same poll spares
 elsewhere. Which of these decided is said first: that comparison, or a bound,
 such as the floor, the origin's words or the cap of its host. Under the fair
 policies waiting is weighted by how often a channel changes; where the budget is of
-bytes, what is compared is for as many bytes.`
+bytes, what is compared is for as many bytes.
+
+Said too: what of the content is passed over, and why ("corona forget" forgets what
+was learned), and what is held until another poll shows it.`
 
 const explainExample = `  corona explain https://blog.rust-lang.org/feed.xml
   corona explain b559c7edd3fb67374c1a25e739cdd7edd1d79949 --json | jq -r .decided_by`

@@ -32,6 +32,7 @@ func (e explanation) print(w io.Writer) {
 	for _, noise := range e.Noise {
 		fact(w, "passed over", "%s", noiseText(noise))
 	}
+	printHeld(w, e.Held)
 	fact(w, "next poll", "%s", timeText(e.NextPoll))
 	printWaiting(w, e.Waiting)
 	fact(w, "solved", "%s", timeText(e.Solved))

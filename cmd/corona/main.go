@@ -80,7 +80,7 @@ func newRootCommand() *cobra.Command {
 	addGroup(root, "run", "Run:",
 		newServeCommand())
 	addGroup(root, "use", "Use a node:",
-		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(), newExplainCommand(),
+		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(), newExplainCommand(), newForgetCommand(),
 		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
 	addGroup(root, "tools", "Tools:",
 		newSolveCommand(), newSimCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),

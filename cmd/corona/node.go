@@ -52,6 +52,19 @@ func parseChannel(text string) (channel.ID, error) {
 	return id, err
 }
 
+// parseChannels reads several, in their order.
+func parseChannels(names []string) ([]channel.ID, error) {
+	ids := make([]channel.ID, len(names))
+	for i, name := range names {
+		id, err := parseChannel(name)
+		if err != nil {
+			return nil, err
+		}
+		ids[i] = id
+	}
+	return ids, nil
+}
+
 // timeText is how people see a time; "-" for none.
 func timeText(t *time.Time) string {
 	if t == nil {

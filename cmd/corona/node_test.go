@@ -133,7 +133,8 @@ func fakeChannels() []api.Channel {
 			},
 			Waiting:  &api.Waiting{For: api.WaitFreshness, Until: at(33)},
 			Host:     &api.ChannelHost{Name: "feeds.example:443", GapS: 1, Parallel: 2},
-			FinalURL: "https://feeds.example/blog", MovedTo: "https://feeds.example/", MovedSince: at(1), SameAs: channel.IDOf("https://feeds.example/blog")},
+			FinalURL: "https://feeds.example/blog", MovedTo: "https://feeds.example/", MovedSince: at(1), SameAs: channel.IDOf("https://feeds.example/blog"),
+			Held: fakeHeld()},
 		{ID: channel.IDOf(pageURL), URL: pageURL, Subscribers: 1, Rate: 1. / 48, PollIntervalS: 86400, Width: 1, Owner: "n1", Pollers: []string{"n1"}, Bounds: []api.Bound{},
 			LastPoll: at(4), LastError: "connect: connection refused", Failures: 3, NextPoll: at(44), UpdateIntervalS: 604800,
 			Waiting: &api.Waiting{For: api.WaitFailures, Until: at(44)}, Host: &api.ChannelHost{Name: "blog.example:443", Parallel: 2},
@@ -159,9 +160,15 @@ func fakeUpdates() []api.Update {
 			Diff: "@@ -1,2 +1,2 @@\n-title First\n+title Second\x07\n"},
 		{Channel: channel.IDOf(feedURL), URL: feedURL, Version: 42, Previous: 41, DetectedAt: moment(7), Kind: "html", Truncated: true,
 			Entries: deltas.Entries{Added: []deltas.Entry{}, Changed: []deltas.Entry{}, Removed: []deltas.Entry{}},
-			Diff:    "+a line\n"},
+			Diff:    "+a line\n",
+			Masked: []deltas.Mask{
+				{What: "region", Text: "Tip \x1b[2J\nSleep", Why: "what stands here changed at two looks in a row, at least 9 times"},
+				{What: "number", Text: "far: 48,037", Why: "it changed at two looks in a row"},
+			}},
 	}
 }
+
+func fakeHeld() *api.Held { return &api.Held{Since: moment(2), What: deltas.HoldText("removal")} }
 
 func pointer[T any](v T) *T { return &v }
 
@@ -179,7 +186,8 @@ func fakeExplanations() []api.Explanation {
 			Factors: api.Factors{Subscribers: 12, SizeBytes: 45123, UpdateIntervalS: 5400.4, Weight: 12, Cost: 1},
 			Least:   api.RateBound{Rate: 1, By: api.RateByOnce}, Most: api.RateBound{Rate: 30, By: api.RateByFloor},
 			Worth: api.Worth{LastS: pointer(12.3), NextS: pointer(9.02), NeededS: 9.1, LambdaS: 9.1}, Neighbours: neighbours,
-			Noise: []api.Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at nearly every look", CalmS: 43200}},
+			Noise: []api.Noise{{What: "number", Text: "… readers", Lines: 2, Why: "it changed at two looks in a row, at least 9 times", CalmS: 43200}},
+			Held:  fakeHeld(),
 			Host:  &api.PlannedHost{Name: "feeds.example:443", Planned: 300}, NextPoll: at(33), Waiting: &api.Waiting{For: api.WaitFreshness, Until: at(33)}, Solved: at(5)},
 		{Channel: channel.IDOf(pageURL), URL: pageURL, Policy: "fair", Ladder: "any", Cost: "bytes", IntervalS: 1800, FloorS: 300,
 			Rate: 1. / 48, PollIntervalS: 86400, Width: 1, DecidedBy: api.RateByBudget,
@@ -230,6 +238,15 @@ func fakeNode() *http.ServeMux {
 			return
 		}
 		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("POST /v1/channels/{action}", func(w http.ResponseWriter, r *http.Request) {
+		for _, c := range fakeChannels() {
+			if c.ID.String()+":forget" == r.PathValue("action") {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+		}
+		respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
 	})
 	mux.HandleFunc("GET /v1/subscriptions", func(w http.ResponseWriter, r *http.Request) {
 		all := fakeSubscriptions()

@@ -38,11 +38,16 @@ func (p *updatePrinter) paint(colour, text string) string {
 	return "\x1b[" + colour + "m" + text + "\x1b[0m"
 }
 
-// update prints an update: time and URL, what happened to entries, the diff.
+// update prints an update: time and URL, what happened to entries, the diff, and what
+// noise hides.
 func (p *updatePrinter) update(u *api.Update) error {
 	head := fmt.Sprintf("%s  %s", timeText(&u.DetectedAt), clean(u.URL))
 	fmt.Fprintf(p.w, "%s  %s\n", p.paint(bold, head), p.paint(dim, fmt.Sprintf("version %d", u.Version)))
 	p.changes(u.Entries, u.Diff, u.Truncated)
+	for _, mask := range u.Masked {
+		text := deltas.Masked{What: mask.What, Text: mask.Text, Why: mask.Why}.String()
+		fmt.Fprintln(p.w, p.paint(dim, "  passed over: "+clean(text)))
+	}
 	fmt.Fprintln(p.w)
 	return p.w.Flush()
 }

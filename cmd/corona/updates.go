@@ -13,7 +13,8 @@ import (
 const updatesLong = `Print the updates of a channel that are kept, oldest first: the latest 16
 versions at least. CHANNEL is an ID (40 hex digits) or a URL. An update says
 when it was detected, which entries were added (+), changed (~) and withdrawn
-(-), and how the core content differs from the version before.`
+(-), how the core content differs from the version before, and what of it is passed
+over as noise.`
 
 const updatesExample = `  corona updates https://blog.rust-lang.org/feed.xml
   corona updates https://blog.rust-lang.org/feed.xml --after 41

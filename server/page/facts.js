@@ -45,6 +45,7 @@ function state(channel) {
 function polling(channel, why) {
   return [
     ...(channel.waiting ? [["Waits", waiting(channel.waiting)]] : []),
+    ...(channel.held ? [["Held", el("span", {}, "since ", when(channel.held.since), `: ${channel.held.what}`)]] : []),
     ["Rate", `${pace(channel)}${channel.width ? ` by ${plural(channel.width, "poller")}` : ""}`],
     ["Because", reason(why)],
     ["Pollers", channel.pollers.join(", ") || "–"],

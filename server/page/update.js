@@ -74,9 +74,14 @@ function difference(update, foot, open) {
   const details = el("details", { class: "difference", ontoggle: () => {
     if (details.open && !pre.hasChildNodes()) pre.append(...drawDiff(lines));
   } }, el("summary", { class: "update-foot" }, ...foot.filter(Boolean),
-    el("span", { class: "opener" }, `difference, ${plural(lines.length, "line")}${update.truncated ? ", cut" : ""}`)), pre);
+    el("span", { class: "opener" }, `difference, ${plural(lines.length, "line")}${update.truncated ? ", cut" : ""}`)), pre, ...masks(update));
   details.open = open && lines.length <= 40;
   return details;
+}
+
+// masks are what noise hides of the content.
+function masks(update) {
+  return (update.masked ?? []).map((one) => el("p", { class: "summary" }, `passed over: ${one.what} “${one.text}”: ${one.why}`));
 }
 
 function drawDiff(lines) {

@@ -88,6 +88,7 @@ type Command struct {
 	//	*Command_EndChannel
 	//	*Command_Trim
 	//	*Command_ExpireKeys
+	//	*Command_Forget
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -218,6 +219,15 @@ func (x *Command) GetExpireKeys() *ExpireKeys {
 	return nil
 }
 
+func (x *Command) GetForget() *Forget {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Forget); ok {
+			return x.Forget
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -258,6 +268,10 @@ type Command_ExpireKeys struct {
 	ExpireKeys *ExpireKeys `protobuf:"bytes,10,opt,name=expire_keys,json=expireKeys,proto3,oneof"`
 }
 
+type Command_Forget struct {
+	Forget *Forget `protobuf:"bytes,11,opt,name=forget,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -275,6 +289,8 @@ func (*Command_EndChannel) isCommand_Change() {}
 func (*Command_Trim) isCommand_Change() {}
 
 func (*Command_ExpireKeys) isCommand_Change() {}
+
+func (*Command_Forget) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -432,9 +448,11 @@ type Commit struct {
 	Patch         []byte                 `protobuf:"bytes,10,opt,name=patch,proto3" json:"patch,omitempty"`
 	AtUs          uint64                 `protobuf:"varint,11,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
 	Gone          bool                   `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`
-	Moved         *Moved                 `protobuf:"bytes,13,opt,name=moved,proto3" json:"moved,omitempty"`     // absent: as before; empty: no longer
-	Held          bool                   `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`      // by the judge's state, a candidate waits
-	Learned       []byte                 `protobuf:"bytes,15,opt,name=learned,proto3" json:"learned,omitempty"` // of how often it changes; absent: as before
+	Moved         *Moved                 `protobuf:"bytes,13,opt,name=moved,proto3" json:"moved,omitempty"`          // absent: as before; empty: no longer
+	Held          bool                   `protobuf:"varint,14,opt,name=held,proto3" json:"held,omitempty"`           // by the judge's state, a candidate waits
+	Learned       []byte                 `protobuf:"bytes,15,opt,name=learned,proto3" json:"learned,omitempty"`      // of how often it changes; absent: as before
+	Forgotten     uint32                 `protobuf:"varint,16,opt,name=forgotten,proto3" json:"forgotten,omitempty"` // Forgets that the judge's state before was made after
+	Hold          *Hold                  `protobuf:"bytes,17,opt,name=hold,proto3" json:"hold,omitempty"`            // with held: what its subscribers are not told yet; absent: nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -574,6 +592,151 @@ func (x *Commit) GetLearned() []byte {
 	return nil
 }
 
+func (x *Commit) GetForgotten() uint32 {
+	if x != nil {
+		return x.Forgotten
+	}
+	return 0
+}
+
+func (x *Commit) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
+// Hold says of a candidate of the judge that it is told when polls go on to show it.
+type Hold struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	SinceUs       uint64                 `protobuf:"varint,1,opt,name=since_us,json=sinceUs,proto3" json:"since_us,omitempty"` // the first poll that showed it
+	Reason        string                 `protobuf:"bytes,2,opt,name=reason,proto3" json:"reason,omitempty"`                   // a word of the judge's
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hold) Reset() {
+	*x = Hold{}
+	mi := &file_wire_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hold) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hold) ProtoMessage() {}
+
+func (x *Hold) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hold.ProtoReflect.Descriptor instead.
+func (*Hold) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Hold) GetSinceUs() uint64 {
+	if x != nil {
+		return x.SinceUs
+	}
+	return 0
+}
+
+func (x *Hold) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+// Forget puts a state of the judge without what it had learned in the place of a
+// channel's. The state was made from that of the named version and content.
+type Forget struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Version       uint64                 `protobuf:"varint,3,opt,name=version,proto3" json:"version,omitempty"`
+	Hash          []byte                 `protobuf:"bytes,4,opt,name=hash,proto3" json:"hash,omitempty"`
+	Judge         []byte                 `protobuf:"bytes,5,opt,name=judge,proto3" json:"judge,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Forget) Reset() {
+	*x = Forget{}
+	mi := &file_wire_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Forget) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Forget) ProtoMessage() {}
+
+func (x *Forget) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Forget.ProtoReflect.Descriptor instead.
+func (*Forget) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Forget) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Forget) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Forget) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Forget) GetHash() []byte {
+	if x != nil {
+		return x.Hash
+	}
+	return nil
+}
+
+func (x *Forget) GetJudge() []byte {
+	if x != nil {
+		return x.Judge
+	}
+	return nil
+}
+
 // Moved is a permanent redirect of a channel's URL.
 type Moved struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -586,7 +749,7 @@ type Moved struct {
 
 func (x *Moved) Reset() {
 	*x = Moved{}
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +761,7 @@ func (x *Moved) String() string {
 func (*Moved) ProtoMessage() {}
 
 func (x *Moved) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[6]
+	mi := &file_wire_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +774,7 @@ func (x *Moved) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Moved.ProtoReflect.Descriptor instead.
 func (*Moved) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{6}
+	return file_wire_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Moved) GetTo() string {
@@ -644,7 +807,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -656,7 +819,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[7]
+	mi := &file_wire_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -669,7 +832,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7}
+	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Advance) GetItems() []*Advance_Item {
@@ -689,7 +852,7 @@ type Straggler struct {
 
 func (x *Straggler) Reset() {
 	*x = Straggler{}
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -701,7 +864,7 @@ func (x *Straggler) String() string {
 func (*Straggler) ProtoMessage() {}
 
 func (x *Straggler) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[8]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -714,7 +877,7 @@ func (x *Straggler) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Straggler.ProtoReflect.Descriptor instead.
 func (*Straggler) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{8}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Straggler) GetSeq() uint64 {
@@ -740,7 +903,7 @@ type SetEndpoint struct {
 
 func (x *SetEndpoint) Reset() {
 	*x = SetEndpoint{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -752,7 +915,7 @@ func (x *SetEndpoint) String() string {
 func (*SetEndpoint) ProtoMessage() {}
 
 func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -765,7 +928,7 @@ func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEndpoint.ProtoReflect.Descriptor instead.
 func (*SetEndpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *SetEndpoint) GetEndpoint() *Endpoint {
@@ -785,7 +948,7 @@ type EndChannel struct {
 
 func (x *EndChannel) Reset() {
 	*x = EndChannel{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -797,7 +960,7 @@ func (x *EndChannel) String() string {
 func (*EndChannel) ProtoMessage() {}
 
 func (x *EndChannel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -810,7 +973,7 @@ func (x *EndChannel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndChannel.ProtoReflect.Descriptor instead.
 func (*EndChannel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *EndChannel) GetChannel() []byte {
@@ -840,7 +1003,7 @@ type Trim struct {
 
 func (x *Trim) Reset() {
 	*x = Trim{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -852,7 +1015,7 @@ func (x *Trim) String() string {
 func (*Trim) ProtoMessage() {}
 
 func (x *Trim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -865,7 +1028,7 @@ func (x *Trim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trim.ProtoReflect.Descriptor instead.
 func (*Trim) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Trim) GetChannel() []byte {
@@ -908,7 +1071,7 @@ type ExpireKeys struct {
 
 func (x *ExpireKeys) Reset() {
 	*x = ExpireKeys{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1083,7 @@ func (x *ExpireKeys) String() string {
 func (*ExpireKeys) ProtoMessage() {}
 
 func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1096,7 @@ func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireKeys.ProtoReflect.Descriptor instead.
 func (*ExpireKeys) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ExpireKeys) GetFrom() uint32 {
@@ -967,7 +1130,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -979,7 +1142,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -992,7 +1155,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1026,7 +1189,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1038,7 +1201,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1051,7 +1214,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1141,13 +1304,15 @@ type Channel struct {
 	Moved          *Moved                 `protobuf:"bytes,20,opt,name=moved,proto3" json:"moved,omitempty"`                                    // absent while its URL leads nowhere else
 	Held           bool                   `protobuf:"varint,21,opt,name=held,proto3" json:"held,omitempty"`                                     // by the judge's state, a candidate waits
 	Learned        []byte                 `protobuf:"bytes,22,opt,name=learned,proto3" json:"learned,omitempty"`                                // of how often it changes, as its owner writes it; absent: nothing
+	Forgotten      uint32                 `protobuf:"varint,23,opt,name=forgotten,proto3" json:"forgotten,omitempty"`                           // Forgets so far
+	Hold           *Hold                  `protobuf:"bytes,24,opt,name=hold,proto3" json:"hold,omitempty"`                                      // with held: the candidate is told when polls go on to show it
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1324,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1337,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1329,6 +1494,20 @@ func (x *Channel) GetLearned() []byte {
 	return nil
 }
 
+func (x *Channel) GetForgotten() uint32 {
+	if x != nil {
+		return x.Forgotten
+	}
+	return 0
+}
+
+func (x *Channel) GetHold() *Hold {
+	if x != nil {
+		return x.Hold
+	}
+	return nil
+}
+
 type Subscription struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	SinkType      string                 `protobuf:"bytes,1,opt,name=sink_type,json=sinkType,proto3" json:"sink_type,omitempty"`
@@ -1342,7 +1521,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1533,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1546,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1414,7 +1593,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1426,7 +1605,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1439,7 +1618,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1463,7 +1642,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1475,7 +1654,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1488,7 +1667,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1532,7 +1711,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +1723,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +1736,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -1607,7 +1786,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1619,7 +1798,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1632,7 +1811,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -1665,7 +1844,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +1856,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +1869,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -1711,7 +1890,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1902,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1915,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -1774,7 +1953,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1786,7 +1965,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1799,7 +1978,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -1855,7 +2034,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1867,7 +2046,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1880,7 +2059,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -1911,7 +2090,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1923,7 +2102,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1936,7 +2115,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -1981,7 +2160,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1993,7 +2172,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2006,7 +2185,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2058,7 +2237,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2070,7 +2249,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2083,7 +2262,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2139,7 +2318,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2151,7 +2330,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2164,7 +2343,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2201,7 +2380,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2213,7 +2392,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2226,7 +2405,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -2283,7 +2462,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2295,7 +2474,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2308,7 +2487,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -2348,7 +2527,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2360,7 +2539,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2373,7 +2552,7 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 type Range struct {
@@ -2388,7 +2567,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2400,7 +2579,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2413,7 +2592,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Range) GetId() uint32 {
@@ -2457,7 +2636,7 @@ type Meta struct {
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2469,7 +2648,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2482,7 +2661,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -2530,7 +2709,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2542,7 +2721,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2589,7 +2768,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2780,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2679,7 +2858,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2691,7 +2870,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2704,7 +2883,7 @@ func (x *Advance_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance_Item.ProtoReflect.Descriptor instead.
 func (*Advance_Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{7, 0}
+	return file_wire_proto_rawDescGZIP(), []int{9, 0}
 }
 
 func (x *Advance_Item) GetChannel() []byte {
@@ -2749,7 +2928,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xd7\x04\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\x8e\x05\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -2763,7 +2942,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04trim\x18\t \x01(\v2\x19.corona.ownership.v1.TrimH\x00R\x04trim\x12B\n" +
 	"\vexpire_keys\x18\n" +
 	" \x01(\v2\x1f.corona.ownership.v1.ExpireKeysH\x00R\n" +
-	"expireKeysB\b\n" +
+	"expireKeys\x125\n" +
+	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forgetB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -2783,7 +2963,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x06digest\x18\a \x01(\fR\x06digest\"7\n" +
 	"\vUnsubscribe\x12\x16\n" +
 	"\x06bucket\x18\x01 \x01(\rR\x06bucket\x12\x10\n" +
-	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xfb\x02\n" +
+	"\x03seq\x18\x02 \x01(\x04R\x03seq\"\xc8\x03\n" +
 	"\x06Commit\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x12\n" +
@@ -2800,7 +2980,18 @@ const file_wire_proto_rawDesc = "" +
 	"\x04gone\x18\f \x01(\bR\x04gone\x120\n" +
 	"\x05moved\x18\r \x01(\v2\x1a.corona.ownership.v1.MovedR\x05moved\x12\x12\n" +
 	"\x04held\x18\x0e \x01(\bR\x04held\x12\x18\n" +
-	"\alearned\x18\x0f \x01(\fR\alearned\"L\n" +
+	"\alearned\x18\x0f \x01(\fR\alearned\x12\x1c\n" +
+	"\tforgotten\x18\x10 \x01(\rR\tforgotten\x12-\n" +
+	"\x04hold\x18\x11 \x01(\v2\x19.corona.ownership.v1.HoldR\x04hold\"9\n" +
+	"\x04Hold\x12\x19\n" +
+	"\bsince_us\x18\x01 \x01(\x04R\asinceUs\x12\x16\n" +
+	"\x06reason\x18\x02 \x01(\tR\x06reason\"\x88\x01\n" +
+	"\x06Forget\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
+	"\aversion\x18\x03 \x01(\x04R\aversion\x12\x12\n" +
+	"\x04hash\x18\x04 \x01(\fR\x04hash\x12\x14\n" +
+	"\x05judge\x18\x05 \x01(\fR\x05judge\"L\n" +
 	"\x05Moved\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x04R\asinceUs\x12\x18\n" +
@@ -2849,7 +3040,7 @@ const file_wire_proto_rawDesc = "" +
 	"\fupdate_bytes\x18\a \x01(\x04R\vupdateBytes\x12\"\n" +
 	"\rfirst_key_day\x18\b \x01(\rR\vfirstKeyDay\x12 \n" +
 	"\flast_key_day\x18\t \x01(\rR\n" +
-	"lastKeyDay\"\x8e\x05\n" +
+	"lastKeyDay\"\xdb\x05\n" +
 	"\aChannel\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -2877,7 +3068,9 @@ const file_wire_proto_rawDesc = "" +
 	"\rtrimmed_stamp\x18\x13 \x01(\x04R\ftrimmedStamp\x120\n" +
 	"\x05moved\x18\x14 \x01(\v2\x1a.corona.ownership.v1.MovedR\x05moved\x12\x12\n" +
 	"\x04held\x18\x15 \x01(\bR\x04held\x12\x18\n" +
-	"\alearned\x18\x16 \x01(\fR\alearned\"\xa9\x01\n" +
+	"\alearned\x18\x16 \x01(\fR\alearned\x12\x1c\n" +
+	"\tforgotten\x18\x17 \x01(\rR\tforgotten\x12-\n" +
+	"\x04hold\x18\x18 \x01(\v2\x19.corona.ownership.v1.HoldR\x04hold\"\xa9\x01\n" +
 	"\fSubscription\x12\x1b\n" +
 	"\tsink_type\x18\x01 \x01(\tR\bsinkType\x12\x19\n" +
 	"\bsink_url\x18\x02 \x01(\tR\asinkUrl\x12\x1f\n" +
@@ -2982,7 +3175,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),           // 0: corona.ownership.v1.Entry
 	(*Command)(nil),         // 1: corona.ownership.v1.Command
@@ -2990,37 +3183,39 @@ var file_wire_proto_goTypes = []any{
 	(*Subscribe)(nil),       // 3: corona.ownership.v1.Subscribe
 	(*Unsubscribe)(nil),     // 4: corona.ownership.v1.Unsubscribe
 	(*Commit)(nil),          // 5: corona.ownership.v1.Commit
-	(*Moved)(nil),           // 6: corona.ownership.v1.Moved
-	(*Advance)(nil),         // 7: corona.ownership.v1.Advance
-	(*Straggler)(nil),       // 8: corona.ownership.v1.Straggler
-	(*SetEndpoint)(nil),     // 9: corona.ownership.v1.SetEndpoint
-	(*EndChannel)(nil),      // 10: corona.ownership.v1.EndChannel
-	(*Trim)(nil),            // 11: corona.ownership.v1.Trim
-	(*ExpireKeys)(nil),      // 12: corona.ownership.v1.ExpireKeys
-	(*Applied)(nil),         // 13: corona.ownership.v1.Applied
-	(*Bucket)(nil),          // 14: corona.ownership.v1.Bucket
-	(*Channel)(nil),         // 15: corona.ownership.v1.Channel
-	(*Subscription)(nil),    // 16: corona.ownership.v1.Subscription
-	(*Claimed)(nil),         // 17: corona.ownership.v1.Claimed
-	(*Done)(nil),            // 18: corona.ownership.v1.Done
-	(*Update)(nil),          // 19: corona.ownership.v1.Update
-	(*Stamped)(nil),         // 20: corona.ownership.v1.Stamped
-	(*Seen)(nil),            // 21: corona.ownership.v1.Seen
-	(*Position)(nil),        // 22: corona.ownership.v1.Position
-	(*Endpoint)(nil),        // 23: corona.ownership.v1.Endpoint
-	(*Identity)(nil),        // 24: corona.ownership.v1.Identity
-	(*Marker)(nil),          // 25: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),    // 26: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),  // 27: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil), // 28: corona.ownership.v1.TransferTrailer
-	(*MetaCommand)(nil),     // 29: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),           // 30: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),      // 31: corona.ownership.v1.RangesBorn
-	(*Range)(nil),           // 32: corona.ownership.v1.Range
-	(*Meta)(nil),            // 33: corona.ownership.v1.Meta
-	(*Claim_Item)(nil),      // 34: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),  // 35: corona.ownership.v1.Subscribe.Item
-	(*Advance_Item)(nil),    // 36: corona.ownership.v1.Advance.Item
+	(*Hold)(nil),            // 6: corona.ownership.v1.Hold
+	(*Forget)(nil),          // 7: corona.ownership.v1.Forget
+	(*Moved)(nil),           // 8: corona.ownership.v1.Moved
+	(*Advance)(nil),         // 9: corona.ownership.v1.Advance
+	(*Straggler)(nil),       // 10: corona.ownership.v1.Straggler
+	(*SetEndpoint)(nil),     // 11: corona.ownership.v1.SetEndpoint
+	(*EndChannel)(nil),      // 12: corona.ownership.v1.EndChannel
+	(*Trim)(nil),            // 13: corona.ownership.v1.Trim
+	(*ExpireKeys)(nil),      // 14: corona.ownership.v1.ExpireKeys
+	(*Applied)(nil),         // 15: corona.ownership.v1.Applied
+	(*Bucket)(nil),          // 16: corona.ownership.v1.Bucket
+	(*Channel)(nil),         // 17: corona.ownership.v1.Channel
+	(*Subscription)(nil),    // 18: corona.ownership.v1.Subscription
+	(*Claimed)(nil),         // 19: corona.ownership.v1.Claimed
+	(*Done)(nil),            // 20: corona.ownership.v1.Done
+	(*Update)(nil),          // 21: corona.ownership.v1.Update
+	(*Stamped)(nil),         // 22: corona.ownership.v1.Stamped
+	(*Seen)(nil),            // 23: corona.ownership.v1.Seen
+	(*Position)(nil),        // 24: corona.ownership.v1.Position
+	(*Endpoint)(nil),        // 25: corona.ownership.v1.Endpoint
+	(*Identity)(nil),        // 26: corona.ownership.v1.Identity
+	(*Marker)(nil),          // 27: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),    // 28: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),  // 29: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil), // 30: corona.ownership.v1.TransferTrailer
+	(*MetaCommand)(nil),     // 31: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),           // 32: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),      // 33: corona.ownership.v1.RangesBorn
+	(*Range)(nil),           // 34: corona.ownership.v1.Range
+	(*Meta)(nil),            // 35: corona.ownership.v1.Meta
+	(*Claim_Item)(nil),      // 36: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),  // 37: corona.ownership.v1.Subscribe.Item
+	(*Advance_Item)(nil),    // 38: corona.ownership.v1.Advance.Item
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -3028,28 +3223,31 @@ var file_wire_proto_depIdxs = []int32{
 	3,  // 2: corona.ownership.v1.Command.subscribe:type_name -> corona.ownership.v1.Subscribe
 	4,  // 3: corona.ownership.v1.Command.unsubscribe:type_name -> corona.ownership.v1.Unsubscribe
 	5,  // 4: corona.ownership.v1.Command.commit:type_name -> corona.ownership.v1.Commit
-	7,  // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
-	9,  // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
-	10, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
-	11, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
-	12, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
-	34, // 10: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	35, // 11: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	6,  // 12: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	36, // 13: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	23, // 14: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	6,  // 15: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	13, // 16: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	30, // 17: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	31, // 18: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	32, // 19: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	32, // 20: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	8,  // 21: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	9,  // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
+	11, // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
+	12, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
+	13, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
+	14, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
+	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
+	36, // 11: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	37, // 12: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 13: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 14: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	38, // 15: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	25, // 16: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	8,  // 17: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 18: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	15, // 19: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	32, // 20: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	33, // 21: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	34, // 22: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	34, // 23: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	10, // 24: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3067,8 +3265,9 @@ func file_wire_proto_init() {
 		(*Command_EndChannel)(nil),
 		(*Command_Trim)(nil),
 		(*Command_ExpireKeys)(nil),
+		(*Command_Forget)(nil),
 	}
-	file_wire_proto_msgTypes[29].OneofWrappers = []any{
+	file_wire_proto_msgTypes[31].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 	}
@@ -3078,7 +3277,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   37,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,119 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// TestForget: what is forgotten stays so, through a snapshot and a restart; no commit
+// that was judged before brings it back, and no version, update or identity goes.
+func TestForget(t *testing.T) {
+	ctx := context.Background()
+	observer := &moves{}
+	cfg := testConfig(t)
+	cfg.Observer = observer
+	s := open(t, cfg)
+	w := wish("http://example.com/", "", stream)
+	subscribe(t, s, w)
+	grow(t, s, w.Channel, 3)
+	held := Commit{Channel: w.Channel, Incarnation: 1, Base: 3, Version: 3, Judge: []byte("much"), Held: true,
+		Hold: channel.Hold{Since: time.UnixMicro(5e6).UTC(), Reason: "removal"}}
+	if err := s.Commit(ctx, held); err != nil {
+		t.Fatal(err)
+	}
+	before := channelAt(t, s, w.Channel)
+	if before.Hold != held.Hold || !before.Held || before.Forgotten != 0 {
+		t.Fatalf("held: %+v", before)
+	}
+	observer.told = nil
+	if err := s.Forget(ctx, before, []byte("little")); err != nil {
+		t.Fatal(err)
+	}
+	want := before
+	want.Judge, want.Held, want.Hold, want.Forgotten = []byte("little"), false, channel.Hold{}, 1
+	if got := channelAt(t, s, w.Channel); !reflect.DeepEqual(got, want) || len(observer.told) != 1 {
+		t.Errorf("told %d times of %+v, want once %+v", len(observer.told), got, want)
+	}
+	if err := s.Commit(ctx, held); !errors.Is(err, ErrStale) {
+		t.Errorf("a commit judged before: %v, want ErrStale", err)
+	}
+	s.snapshotAll()
+	shut(t, s)
+	s = open(t, cfg)
+	if got := channelAt(t, s, w.Channel); !reflect.DeepEqual(got, want) {
+		t.Errorf("after a restart %+v, want %+v", got, want)
+	}
+	if seen, err := s.Seen(w.Channel); err != nil || len(seen) != 6 {
+		t.Errorf("%d identities, %v", len(seen), err)
+	}
+	held.Forgotten = 1
+	if err := s.Commit(ctx, held); err != nil {
+		t.Errorf("a commit judged after: %v", err)
+	}
+}
+
+// TestForgetStale: forgetting is refused where the channel is no longer what the new
+// state was made from, and where the disk is full.
+func TestForgetStale(t *testing.T) {
+	ctx := context.Background()
+	s := open(t, testConfig(t))
+	w := wish("http://example.com/", "", stream)
+	subscribe(t, s, w)
+	grow(t, s, w.Channel, 2)
+	now := channelAt(t, s, w.Channel)
+	for name, change := range map[string]func(*channel.Channel){
+		"unknown channel": func(c *channel.Channel) { c.ID = channel.IDOf("http://other.example/") },
+		"incarnation":     func(c *channel.Channel) { c.Incarnation++ },
+		"version":         func(c *channel.Channel) { c.Version-- },
+		"content":         func(c *channel.Channel) { c.Hash[0]++ },
+	} {
+		ch := now
+		change(&ch)
+		if err := s.Forget(ctx, ch, []byte("little")); !errors.Is(err, ErrStale) {
+			t.Errorf("%s: %v, want ErrStale", name, err)
+		}
+	}
+	if err := s.Forget(ctx, now, nil); !errors.Is(err, ErrInvalid) {
+		t.Errorf("without a state: %v, want ErrInvalid", err)
+	}
+	if got := channelAt(t, s, w.Channel); !reflect.DeepEqual(got, now) {
+		t.Errorf("refused, and left %+v", got)
+	}
+}
+
+// TestBeforeForget: a log entry and a record of a version that knew of no Forget and no
+// Hold read as they did then.
+func TestBeforeForget(t *testing.T) {
+	entry := "0a25082a2a210a149c17e047f58f9220a7008d4f18152fee4d111d1410013a056a756467657001"
+	record := "0a13687474703a2f2f6578616d706c652e636f6d2f100118032804300240096001900108a80101"
+	id := channel.IDOf("http://example.com/")
+	old := &wire.Channel{}
+	if err := proto.Unmarshal(unhex(t, record), old); err != nil {
+		t.Fatal(err)
+	}
+	if got := channelOf(id, old); !got.Held || got.Hold != (channel.Hold{}) || got.Forgotten != 0 || got.Version != 3 {
+		t.Errorf("record reads as %+v", got)
+	}
+	m := newMachine(t, nil)
+	m.apply(t, day0, subscribeCommand(item("http://example.com/", stream)))
+	if a := m.entry(unhex(t, entry)); a.err != nil || a.results[0].err != nil {
+		t.Fatal(a)
+	}
+	after, err := getChannel(m.db, id)
+	if err != nil || !after.Held || after.Hold != nil || after.Forgotten != 0 {
+		t.Errorf("entry leaves %v, %v", after, err)
+	}
+	// By the numbers of then: a command that this test knows by its bytes alone.
+	command := &wire.Command{Change: &wire.Command_Forget{Forget: &wire.Forget{Channel: id[:], Incarnation: 1, Hash: make([]byte, hashLen), Judge: []byte("x")}}}
+	b, err := proto.Marshal(command)
+	if want := "5a2d0a149c17e047f58f9220a7008d4f18152fee4d111d1410012210000000000000000000000000000000002a0178"; err != nil || string(b) != string(unhex(t, want)) {
+		t.Errorf("a Forget is %x, %v; want %s", b, err, want)
+	}
+}
