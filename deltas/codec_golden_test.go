@@ -280,7 +280,6 @@ func TestStateBounds(t *testing.T) {
 		"regions":               {Extractor: 1, Noise: Noise{regions: append(slices.Clone(full.Noise.regions), region{before: maxRegions})}},
 		"regions twice":         {Extractor: 1, Noise: Noise{regions: make([]region, 2)}},
 		"slots out of order":    {Extractor: 1, Noise: Noise{slots: []slot{{key: 2}, {key: 1}}}},
-		"a slot of no kind":     {Extractor: 1, Noise: Noise{slots: []slot{{key: newKey(slotKinds, "x")}}}},
 		"regions out of order":  {Extractor: 1, Noise: Noise{regions: []region{{before: 2}, {before: 1}}}},
 		"regions' ends reverse": {Extractor: 1, Noise: Noise{regions: []region{{before: 1, after: 2}, {before: 1, after: 1}}}},
 	} {
