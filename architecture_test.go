@@ -58,6 +58,49 @@ var exclusive = map[string][]string{
 	"code.dny.dev/ssrf":                {"internal"},
 }
 
+// A room is a package inside a folder whose arrows are its own. Pure rooms import
+// only the standard library beside what they may.
+type room struct {
+	may  []string
+	pure bool
+	why  string
+}
+
+// rooms holds the arrows inside folders; tests may import more. A package that is
+// not listed has its folder's rule alone.
+var rooms = map[string]room{
+	"notify/position": {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
+	"notify/payload":  {[]string{"api", "channel", "deltas"}, true, "what both kinds of sink send must not know who sends it"},
+	"notify/stream":   {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
+	"notify/webhook":  {[]string{"api", "channel", "internal/guard", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
+}
+
+// TestRooms holds the arrows inside folders: none leads from a pure package to its
+// shell.
+func TestRooms(t *testing.T) {
+	found := make(map[string]bool)
+	for file, imports := range sourceImports(t) {
+		dir := path.Dir(file)
+		room, known := rooms[dir]
+		if !known || strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		found[dir] = true
+		for _, imported := range imports {
+			inside, ours := strings.CutPrefix(imported, module+"/")
+			first, _, _ := strings.Cut(imported, "/")
+			if ours && !slices.Contains(room.may, inside) || !ours && room.pure && strings.Contains(first, ".") {
+				t.Errorf("%s imports %q, but %q may import only %v: %s", file, imported, dir, room.may, room.why)
+			}
+		}
+	}
+	for dir := range rooms {
+		if !found[dir] {
+			t.Errorf("%s has arrows here, but no source", dir)
+		}
+	}
+}
+
 func TestArrows(t *testing.T) {
 	for file, imports := range sourceImports(t) {
 		folder := topFolder(path.Dir(file))

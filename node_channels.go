@@ -8,7 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
-	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/notify/payload"
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
@@ -104,7 +104,7 @@ func (n *Node) Updates(_ context.Context, id channel.ID, after uint64, limit int
 		updates.Gap = &api.Gap{From: gap.From, To: gap.To}
 	}
 	for _, update := range stored {
-		view, err := notify.View(update)
+		view, err := payload.View(update)
 		if err != nil {
 			return nil, err
 		}

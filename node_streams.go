@@ -12,23 +12,23 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/notify/stream"
 )
 
 // Stream opens a stream of events behind a cursor; an empty cursor is now, or
 // the first version of the subscriptions that the filter names. The caller
 // closes it.
 func (n *Node) Stream(ctx context.Context, filter api.StreamFilter, cursor string) (api.EventStream, error) {
-	stream, err := n.notifier.Stream(ctx, filter, cursor)
+	events, err := n.notifier.Stream(ctx, filter, cursor)
 	switch {
-	case errors.Is(err, notify.ErrCursor):
+	case errors.Is(err, stream.ErrCursor):
 		return nil, api.BadField("Last-Event-ID", err.Error())
 	case errors.Is(err, channel.ErrNotFound):
 		return nil, api.NewProblem(http.StatusNotFound, err.Error())
 	case err != nil:
 		return nil, problem(err)
 	}
-	return stream, nil
+	return events, nil
 }
 
 // unsubscribeWithin bounds the clean-up of a Watch whose context has ended.
@@ -45,14 +45,14 @@ func (n *Node) Watch(ctx context.Context, urls ...string) iter.Seq2[*api.Update,
 			yield(nil, err)
 			return
 		}
-		stream, err := n.Stream(ctx, api.StreamFilter{Subscriptions: ids}, "")
+		events, err := n.Stream(ctx, api.StreamFilter{Subscriptions: ids}, "")
 		if err != nil {
 			yield(nil, err)
 			return
 		}
-		defer stream.Close()
+		defer events.Close()
 		for {
-			update, err := nextUpdate(ctx, stream)
+			update, err := nextUpdate(ctx, events)
 			if errors.Is(err, io.EOF) || ctx.Err() != nil || !yield(update, err) || err != nil {
 				return
 			}
@@ -87,9 +87,9 @@ func (n *Node) unsubscribeAll(ctx context.Context, ids []string) {
 
 // nextUpdate waits for an update and passes over other events: a gap shows in
 // the versions of the updates around it.
-func nextUpdate(ctx context.Context, stream api.EventStream) (*api.Update, error) {
+func nextUpdate(ctx context.Context, events api.EventStream) (*api.Update, error) {
 	for {
-		event, err := stream.Next(ctx)
+		event, err := events.Next(ctx)
 		if err != nil {
 			return nil, err
 		}

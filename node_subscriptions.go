@@ -8,7 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
-	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/notify/webhook"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -133,7 +133,7 @@ func testProblem(err error) error {
 		return nil
 	}
 	failed := api.NewProblem(http.StatusBadGateway, err.Error())
-	if call := (*notify.CallError)(nil); errors.As(err, &call) {
+	if call := (*webhook.CallError)(nil); errors.As(err, &call) {
 		failed.Retryable = call.Mends()
 	}
 	return failed

@@ -19,6 +19,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/notify/stream"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
 )
@@ -56,7 +57,7 @@ func scale(b *testing.B, each int) {
 	owner := primary.New(primary.Config{
 		Interval: time.Minute, Floor: time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}, store, prometheus.NewRegistry())
-	notifier, err := notify.New(notify.Config{Epoch: 1}, store, prometheus.NewRegistry())
+	notifier, err := notify.New(notify.Config{Stream: stream.Config{Epoch: 1}}, store, prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}

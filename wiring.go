@@ -16,6 +16,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
+	"github.com/seed-91e7e7c1/corona/notify/stream"
+	"github.com/seed-91e7e7c1/corona/notify/webhook"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
 )
@@ -129,10 +131,9 @@ func (n *Node) engineConfig() engine.Config {
 
 func (n *Node) notifyConfig() notify.Config {
 	return notify.Config{
-		Epoch:        epoch(n.store.Cluster()),
-		UserAgent:    "Corona/" + n.config.Version,
-		AllowPrivate: n.config.AllowPrivate,
-		Logger:       n.config.Logger,
+		Webhook: webhook.Config{UserAgent: "Corona/" + n.config.Version, AllowPrivate: n.config.AllowPrivate},
+		Stream:  stream.Config{Epoch: epoch(n.store.Cluster())},
+		Logger:  n.config.Logger,
 	}
 }
 

@@ -12,7 +12,12 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
+	"github.com/seed-91e7e7c1/corona/notify/stream"
+	"github.com/seed-91e7e7c1/corona/notify/webhook"
 )
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 // How long does an update take from its commit to all webhooks of its channel, and
 // how many deliveries a second is that? One channel, 1,000 subscriptions over 100
@@ -26,14 +31,14 @@ func BenchmarkFanOut(b *testing.B) {
 	const subscribers, endpoints = 1000, 100
 	sink := newTimedSink(b)
 	store, notifier := benchNode(b)
-	id := store.addChannel("http://origin.example/")
+	id := store.AddChannel("http://origin.example/")
 	for i := range subscribers {
-		store.subscribe(id, fmt.Sprintf("%s/%d", sink.url, i%endpoints), testSecret)
+		store.Subscribe(id, fmt.Sprintf("%s/%d", sink.url, i%endpoints), secret)
 	}
 	b.ResetTimer()
 	for range b.N {
 		sink.expect(subscribers)
-		notifier.Committed(store.commit(id))
+		notifier.Committed(store.Commit(id))
 		sink.wait()
 	}
 	b.ReportMetric(float64(b.N*subscribers)/b.Elapsed().Seconds(), "deliveries/s")
@@ -53,28 +58,30 @@ func BenchmarkOpenLoop(b *testing.B) {
 			store, notifier := benchNode(b)
 			sink := newTimedSink(b)
 			for i := range rate {
-				id := store.addChannel(fmt.Sprintf("http://origin.example/%d", i))
+				id := store.AddChannel(fmt.Sprintf("http://origin.example/%d", i))
 				if kind == "webhooks" {
-					store.subscribe(id, fmt.Sprintf("%s/%d", sink.url, i%100), testSecret)
+					store.Subscribe(id, fmt.Sprintf("%s/%d", sink.url, i%100), secret)
 				}
 			}
 			channels, _ := store.Channels(nil, rate)
 			sink.expect(b.N)
 			if kind == "stream" {
-				stream, err := notifier.Stream(context.Background(), api.StreamFilter{}, "")
+				events, err := notifier.Stream(context.Background(), api.StreamFilter{}, "")
 				if err != nil {
 					b.Fatal(err)
 				}
-				defer stream.Close()
-				go sink.follow(b, stream)
+				defer events.Close()
+				go sink.follow(b, events)
 			}
 			b.ResetTimer()
-			began := time.Now()
+			began, clock := time.Now(), time.NewTimer(0)
+			<-clock.C
 			for i := range b.N {
 				due := began.Add(time.Duration(i) * time.Second / rate)
-				time.Sleep(time.Until(due))
+				clock.Reset(time.Until(due))
+				<-clock.C
 				sink.due(due)
-				notifier.Committed(store.commit(channels[i%rate].ID))
+				notifier.Committed(store.Commit(channels[i%rate].ID))
 			}
 			sink.wait()
 			b.ReportMetric(sink.p99(), "p99-ms")
@@ -82,9 +89,9 @@ func BenchmarkOpenLoop(b *testing.B) {
 	}
 }
 
-func benchNode(b *testing.B) (*memStore, *Notifier) {
-	store := newMemStore()
-	notifier, err := New(Config{Epoch: 1, AllowPrivate: true}, store, nil)
+func benchNode(b *testing.B) (*memstore.Store, *Notifier) {
+	store := memstore.New()
+	notifier, err := New(Config{Webhook: webhook.Config{AllowPrivate: true}, Stream: stream.Config{Epoch: 1}}, store, nil)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -128,9 +135,9 @@ func newTimedSink(b *testing.B) *timedSink {
 	return s
 }
 
-func (s *timedSink) follow(b *testing.B, stream *Stream) {
+func (s *timedSink) follow(b *testing.B, events *stream.Stream) {
 	for range b.N {
-		if _, err := stream.Next(context.Background()); err != nil {
+		if _, err := events.Next(context.Background()); err != nil {
 			b.Error(err)
 			return
 		}

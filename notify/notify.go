@@ -9,12 +9,15 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/internal/metric"
+	"github.com/seed-91e7e7c1/corona/notify/stream"
+	"github.com/seed-91e7e7c1/corona/notify/webhook"
 )
 
 // Notifier delivers what a store commits. It is safe for concurrent use.
 type Notifier struct {
-	hub      *hub
-	webhooks *webhooks
+	hub      *stream.Hub
+	webhooks *webhook.Deliverer
 }
 
 // New returns a notifier on a store; [Notifier.Run] starts it. The registry may be
@@ -24,16 +27,19 @@ func New(config Config, store Store, registry prometheus.Registerer) (*Notifier,
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
-	m := newMetrics(registry)
-	return &Notifier{hub: newHub(config, store, m), webhooks: newWebhooks(config, store, m)}, nil
+	metrics := metric.New(registry)
+	return &Notifier{
+		hub:      stream.NewHub(config.Stream, store, config.Logger, metrics),
+		webhooks: webhook.New(config.Webhook, store, config.Logger, metrics),
+	}, nil
 }
 
 // Run delivers until ctx ends. It returns when every goroutine has, every stream
 // has ended, and the last positions are saved, within a few seconds.
 func (n *Notifier) Run(ctx context.Context) {
 	var all sync.WaitGroup
-	all.Go(func() { n.hub.run(ctx) })
-	all.Go(func() { n.webhooks.run(ctx) })
+	all.Go(func() { n.hub.Run(ctx) })
+	all.Go(func() { n.webhooks.Run(ctx) })
 	all.Wait()
 }
 
@@ -41,40 +47,35 @@ func (n *Notifier) Run(ctx context.Context) {
 // it is visible in the store. Like all hooks it takes no time, may come before Run
 // and after it, and may be missed: by a crash, for one.
 func (n *Notifier) Committed(u channel.Update) {
-	n.hub.committed(u.Stamp)
-	n.webhooks.wake(u.Channel)
+	n.hub.Committed(u)
+	n.webhooks.Committed(u)
 }
 
-// ChannelChanged tells that a channel's record changed, or that it ended. Who
-// subscribes to a channel that is gone learns of it so.
-func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) {
-	if ended || c.Gone && c.Webhooks > 0 {
-		n.webhooks.wake(c.ID)
-	}
-}
+// ChannelChanged tells that a channel's record changed, or that it ended.
+func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) { n.webhooks.ChannelChanged(c, ended) }
 
 // Subscribed tells of a new subscription.
-func (n *Notifier) Subscribed(sub channel.Subscription) { n.webhooks.subscribed(sub) }
+func (n *Notifier) Subscribed(sub channel.Subscription) { n.webhooks.Subscribed(sub) }
 
 // Unsubscribed tells of a deleted subscription: what it still had to get is not
 // sent any more.
 func (n *Notifier) Unsubscribed(sub channel.Subscription) {
-	n.webhooks.unsubscribed(sub)
-	n.hub.unsubscribed(sub.ID)
+	n.webhooks.Unsubscribed(sub)
+	n.hub.Unsubscribed(sub.ID)
 }
 
 // Stream opens a stream of the updates that filter chooses, behind a cursor that
 // an event had as its ID. With an empty cursor it begins now, and for the
-// subscriptions of the filter at their first version. The error wraps [ErrCursor]
-// or [ErrNotFound]. A stream must be closed.
-func (n *Notifier) Stream(ctx context.Context, filter api.StreamFilter, cursor string) (*Stream, error) {
-	return n.hub.open(ctx, filter, cursor)
+// subscriptions of the filter at their first version. The error wraps
+// [stream.ErrCursor] or [channel.ErrNotFound]. A stream must be closed.
+func (n *Notifier) Stream(ctx context.Context, filter api.StreamFilter, cursor string) (*stream.Stream, error) {
+	return n.hub.Open(ctx, filter, cursor)
 }
 
 // TestSink sends a subscription.test message at once, past all queues, and returns
-// nil when the endpoint acknowledged it, otherwise a [*CallError]. An
+// nil when the endpoint acknowledged it, otherwise a [*webhook.CallError]. An
 // acknowledgement ends the endpoint's streak of failures; a failure is not part of
 // one. The subscription must have a webhook.
 func (n *Notifier) TestSink(ctx context.Context, sub channel.Subscription) error {
-	return n.webhooks.test(ctx, sub)
+	return n.webhooks.Test(ctx, sub)
 }

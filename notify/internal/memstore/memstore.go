@@ -1,0 +1,436 @@
+// Package memstore is a store in memory, for tests of package notify and its parts.
+package memstore
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sort"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+)
+
+// Store keeps everything in memory. What Advance and SetEndpoint have written is
+// durable; a crash is that they fail from a moment on, with or without having had an
+// effect.
+type Store struct {
+	mu        sync.Mutex
+	channels  map[channel.ID]*record
+	order     []channel.Update // all channels', by cursor
+	endpoints map[string]channel.Endpoint
+	trimmed   uint64 // newest stamp no longer in order
+	stamp     uint64
+	held      uint64 // Closed stays below, 0 for not held
+
+	down    error // what reads and writes fail with
+	applied bool  // writes fail only after their effect
+	reads   int   // updates that Updates returned
+	loads   int   // calls of Channel
+	hooks   Hooks
+}
+
+// Hooks are told of each change after it is visible.
+type Hooks interface {
+	ChannelChanged(c channel.Channel, ended bool)
+	Committed(u channel.Update)
+	Subscribed(sub channel.Subscription)
+	Unsubscribed(sub channel.Subscription)
+}
+
+type record struct {
+	channel.Channel
+	subs       []channel.Subscription
+	updates    []channel.Update
+	lastSeq    uint64            // given to a subscription
+	version    uint64            // progress
+	seq        uint64            // progress
+	stragglers map[uint64]uint64 // seq → next
+}
+
+// New returns an empty store.
+func New() *Store {
+	return &Store{channels: make(map[channel.ID]*record), endpoints: make(map[string]channel.Endpoint), stamp: 1000}
+}
+
+// ErrDown is what a store fails with that is told to.
+var ErrDown = errors.New("store is down")
+
+// Connect has changes told to hooks from now on; to none if they are nil.
+func (s *Store) Connect(hooks Hooks) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks = hooks
+}
+
+// Hooks returns the hooks that changes are told to.
+func (s *Store) Hooks() Hooks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.hooks
+}
+
+// AddChannel makes a channel with its first content.
+func (s *Store) AddChannel(url string) channel.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	id := channel.IDOf(url)
+	s.channels[id] = &record{
+		Channel:    channel.Channel{ID: id, URL: url, Incarnation: 1, Version: 1},
+		version:    1,
+		stragglers: make(map[uint64]uint64),
+	}
+	return id
+}
+
+// Subscribe makes a subscription; an empty sink is a cursor sink.
+func (s *Store) Subscribe(id channel.ID, sink, secret string) channel.Subscription {
+	s.mu.Lock()
+	c := s.channels[id]
+	c.lastSeq++
+	sub := channel.Subscription{
+		ID: fmt.Sprintf("sub_%.12s_%d", id, c.lastSeq), Seq: c.lastSeq, Channel: id, URL: c.URL, Sink: channel.Sink{URL: sink, Secret: secret},
+		Created: time.Now().UTC(), FromVersion: max(c.Version, 1) + 1,
+	}
+	c.subs = append(c.subs, sub)
+	if sink != "" {
+		c.Webhooks++
+	}
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.Hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Subscribed(sub)
+	}
+	return sub
+}
+
+// Unsubscribe deletes a subscription.
+func (s *Store) Unsubscribe(sub channel.Subscription) {
+	s.mu.Lock()
+	c := s.channels[sub.Channel]
+	c.subs = slices.DeleteFunc(c.subs, func(other channel.Subscription) bool { return other.Seq == sub.Seq })
+	delete(c.stragglers, sub.Seq)
+	if sub.Sink.URL != "" {
+		c.Webhooks--
+	}
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.Hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Unsubscribed(sub)
+	}
+}
+
+// Commit publishes a channel's next version.
+func (s *Store) Commit(id channel.ID) channel.Update {
+	s.mu.Lock()
+	c := s.channels[id]
+	c.Version++
+	c.Gone = false
+	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
+	c.GoneStamp = 0
+	u := s.place(c)
+	u.Data = Encoded(u.Version)
+	c.updates = append(c.updates, u)
+	s.order = append(s.order, u)
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.Hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Committed(u)
+	}
+	return u
+}
+
+// Gone commits that a channel's origin answered 410.
+func (s *Store) Gone(id channel.ID) {
+	s.mu.Lock()
+	c := s.channels[id]
+	if c.Gone {
+		s.mu.Unlock()
+		return
+	}
+	c.Gone = true
+	u := s.place(c)
+	u.Gone = true
+	c.GoneStamp = u.Stamp
+	s.order = append(s.order, u)
+	changed := c.Channel
+	s.mu.Unlock()
+	if n := s.Hooks(); n != nil {
+		n.ChannelChanged(changed, false)
+		n.Committed(u)
+	}
+}
+
+func (s *Store) place(c *record) channel.Update {
+	s.stamp = max(s.stamp+1, uint64(time.Now().UnixMicro()))
+	return channel.Update{Channel: c.ID, URL: c.URL, Incarnation: c.Incarnation, Version: c.Version, Stamp: s.stamp, At: time.Now().UTC()}
+}
+
+// Trim forgets a channel's updates up to a version.
+func (s *Store) Trim(id channel.ID, to uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	c.updates = slices.DeleteFunc(c.updates, func(u channel.Update) bool { return u.Version <= to })
+	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool {
+		drop := u.Channel == id && !u.Gone && u.Version <= to
+		if drop {
+			s.trimmed = max(s.trimmed, u.Stamp)
+			c.Oldest, c.TrimmedStamp = u.Version+1, max(c.TrimmedStamp, u.Stamp)
+		}
+		return drop
+	})
+}
+
+// Fail makes calls fail with err, nil to heal; applied says that writes have their
+// effect all the same.
+func (s *Store) Fail(err error, applied bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.down, s.applied = err, applied
+}
+
+// Encoded returns the data of an update.
+func Encoded(version uint64) []byte {
+	u := deltas.Update{
+		Kind:       deltas.KindFeed,
+		Entries:    deltas.Entries{Added: []deltas.Entry{{ID: fmt.Sprint("entry-", version), Title: "a & b"}}, Changed: []deltas.Entry{}, Removed: []deltas.Entry{}},
+		Diff:       fmt.Sprintf("+entry %d\n", version),
+		DeltaBytes: 42,
+	}
+	return u.Append(nil)
+}
+
+// Channel implements [notify.Store], as do those that follow.
+func (s *Store) Channel(id channel.ID) (channel.Channel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.loads++
+	c := s.channels[id]
+	if c == nil {
+		return channel.Channel{}, errors.Join(s.down, channel.ErrNotFound)
+	}
+	return c.Channel, s.down
+}
+
+func (s *Store) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ids := slices.SortedFunc(maps.Keys(s.channels), channel.ID.Compare)
+	var out []channel.Channel
+	for _, id := range ids {
+		if (after == nil || id.Compare(*after) > 0) && len(out) < limit {
+			out = append(out, s.channels[id].Channel)
+		}
+	}
+	return out, s.down
+}
+
+func (s *Store) Subscription(id string) (channel.Subscription, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, c := range s.channels {
+		for _, sub := range c.subs {
+			if sub.ID == id {
+				return sub, s.down
+			}
+		}
+	}
+	return channel.Subscription{}, channel.ErrNotFound
+}
+
+func (s *Store) Webhooks(id channel.ID, after uint64, limit int) ([]channel.Subscription, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return nil, s.down
+	}
+	first, _ := c.find(after + 1)
+	var out []channel.Subscription
+	for _, sub := range c.subs[first:] {
+		if len(out) == limit {
+			break
+		}
+		if sub.Sink.URL != "" {
+			out = append(out, sub)
+		}
+	}
+	return out, s.down
+}
+
+func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return nil, nil, channel.ErrNotFound
+	}
+	kept := c.Version + 1
+	if len(c.updates) > 0 {
+		kept = c.updates[0].Version
+	}
+	var gap *channel.Gap
+	if first := max(after+1, 2); first < kept && first <= c.Version {
+		gap = &channel.Gap{From: first, To: kept - 1}
+	}
+	var out []channel.Update
+	for _, u := range c.updates {
+		if u.Version > after && len(out) < limit {
+			out = append(out, u)
+		}
+	}
+	s.reads += len(out)
+	return out, gap, s.down
+}
+
+func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.trimmed > after.Stamp {
+		return nil, channel.ErrTooOld
+	}
+	closed := s.closed()
+	var out []channel.Update
+	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
+	for _, u := range s.order[first:] {
+		if u.Stamp > closed || len(out) == limit {
+			break
+		}
+		out = append(out, u)
+	}
+	return out, s.down
+}
+
+func (s *Store) Closed() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed()
+}
+
+func (s *Store) closed() uint64 {
+	if s.held != 0 {
+		return s.held - 1
+	}
+	return max(s.stamp, uint64(time.Now().UnixMicro())-1)
+}
+
+// Hold keeps stamps from s on from being readable, as a pending commit in another
+// range does; 0 releases them.
+func (s *Store) Hold(stamp uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.held = stamp
+}
+
+func (s *Store) Progress(id channel.ID) (channel.Progress, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.channels[id]
+	if c == nil {
+		return channel.Progress{}, channel.ErrNotFound
+	}
+	p := channel.Progress{Channel: id, Incarnation: c.Incarnation, Version: c.version, Seq: c.seq}
+	for seq, next := range c.stragglers {
+		p.Stragglers = append(p.Stragglers, channel.Straggler{Seq: seq, Next: next})
+	}
+	return p, s.down
+}
+
+func (s *Store) Advance(_ context.Context, positions []channel.Progress) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil && !s.applied {
+		return s.down
+	}
+	for _, p := range positions {
+		c := s.channels[p.Channel]
+		if c == nil || c.Incarnation != p.Incarnation {
+			continue
+		}
+		if p.Version < c.version {
+			panic("a position went back")
+		}
+		c.version, c.seq = p.Version, p.Seq
+		for _, straggler := range p.Stragglers {
+			c.set(straggler)
+		}
+	}
+	return s.down
+}
+
+func (c *record) find(seq uint64) (int, bool) {
+	return slices.BinarySearchFunc(c.subs, seq, func(sub channel.Subscription, seq uint64) int { return cmp.Compare(sub.Seq, seq) })
+}
+
+func (c *record) set(s channel.Straggler) {
+	_, known := c.find(s.Seq)
+	if s.Next == 0 || !known {
+		delete(c.stragglers, s.Seq)
+		return
+	}
+	c.stragglers[s.Seq] = s.Next
+}
+
+func (s *Store) Endpoints() ([]channel.Endpoint, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.endpoints)), s.down
+}
+
+func (s *Store) SetEndpoint(_ context.Context, e channel.Endpoint) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.down != nil && !s.applied {
+		return s.down
+	}
+	if e.Healthy() {
+		delete(s.endpoints, e.URL)
+	} else {
+		s.endpoints[e.URL] = e
+	}
+	return s.down
+}
+
+// Endpoint returns what the store has of an endpoint.
+func (s *Store) Endpoint(url string) channel.Endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.endpoints[url]
+}
+
+// Loads returns how many times a channel was read.
+func (s *Store) Loads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loads
+}
+
+// Reads returns how many updates of chosen channels were read.
+func (s *Store) Reads() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reads
+}
+
+// Corrupt makes all updates unreadable that are in the store.
+func (s *Store) Corrupt() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i := range s.order {
+		s.order[i].Data = []byte{255}
+	}
+	for _, c := range s.channels {
+		for i := range c.updates {
+			c.updates[i].Data = []byte{255}
+		}
+	}
+}

@@ -1,0 +1,477 @@
+package stream
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
+	"github.com/seed-91e7e7c1/corona/notify/internal/metric"
+)
+
+// node is a hub under test, which can be stopped and started again on the same store.
+type node struct {
+	t     rapid.TB
+	store *memstore.Store
+
+	hub      *Hub
+	registry *prometheus.Registry
+	cancel   context.CancelFunc
+	done     chan struct{}
+}
+
+// hooks passes what a store tells to a hub.
+type hooks struct{ *Hub }
+
+func (hooks) ChannelChanged(channel.Channel, bool)    {}
+func (hooks) Subscribed(channel.Subscription)         {}
+func (h hooks) Unsubscribed(sub channel.Subscription) { h.Hub.Unsubscribed(sub.ID) }
+
+func newNode(t rapid.TB) *node { return &node{t: t, store: memstore.New()} }
+
+func (n *node) start() {
+	n.registry = prometheus.NewRegistry()
+	n.hub = NewHub(Config{Epoch: 7}.WithDefaults(), n.store, slog.New(slog.DiscardHandler), metric.New(n.registry))
+	n.store.Connect(hooks{n.hub})
+	ctx, cancel := context.WithCancel(context.Background())
+	n.cancel, n.done = cancel, make(chan struct{})
+	go func() {
+		defer close(n.done)
+		n.hub.Run(ctx)
+	}()
+}
+
+func (n *node) stop() {
+	n.cancel()
+	<-n.done
+	n.store.Connect(nil)
+}
+
+// catchUps returns how many pages streams read from the store.
+func (n *node) catchUps() (pages float64) {
+	families, err := n.registry.Gather()
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == metric.Prefix+"stream_store_reads_total" {
+			pages = family.GetMetric()[0].GetCounter().GetValue()
+		}
+	}
+	return pages
+}
+
+// virtual runs a test in virtual time with a running hub.
+func virtual(t *testing.T, test func(t *testing.T, n *node)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.start()
+		defer n.stop()
+		test(t, n)
+	})
+}
+
+// elapse lets virtual time pass.
+func elapse(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func (n *node) open(filter api.StreamFilter, cursor string) *Stream {
+	n.t.Helper()
+	s, err := n.hub.Open(context.Background(), filter, cursor)
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return s
+}
+
+// take reads what a stream has until it is silent, as "type channel/version".
+func take(t rapid.TB, s *Stream) (got []string, cursor string) {
+	t.Helper()
+	for {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+		event, err := s.Next(ctx)
+		cancel()
+		if errors.Is(err, context.DeadlineExceeded) {
+			return got, cursor
+		}
+		if err != nil {
+			return append(got, err.Error()), cursor
+		}
+		got = append(got, name(t, event))
+		if event.ID != "" {
+			cursor = event.ID
+		}
+	}
+}
+
+func name(t rapid.TB, event api.StreamEvent) string {
+	t.Helper()
+	var data struct {
+		URL     string
+		Version uint64
+		From    uint64
+		To      uint64
+	}
+	if err := json.Unmarshal(event.Data, &data); err != nil {
+		t.Fatal(err)
+	}
+	switch event.Type {
+	case api.StreamUpdate:
+		return fmt.Sprintf("%s %d", data.URL, data.Version)
+	case api.StreamGap:
+		return fmt.Sprintf("gap %d-%d", data.From, data.To)
+	case api.StreamGone:
+		return "gone " + data.URL
+	}
+	return event.Type
+}
+
+func expect(t *testing.T, what string, got []string, want ...string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Errorf("%s: got %q, want %q", what, got, want)
+	}
+}
+
+func TestStreamResumes(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b := n.store.AddChannel("a"), n.store.AddChannel("b")
+		n.store.Commit(a) // before the stream: not in it
+		elapse(time.Millisecond)
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Commit(a)
+		n.store.Commit(b)
+		got, cursor := take(t, s)
+		expect(t, "live", got, "a 3", "b 2")
+		s.Close()
+		got, _ = take(t, s)
+		expect(t, "closed", got, io.EOF.Error())
+
+		n.store.Commit(b)
+		n.store.Gone(n.store.AddChannel("c"))
+		n.store.Commit(b)
+		s = n.open(api.StreamFilter{}, cursor)
+		n.store.Commit(a)
+		got, _ = take(t, s)
+		expect(t, "resumed", got, "b 3", "gone c", "b 4", "a 4")
+		s.Close()
+
+		// A restart changes nothing: a cursor is not the node's.
+		n.stop()
+		n.start()
+		s = n.open(api.StreamFilter{}, cursor)
+		got, _ = take(t, s)
+		expect(t, "after a restart", got, "b 3", "gone c", "b 4", "a 4")
+		s.Close()
+	})
+}
+
+func TestStreamFilters(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b, c := n.store.AddChannel("a"), n.store.AddChannel("b"), n.store.AddChannel("c")
+		n.store.Commit(b)
+		sub := n.store.Subscribe(b, "", "")
+		n.store.Commit(a)
+		n.store.Commit(b)
+		n.store.Commit(b)
+		elapse(time.Millisecond)
+		// A channel begins now, a subscription at its first version.
+		s := n.open(api.StreamFilter{Channels: []channel.ID{a}, Subscriptions: []string{sub.ID}}, "")
+		n.store.Commit(c)
+		n.store.Commit(a)
+		n.store.Commit(b)
+		got, cursor := take(t, s)
+		expect(t, "filtered", got, "b 3", "b 4", "a 3", "b 5")
+		s.Close()
+		s = n.open(api.StreamFilter{Subscriptions: []string{sub.ID}}, cursor)
+		n.store.Gone(b)
+		got, _ = take(t, s)
+		expect(t, "gone", got, "gone b")
+		late := n.store.Subscribe(b, "", "")
+		other := n.open(api.StreamFilter{Subscriptions: []string{late.ID}}, "")
+		got, _ = take(t, other)
+		expect(t, "subscribed to a channel that is gone", got, "gone b")
+		other.Close()
+		n.store.Unsubscribe(sub)
+		n.store.Commit(b)
+		got, _ = take(t, s)
+		expect(t, "deleted subscription", got, io.EOF.Error())
+		s.Close()
+		if _, err := n.hub.Open(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, ""); !errors.Is(err, channel.ErrNotFound) {
+			t.Errorf("stream of a deleted subscription: %v", err)
+		}
+	})
+}
+
+func TestStreamGapAndReset(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a := n.store.AddChannel("a")
+		sub := n.store.Subscribe(a, "", "")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Commit(a)
+		_, cursor := take(t, s)
+		s.Close()
+		for range 4 {
+			n.store.Commit(a)
+		}
+		n.store.Trim(a, 4)
+		elapse(time.Millisecond)
+		s = n.open(api.StreamFilter{Subscriptions: []string{sub.ID}}, "")
+		got, _ := take(t, s)
+		expect(t, "from the first version", got, "gap 2-4", "a 5", "a 6")
+		s.Close()
+		s = n.open(api.StreamFilter{}, cursor)
+		n.store.Commit(a)
+		got, cursor = take(t, s)
+		expect(t, "too old", got, "reset", "a 7")
+		s.Close()
+		n.store.Commit(a)
+		s = n.open(api.StreamFilter{}, cursor)
+		got, _ = take(t, s)
+		expect(t, "after the reset", got, "a 8")
+		s.Close()
+
+		foreign := encodeCursor(8, channel.Cursor{Stamp: 1, Bucket: 1})
+		s = n.open(api.StreamFilter{}, foreign)
+		n.store.Commit(a)
+		got, _ = take(t, s)
+		expect(t, "another epoch", got, "reset", "a 9")
+		s.Close()
+
+		// row 65: the cursor was given by a clock that was an hour ahead.
+		ahead := encodeCursor(s.hub.config.Epoch, channel.EndOf(n.store.Closed()+3600e6))
+		s = n.open(api.StreamFilter{Channels: []channel.ID{a}}, ahead)
+		n.store.Commit(a)
+		got, _ = take(t, s)
+		expect(t, "from ahead", got, "reset", "a 10")
+		s.Close()
+		for _, bad := range []string{"7", cursor + "A", cursor[:len(cursor)-1] + "=", "AAAAAAAAAAAAAAAAAAAAAAAAAA"} {
+			if _, err := n.hub.Open(t.Context(), api.StreamFilter{}, bad); !errors.Is(err, ErrCursor) {
+				t.Errorf("cursor %q: %v", bad, err)
+			}
+		}
+	})
+}
+
+// What is committed in one range must not be shown before an older stamp that is
+// still pending in another: a cursor could not say that it is missing.
+func TestStreamWaitsForOlderStamps(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a, b := n.store.AddChannel("a"), n.store.AddChannel("b")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Hold(n.store.Closed() + 1)
+		n.store.Commit(a)
+		got, _ := take(t, s)
+		expect(t, "held back", got)
+		n.store.Commit(b)
+		n.store.Hold(0)
+		got, _ = take(t, s) // no hook told that it is released
+		expect(t, "released", got, "a 2", "b 2")
+		s.Close()
+	})
+}
+
+// Row 41: a client that does not read costs no memory, and misses nothing.
+func TestRow41StreamThatIsNotRead(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		n.hub.config.TailBytes = 2000
+		a := n.store.AddChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		other := n.open(api.StreamFilter{}, "")
+		var want []string
+		for v := range 500 {
+			n.store.Commit(a)
+			synctest.Wait()
+			want = append(want, fmt.Sprintf("a %d", v+2))
+		}
+		got, _ := take(t, other)
+		expect(t, "reader", got, want...)
+		if kept := n.hub.mu.tail.bytes; kept > 2000 {
+			t.Errorf("%d bytes kept", kept)
+		}
+		got, _ = take(t, s)
+		expect(t, "late reader", got, want...)
+		if n.catchUps() == 0 {
+			t.Error("the late reader did not read from the store")
+		}
+		s.Close()
+		other.Close()
+	})
+}
+
+// A stream that is cut and resumed at random, while memory holds little and stamps
+// of two buckets interleave, brings each update once, in order.
+func TestStreamProperty(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		rapid.SyncTest(t, func(t *rapid.T) {
+			n := newNode(t)
+			n.start()
+			n.hub.config.TailBytes = rapid.SampledFrom([]int{1, 1500, 1 << 20}).Draw(t, "tail")
+			ids := []channel.ID{n.store.AddChannel("a"), n.store.AddChannel("b"), n.store.AddChannel("c")}
+			filter := api.StreamFilter{}
+			if rapid.Bool().Draw(t, "filtered") {
+				filter.Channels = ids[:2]
+			}
+			var want, got []string
+			s := n.open(filter, "")
+			cursor := encodeCursor(7, s.at)
+			for range rapid.IntRange(0, 40).Draw(t, "steps") {
+				switch rapid.IntRange(0, 5).Draw(t, "step") {
+				case 0:
+					s.Close()
+					s = n.open(filter, cursor)
+				case 1, 2:
+					ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+					event, err := s.Next(ctx)
+					cancel()
+					if err == nil {
+						got, cursor = append(got, name(t, event)), event.ID
+					}
+				default:
+					u := n.store.Commit(ids[rapid.IntRange(0, 2).Draw(t, "channel")])
+					if len(filter.Channels) == 0 || u.URL != "c" {
+						want = append(want, fmt.Sprintf("%s %d", u.URL, u.Version))
+					}
+				}
+			}
+			rest, _ := take(t, s)
+			if got = append(got, rest...); !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			s.Close()
+			n.stop()
+		})
+	})
+}
+
+// A stream ends with the node, and survives a store that fails for a while.
+func TestStreamEnds(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a := n.store.AddChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Fail(memstore.ErrDown, false)
+		n.store.Commit(a)
+		elapse(3500 * time.Millisecond) // not at the very instant of another try
+		n.store.Fail(nil, false)
+		got, _ := take(t, s)
+		expect(t, "after the store's failure", got, "a 2")
+		n.stop()
+		got, _ = take(t, s)
+		expect(t, "stopped", got, io.EOF.Error())
+		s.Close()
+		s.Close()
+	})
+}
+
+// An update that cannot be read is told as a gap, and those behind it come.
+func TestUnreadableUpdate(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		a := n.store.AddChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		cursor := encodeCursor(7, s.at)
+		s.Close()
+		n.store.Commit(a)
+		n.store.Corrupt()
+		n.store.Commit(a)
+		s = n.open(api.StreamFilter{}, cursor)
+		got, _ := take(t, s)
+		expect(t, "behind the unreadable update", got, "gap 2-2", "a 3")
+		s.Close()
+	})
+}
+
+func FuzzCursor(f *testing.F) {
+	f.Add(encodeCursor(7, channel.Cursor{Stamp: 12345678, Bucket: 4095}))
+	f.Add("")
+	f.Add("AQAAAAAAAAAHAAAAAAAAAAAAAA")
+	f.Fuzz(func(t *testing.T, text string) {
+		epoch, c, err := decodeCursor(text)
+		if err != nil {
+			if !errors.Is(err, ErrCursor) {
+				t.Fatalf("error %v", err)
+			}
+			return
+		}
+		if again := encodeCursor(epoch, c); again != text {
+			t.Fatalf("%q is also %q", text, again)
+		}
+		if before := c.Before(); c.Stamp > 0 && !before.Less(c) {
+			t.Fatalf("%v is not before %v", before, c)
+		}
+	})
+}
+
+// What a busy channel has lost is no reason to keep a quiet one's update from
+// those who chose it.
+func TestStreamOfChosenChannelsLosesOnlyTheirs(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		busy, quiet := n.store.AddChannel("busy"), n.store.AddChannel("quiet")
+		both := []string{n.store.Subscribe(busy, "", "").ID, n.store.Subscribe(quiet, "", "").ID}
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Commit(busy)
+		_, cursor := take(t, s)
+		s.Close()
+		n.store.Commit(quiet)
+		for range 4 {
+			n.store.Commit(busy)
+		}
+		n.store.Trim(busy, 5)
+		elapse(time.Millisecond)
+		for _, from := range []string{"", cursor} {
+			s = n.open(api.StreamFilter{Subscriptions: both[1:]}, from)
+			got, _ := take(t, s)
+			expect(t, "the quiet one alone", got, "quiet 2")
+			s.Close()
+		}
+		s = n.open(api.StreamFilter{Subscriptions: both}, cursor)
+		got, _ := take(t, s)
+		expect(t, "both", got, "gap 2-5", "quiet 2", "busy 6")
+		s.Close()
+		s = n.open(api.StreamFilter{Channels: []channel.ID{quiet}}, cursor)
+		n.store.Gone(quiet)
+		got, _ = take(t, s)
+		expect(t, "the quiet channel", got, "quiet 2", "gone quiet")
+		s.Close()
+	})
+}
+
+// A stream of chosen channels that is far behind reads what it missed about once,
+// not once for each page.
+func TestStreamCatchesUpInOnePass(t *testing.T) {
+	const missed = 2000
+	virtual(t, func(t *testing.T, n *node) {
+		id := n.store.AddChannel("a")
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Commit(id)
+		_, cursor := take(t, s)
+		s.Close()
+		for range missed {
+			n.store.Commit(id)
+		}
+		before := n.store.Reads()
+		s = n.open(api.StreamFilter{Channels: []channel.ID{id}}, cursor)
+		got, _ := take(t, s)
+		s.Close()
+		if len(got) != missed || got[0] != "a 3" || got[missed-1] != fmt.Sprint("a ", missed+2) {
+			t.Errorf("%d events", len(got))
+		}
+		if read := n.store.Reads() - before; read > 3*missed {
+			t.Errorf("%d updates were read for %d", read, missed)
+		}
+	})
+}

@@ -1,0 +1,182 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/position"
+)
+
+// dispatcher makes the requests: it takes lanes from the queues while there is room,
+// sends what each needs next in a goroutine of its own, and notes the outcome.
+type dispatcher struct {
+	*core
+	caller    *caller
+	composer  *composer
+	channels  *channels
+	endpoints *endpoints
+	queues    *queues
+	parking   *parking
+	streaks   *streaks
+
+	senders  sync.WaitGroup
+	inFlight int // requests younger than slowAfter, or without room among the slow
+	slow     int // other requests
+}
+
+// request is a lane's message under way.
+type request struct {
+	lane   *lane
+	wasTry bool
+	over   bool
+	slow   bool // took longer than slowAfter
+	moved  bool // counts among the slow
+}
+
+// pump starts requests while there is room. Locked.
+func (d *dispatcher) pump(ctx context.Context) {
+	for d.inFlight < d.config.Parallel && !d.stopped {
+		l, ok := d.queues.pop()
+		if !ok {
+			return
+		}
+		d.start(ctx, l)
+		d.queues.markReady(l.endpoint)
+	}
+}
+
+// start sends a lane's next message in a goroutine of its own. Locked.
+func (d *dispatcher) start(ctx context.Context, l *lane) {
+	e := l.endpoint
+	r := &request{lane: l, wasTry: e.trying}
+	e.inFlight++
+	d.inFlight++
+	d.metrics.inFlight.Inc()
+	d.later(time.Now().Add(slowAfter), func() { d.markSlow(r) })
+	info, lostUntil := l.channel.info, e.lostUntil
+	if e.saved.State != channel.EndpointActive {
+		lostUntil = time.Now() // a try that succeeds has told of all that was missed
+	}
+	d.senders.Go(func() {
+		next, sent, err := d.send(ctx, info, l.sub, l.next, lostUntil)
+		d.finish(ctx, r, next, sent, err)
+	})
+}
+
+// markSlow parks what waits for an endpoint that is slow to answer, and counts its
+// request among the slow ones. Locked.
+func (d *dispatcher) markSlow(r *request) {
+	if r.over {
+		return
+	}
+	e := r.lane.endpoint
+	r.slow = true
+	e.slow++
+	d.parking.parkQueue(e)
+	if d.slow < d.config.SlowParallel {
+		r.moved = true
+		d.inFlight--
+		d.slow++
+	}
+}
+
+// send sends what a subscription needs next, if there is anything, and returns what
+// it needs then.
+func (d *dispatcher) send(ctx context.Context, info channel.Channel, sub channel.Subscription, at position.Step, lostUntil time.Time) (next position.Step, sent bool, err error) {
+	m, ok, err := d.composer.compose(info, sub, at, lostUntil)
+	if err != nil || !ok {
+		return at, false, err
+	}
+	if err := d.call(ctx, sub, m); err != nil {
+		return at, false, err
+	}
+	return m.next, true, nil
+}
+
+// call makes one request and counts it.
+func (d *dispatcher) call(ctx context.Context, sub channel.Subscription, m message) error {
+	began := time.Now()
+	err := d.caller.call(ctx, sub, m)
+	d.metrics.seconds.Observe(time.Since(began).Seconds())
+	if failure, ok := err.(*CallError); ok {
+		d.metrics.failures.WithLabelValues(string(failure.Class)).Inc()
+		return err
+	}
+	d.metrics.messages.WithLabelValues(m.kind).Inc()
+	if m.kind == api.MessageUpdated {
+		d.metrics.delay.Observe(time.Since(m.committed).Seconds())
+	}
+	return nil
+}
+
+// finish notes how a request ended.
+func (d *dispatcher) finish(ctx context.Context, r *request, next position.Step, sent bool, err error) {
+	d.Lock()
+	defer d.Unlock()
+	l, e := r.lane, r.lane.endpoint
+	d.uncount(r)
+	var failure *CallError
+	switch {
+	case err == nil:
+		if sent {
+			d.streaks.succeeded(e, r.wasTry)
+		}
+		d.acknowledge(l, next)
+		if !e.record.Healthy() && !e.trying {
+			d.parking.parkQueue(e)
+		}
+	case errors.As(err, &failure):
+		d.streaks.failed(e, l.sub, failure, r.wasTry)
+		d.parking.parkLane(l)
+	default:
+		d.storeFailed(l, err)
+	}
+	if !e.refills { // else not before its rest is over
+		d.parking.refill(e)
+	}
+	d.queues.markReady(e)
+	d.endpoints.forget(e)
+	d.pump(ctx)
+}
+
+// uncount takes a request that ended out of the counts. Locked.
+func (d *dispatcher) uncount(r *request) {
+	r.over = true
+	e := r.lane.endpoint
+	e.inFlight--
+	if r.slow {
+		e.slow--
+	}
+	if r.moved {
+		d.slow--
+	} else {
+		d.inFlight--
+	}
+	d.metrics.inFlight.Dec()
+}
+
+// acknowledge notes what a subscription has, and goes on with what else waits for
+// it. Locked.
+func (d *dispatcher) acknowledge(l *lane, next position.Step) {
+	if l.dropped || !l.channel.pos.Acknowledge(l.sub.Seq, next) {
+		d.queues.retire(l)
+		return
+	}
+	l.next = next
+	d.channels.touch(l.channel)
+	d.queues.push(l)
+}
+
+// storeFailed parks a lane whose message could not be read. The endpoint is not to
+// blame. Locked.
+func (d *dispatcher) storeFailed(l *lane, err error) {
+	d.metrics.StoreFailed("read")
+	d.log.Warn("store read failed, a delivery waits", "channel", l.channel.id, "subscription", l.sub.ID, "error", err)
+	l.endpoint.rest = time.Now().Add(retryStore)
+	d.parking.parkLane(l)
+	d.parking.refillSoon(l.endpoint)
+}

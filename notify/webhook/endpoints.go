@@ -1,0 +1,99 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// endpoint is a webhook's URL with something to send, or that does not work.
+type endpoint struct {
+	url    string
+	record channel.Endpoint // its state
+	saved  channel.Endpoint // its state as the store has it
+	unsure bool             // a save is under way, or its outcome is unknown
+
+	queue    fifo[*lane]
+	ready    bool // it stands in queues.ready
+	inFlight int
+	slow     int  // of inFlight, those that took long
+	trying   bool // a step of the schedule is due: one request may go
+
+	parked   map[channel.ID]uint64 // channels with stragglers of this endpoint, and the first of them
+	overflow bool                  // there are more than are noted
+	drains   int                   // asked for and not done
+	refills  bool                  // a refill is on the agenda
+	rest     time.Time             // parked subscriptions wait until then
+	asked    time.Time             // end of the wait that it asked for in Retry-After
+
+	// After a suspension, what was committed until lostUntil is told as a gap. The
+	// store keeps the endpoint suspended until all have been told and told is a
+	// batch that saved it, so that a crash does not deliver what a gap said is lost.
+	lostUntil time.Time
+	told      uint64
+}
+
+// resting reports whether parked subscriptions must wait, because a request has
+// just failed.
+func (e *endpoint) resting() bool { return !e.trying && time.Now().Before(e.rest) }
+
+// busy reports whether anything waits for the endpoint in memory or is under way.
+func (e *endpoint) busy() bool { return e.queue.len() > 0 || e.inFlight > 0 }
+
+// endpoints holds the endpoints in memory, and those of them whose record is to be
+// saved. All changes of a record pass through set.
+type endpoints struct {
+	*core
+	byURL   map[string]*endpoint
+	unsaved map[*endpoint]struct{}
+	changed chan struct{} // 1: a record is to be saved
+}
+
+func newEndpoints(core *core) *endpoints {
+	return &endpoints{
+		core: core, byURL: make(map[string]*endpoint),
+		unsaved: make(map[*endpoint]struct{}), changed: make(chan struct{}, 1),
+	}
+}
+
+// add holds an endpoint with a record that the store has. Locked.
+func (s *endpoints) add(record channel.Endpoint) *endpoint {
+	e := &endpoint{url: record.URL, record: record, saved: record, parked: make(map[channel.ID]uint64)}
+	s.byURL[e.url] = e
+	s.count(record, +1)
+	return e
+}
+
+// set changes an endpoint's record and has it saved. Locked.
+func (s *endpoints) set(e *endpoint, record channel.Endpoint) {
+	was := e.record
+	e.record = record
+	s.save(e)
+	s.count(was, -1)
+	s.count(record, +1)
+}
+
+// save has an endpoint's record saved. Locked.
+func (s *endpoints) save(e *endpoint) {
+	s.unsaved[e] = struct{}{}
+	signal(s.changed)
+}
+
+func (s *endpoints) count(record channel.Endpoint, change float64) {
+	state := record.State
+	switch {
+	case record.Healthy():
+		return
+	case state == channel.EndpointActive:
+		state = "failing"
+	}
+	s.metrics.endpoints.WithLabelValues(state).Add(change)
+}
+
+// forget drops an endpoint that works and has nothing to do. Locked.
+func (s *endpoints) forget(e *endpoint) {
+	if e.saved.Healthy() && !e.unsure && e.record.Healthy() && !e.busy() && !e.ready &&
+		e.drains == 0 && len(e.parked) == 0 && !e.overflow && !e.refills && e.lostUntil.IsZero() && s.byURL[e.url] == e {
+		delete(s.byURL, e.url)
+	}
+}

@@ -1,0 +1,143 @@
+package webhook
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// parking holds what endpoints do not accept now. A parked subscription is a
+// straggler in the store, and a note at its endpoint of where to find it; a refill
+// turns notes into drains, which give lanes to the stragglers.
+type parking struct {
+	*core
+	channels  *channels
+	endpoints *endpoints
+	queues    *queues
+	scanner   *scanner
+	saver     *saver
+	parked    int // notes at all endpoints
+}
+
+const maxDrains = 64 // channels asked for lanes at a time by one endpoint
+
+// park notes where a subscription is that its endpoint does not accept now. Locked.
+func (p *parking) park(e *endpoint, id channel.ID, seq uint64) {
+	first, known := e.parked[id]
+	switch {
+	case known:
+		e.parked[id] = min(first, seq)
+	case p.parked >= p.limits.parked:
+		e.overflow = true
+	default:
+		e.parked[id] = seq
+		p.parked++
+	}
+	if e.record.Healthy() {
+		p.refillSoon(e)
+	}
+}
+
+// parkLane ends a lane whose subscription still waits, and parks it. Locked.
+func (p *parking) parkLane(l *lane) {
+	if !l.dropped {
+		l.channel.pos.SetBehind(l.sub.Seq, l.next)
+		p.park(l.endpoint, l.channel.id, l.sub.Seq)
+	}
+	p.queues.retire(l)
+}
+
+// parkQueue parks what waits for an endpoint that does not answer, since lanes are
+// for those that do. Locked.
+func (p *parking) parkQueue(e *endpoint) {
+	for {
+		l, ok := e.queue.pop()
+		if !ok {
+			return
+		}
+		p.parkLane(l)
+	}
+}
+
+// refillSoon refills an endpoint when its rest is over, and not at once in any
+// case: what could not be accepted just now cannot be accepted yet. Locked.
+func (p *parking) refillSoon(e *endpoint) {
+	if e.refills {
+		return
+	}
+	e.refills = true
+	at := time.Now().Add(batchDelay)
+	if at.Before(e.rest) {
+		at = e.rest
+	}
+	p.later(at, func() {
+		e.refills = false
+		p.refill(e)
+	})
+}
+
+// refill asks for lanes for parked subscriptions, as far as the endpoint accepts
+// them. Locked.
+func (p *parking) refill(e *endpoint) {
+	if e.drains > 0 {
+		return
+	}
+	if !p.queues.accepts(e) || e.queue.len() > p.limits.queue/2 {
+		if e.record.Healthy() && !e.busy() {
+			p.refillSoon(e) // all lanes are with other endpoints
+		}
+		return
+	}
+	if e.resting() {
+		p.refillSoon(e)
+		return
+	}
+	room := min(p.limits.queue-e.queue.len(), maxDrains)
+	if e.trying {
+		room = 1
+	}
+	for id, seq := range e.parked {
+		if room--; room < 0 {
+			return
+		}
+		delete(e.parked, id)
+		p.parked--
+		e.drains++
+		p.channels.addDrain(p.channels.get(id), drain{endpoint: e, from: seq})
+	}
+	if e.drains == 0 {
+		p.exhausted(e)
+	}
+}
+
+// drained follows the end of a drain for an endpoint. Locked.
+func (p *parking) drained(e *endpoint) {
+	e.drains--
+	p.refill(e)
+}
+
+// exhausted follows a refill that found no note. Locked.
+func (p *parking) exhausted(e *endpoint) {
+	switch {
+	case e.busy():
+	case e.overflow:
+		e.overflow = false
+		p.scanner.want()
+		p.refillSoon(e)
+	case (e.trying || !e.lostUntil.IsZero()) && !p.scanner.complete():
+		p.refillSoon(e)
+	case e.trying: // no subscription has this URL any more
+		e.trying = false
+		p.endpoints.set(e, channel.Endpoint{URL: e.url})
+	case e.lostUntil.IsZero():
+		p.endpoints.forget(e)
+	case e.told == 0:
+		e.told = p.saver.next()
+		p.refillSoon(e)
+	case !p.saver.saved(e.told):
+		p.refillSoon(e)
+	default:
+		e.lostUntil = time.Time{}
+		p.endpoints.save(e)
+	}
+}

@@ -1,0 +1,120 @@
+package webhook
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/position"
+)
+
+// load reads a channel's record, and the first time its position too.
+func (w *workers) load(c *channelState) error {
+	info, err := w.store.Channel(c.id)
+	if errors.Is(err, channel.ErrNotFound) || err == nil && info.Webhooks == 0 {
+		w.Lock()
+		defer w.Unlock()
+		w.channels.reset(c)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read channel: %w", err)
+	}
+	info.Judge, info.Learned = nil, nil                     // kilobytes of the owner's that would live as long as c
+	if c.loaded && c.info.Incarnation == info.Incarnation { // only this worker writes them
+		w.Lock()
+		defer w.Unlock()
+		c.info = info
+		c.pos.SetHead(position.Head(info))
+		return nil
+	}
+	return w.loadPosition(c, info)
+}
+
+func (w *workers) loadPosition(c *channelState, info channel.Channel) error {
+	progress, err := w.store.Progress(c.id)
+	if err != nil {
+		return fmt.Errorf("read progress: %w", err)
+	}
+	first, err := w.store.Webhooks(c.id, 0, 1)
+	if err != nil {
+		return fmt.Errorf("read subscriptions: %w", err)
+	}
+	if progress.Incarnation != info.Incarnation {
+		progress = channel.Progress{}
+	}
+	w.Lock()
+	defer w.Unlock()
+	w.channels.reset(c)
+	if len(first) == 0 {
+		return nil
+	}
+	c.info, c.loaded = info, true
+	c.pos = position.New(position.Head(info), progress, first[0].FromVersion)
+	return nil
+}
+
+// begin starts the next pass.
+func (w *workers) begin(c *channelState) error {
+	w.Lock()
+	at, due := c.pos.Due()
+	w.Unlock()
+	if !due {
+		return nil
+	}
+	var gapTo uint64
+	if !at.Gone() {
+		_, gap, err := w.store.Updates(c.id, at.Version()-1, 1)
+		if err != nil {
+			return fmt.Errorf("read updates: %w", err)
+		}
+		if gap != nil {
+			gapTo = gap.To
+		}
+	}
+	w.Lock()
+	defer w.Unlock()
+	c.pos.Begin(at, gapTo)
+	return nil
+}
+
+// page offers the step of the pass to the next subscriptions.
+func (w *workers) page(c *channelState) error {
+	w.Lock()
+	after := c.pos.Seq()
+	w.Unlock()
+	subs, err := w.store.Webhooks(c.id, after, w.limits.page)
+	if err != nil {
+		return fmt.Errorf("read subscriptions: %w", err)
+	}
+	w.Lock()
+	defer w.Unlock()
+	ended := len(subs) < w.limits.page
+	for _, sub := range subs {
+		turn := c.pos.Turn(sub.Seq, sub.FromVersion, c.busy(sub.Seq))
+		if turn == position.Ended {
+			ended = true
+			break
+		}
+		if turn == position.Offered {
+			w.offer(c, sub)
+		}
+	}
+	if ended && c.pos.End() {
+		w.channels.addDrain(c, drain{})
+	}
+	return nil
+}
+
+// offer gives a subscription a lane for the step of the pass, or parks it. Locked.
+func (w *workers) offer(c *channelState, sub channel.Subscription) {
+	e := w.streaks.endpointOf(sub)
+	if !w.queues.accepts(e) {
+		c.pos.SetBehind(sub.Seq, c.pos.At())
+		w.parking.park(e, c.id, sub.Seq)
+		return
+	}
+	c.pos.Accept(sub.Seq, time.Now())
+	w.queues.add(c, sub, c.pos.At(), e)
+}

@@ -1,0 +1,107 @@
+package webhook
+
+import (
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/position"
+)
+
+// lane is a subscription with something to send, waiting in its endpoint's queue
+// or under way. There is at most one for a subscription, so its messages go out
+// one after the other.
+type lane struct {
+	channel  *channelState
+	endpoint *endpoint
+	sub      channel.Subscription
+	next     position.Step
+	dropped  bool // the subscription was deleted
+}
+
+// queues holds the lanes, each in its endpoint's queue, and the endpoints whose
+// turn it is to send. Turns are round-robin: one request each.
+type queues struct {
+	*core
+	channels  *channels
+	endpoints *endpoints
+	ready     fifo[*endpoint] // with a lane that may start
+	lanes     int
+}
+
+// accepts reports whether an endpoint takes another lane now. Locked.
+func (q *queues) accepts(e *endpoint) bool {
+	if e.trying {
+		return !e.busy()
+	}
+	return e.record.Healthy() && e.slow == 0 && e.queue.len() < q.limits.queue && q.lanes < q.config.MaxLanes
+}
+
+// mayStart reports whether a request to an endpoint may begin now. Locked.
+func (q *queues) mayStart(e *endpoint) bool {
+	if e.trying {
+		return e.inFlight == 0
+	}
+	return e.record.Healthy() && e.slow == 0 && e.inFlight < q.config.EndpointParallel
+}
+
+// add gives a subscription a lane. Locked.
+func (q *queues) add(c *channelState, sub channel.Subscription, next position.Step, e *endpoint) {
+	l := &lane{channel: c, endpoint: e, sub: sub, next: next}
+	c.lanes[sub.Seq] = l
+	q.lanes++
+	q.metrics.lanes.Inc()
+	q.push(l)
+}
+
+// push puts a lane at the end of its endpoint's queue. Locked.
+func (q *queues) push(l *lane) {
+	l.endpoint.told = 0
+	l.endpoint.queue.push(l)
+	q.markReady(l.endpoint)
+}
+
+// markReady gives an endpoint a turn if it may start something. Locked.
+func (q *queues) markReady(e *endpoint) {
+	if !e.ready && e.queue.len() > 0 && q.mayStart(e) {
+		e.ready = true
+		q.ready.push(e)
+	}
+}
+
+// pop takes the first lane of the endpoint whose turn it is; false when no endpoint
+// may start a request. Locked.
+func (q *queues) pop() (*lane, bool) {
+	for {
+		e, ok := q.ready.pop()
+		if !ok {
+			return nil, false
+		}
+		e.ready = false
+		if !q.mayStart(e) {
+			continue
+		}
+		if l, ok := q.popFrom(e); ok {
+			return l, true
+		}
+		q.endpoints.forget(e)
+	}
+}
+
+// popFrom takes the first lane of an endpoint's queue. Locked.
+func (q *queues) popFrom(e *endpoint) (*lane, bool) {
+	for {
+		l, ok := e.queue.pop()
+		if !ok || !l.dropped {
+			return l, ok
+		}
+		q.retire(l)
+	}
+}
+
+// retire ends a lane. Locked.
+func (q *queues) retire(l *lane) {
+	q.lanes--
+	q.metrics.lanes.Dec()
+	if !l.dropped {
+		delete(l.channel.lanes, l.sub.Seq)
+	}
+	q.channels.touch(l.channel)
+}

@@ -1,0 +1,190 @@
+// Package webhook delivers updates to acknowledged sinks.
+//
+// Each webhook subscription gets its versions in order, at least once: a message
+// counts when its endpoint has answered 2xx. How far each channel's subscriptions
+// are is a delivery cursor plus stragglers (package position), committed to the
+// store in small batches, so that a crash repeats at most the last of them, under
+// the same message IDs. Everything with the same URL is one endpoint, with one
+// queue and one streak of failures, retried by the schedule of Standard Webhooks.
+//
+// The parts, from the top; each calls only those below it, and all share one lock
+// (core):
+//
+//	Deliverer     hooks, start and stop
+//	workers       turns of channels: load, pass, drain
+//	dispatcher    requests under way          recordSaver  commits endpoint records
+//	streaks       endpoints' retry state
+//	parking       what endpoints do not accept now
+//	queues        lanes with a message        saver, scanner  commits positions; finds what no wake told of
+//	endpoints     endpoints in memory         channels        channels in memory, and their turns
+package webhook
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/internal/metric"
+	"github.com/seed-91e7e7c1/corona/notify/payload"
+)
+
+// Deliverer delivers what a store commits to webhooks. It is safe for concurrent
+// use. Its hooks take no time, may come before and after Run, and may be missed: by
+// a crash, for one.
+type Deliverer struct {
+	*core
+	channels   *channels
+	scanner    *scanner
+	saver      *saver
+	endpoints  *endpoints
+	queues     *queues
+	parking    *parking
+	streaks    *streaks
+	records    *recordSaver
+	dispatcher *dispatcher
+	workers    *workers
+}
+
+// New returns a deliverer on a store, with a configuration that is valid and whose
+// defaults are decided; [Deliverer.Run] starts it.
+func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) *Deliverer {
+	core := &core{
+		config: config, limits: defaultLimits, store: store, log: log,
+		metrics: newMetrics(factory), agenda: newAgenda(),
+	}
+	channels, endpoints := newChannels(core), newEndpoints(core)
+	scanner, saver := newScanner(core, channels), &saver{core: core, channels: channels}
+	queues := &queues{core: core, channels: channels, endpoints: endpoints}
+	parking := &parking{core: core, channels: channels, endpoints: endpoints, queues: queues, scanner: scanner, saver: saver}
+	streaks := &streaks{core: core, endpoints: endpoints, queues: queues, parking: parking}
+	dispatcher := &dispatcher{
+		core: core, caller: newCaller(config), composer: &composer{core: core, cache: payload.NewCache(cacheBytes)},
+		channels: channels, endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
+	}
+	return &Deliverer{
+		core: core, channels: channels, scanner: scanner, saver: saver,
+		endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
+		records:    &recordSaver{core: core, endpoints: endpoints, parking: parking},
+		dispatcher: dispatcher,
+		workers:    &workers{core: core, channels: channels, queues: queues, parking: parking, streaks: streaks, dispatcher: dispatcher},
+	}
+}
+
+// Run delivers until ctx ends, and returns when everything has stopped and the last
+// positions are saved, within a few seconds.
+func (d *Deliverer) Run(ctx context.Context) {
+	defer d.dispatcher.caller.close()
+	defer context.AfterFunc(ctx, d.stop)()
+	if !d.streaks.load(ctx) {
+		return
+	}
+	d.Lock()
+	d.scanner.want()
+	d.Unlock()
+	var all sync.WaitGroup
+	for range workerCount {
+		all.Go(func() { d.workers.run(ctx) })
+	}
+	for _, loop := range []func(context.Context){d.keepAgenda, d.saver.run, d.records.run, d.scanner.run} {
+		all.Go(func() { loop(ctx) })
+	}
+	all.Wait()
+	d.dispatcher.senders.Wait()
+	d.saveLast(ctx)
+}
+
+func (d *Deliverer) stop() {
+	d.Lock()
+	defer d.Unlock()
+	d.stopped = true
+	d.channels.stop()
+}
+
+// saveLast saves everything once more, when nothing is under way any longer.
+func (d *Deliverer) saveLast(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
+	defer cancel()
+	d.saver.last(ctx)
+	d.records.saveAll(ctx)
+}
+
+// keepAgenda does what is due, and starts what it and the hooks made ready.
+func (d *Deliverer) keepAgenda(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+		case <-d.agenda.earlier:
+		}
+		d.Lock()
+		next, more := d.agenda.run(time.Now())
+		d.dispatcher.pump(ctx)
+		d.Unlock()
+		if more {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// Committed tells of a new update, or of the notice that a channel is gone, after
+// it is visible in the store.
+func (d *Deliverer) Committed(u channel.Update) { d.wake(u.Channel) }
+
+// ChannelChanged tells that a channel's record changed, or that it ended. A new
+// subscription of a channel that is gone is told of that so.
+func (d *Deliverer) ChannelChanged(c channel.Channel, ended bool) {
+	if ended || c.Gone && c.Webhooks > 0 {
+		d.wake(c.ID)
+	}
+}
+
+// wake has a channel looked at. A wake that finds no room costs a scan.
+func (d *Deliverer) wake(id channel.ID) {
+	d.Lock()
+	defer d.Unlock()
+	if !d.channels.wake(id) {
+		d.scanner.want()
+	}
+}
+
+// Subscribed tells of a new subscription: a disabled endpoint works again.
+func (d *Deliverer) Subscribed(sub channel.Subscription) {
+	if sub.Sink.URL == "" {
+		return
+	}
+	d.Lock()
+	defer d.Unlock()
+	d.streaks.subscribed(sub)
+}
+
+// Unsubscribed tells of a deleted subscription: what it still had to get is not
+// sent any more.
+func (d *Deliverer) Unsubscribed(sub channel.Subscription) {
+	if sub.Sink.URL == "" {
+		return
+	}
+	d.Lock()
+	defer d.Unlock()
+	d.channels.unsubscribed(sub)
+}
+
+// Test sends a subscription.test message at once, past all queues, and returns nil
+// when the endpoint acknowledged it, otherwise a [*CallError]. An acknowledgement
+// ends the endpoint's streak of failures; a failure is not part of one. The
+// subscription must have a webhook.
+func (d *Deliverer) Test(ctx context.Context, sub channel.Subscription) error {
+	if err := d.dispatcher.call(ctx, sub, testMessage(sub, time.Now())); err != nil {
+		return err
+	}
+	d.Lock()
+	defer d.Unlock()
+	if e := d.endpoints.byURL[sub.Sink.URL]; e != nil {
+		d.streaks.succeeded(e, true)
+	}
+	return nil
+}
