@@ -1,0 +1,353 @@
+package position
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+var t0 = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// offering returns a position whose pass of version 2 was offered to, and accepted
+// for, the subscriptions 1 to n.
+func offering(n uint64) Position {
+	p := New(VersionStep(2), channel.Progress{Version: 2}, 2)
+	for seq := uint64(1); seq <= n; seq++ {
+		p.Turn(seq, 2, false)
+		p.Accept(seq, t0.Add(time.Duration(seq)*time.Millisecond))
+	}
+	return p
+}
+
+// The saved cursor stands just before the first open offer: one further, and a
+// webhook under way would be lost in a crash; one less, and one would come twice.
+func TestSavedCursor(t *testing.T) {
+	for _, test := range []struct {
+		offered uint64
+		acked   []uint64
+		want    uint64
+	}{
+		{0, nil, 0},
+		{3, nil, 0},
+		{3, []uint64{2, 3}, 0},
+		{3, []uint64{1}, 1},
+		{3, []uint64{1, 3}, 1},
+		{3, []uint64{1, 2}, 2},
+		{3, []uint64{2, 1}, 2},
+		{3, []uint64{3, 2, 1}, 3},
+	} {
+		p := offering(test.offered)
+		for _, seq := range test.acked {
+			p.Acknowledge(seq, GoneStep(2))
+		}
+		saved, _ := p.BeginSave(10)
+		if saved.Version != 2 || saved.Seq != test.want || len(saved.Stragglers) != 0 {
+			t.Errorf("%d offered, %v acknowledged: saved %+v, want seq %d", test.offered, test.acked, saved, test.want)
+		}
+		if open := int(test.offered) - len(test.acked); p.Open() != open {
+			t.Errorf("%d offered, %v acknowledged: %d open, want %d", test.offered, test.acked, p.Open(), open)
+		}
+		for _, seq := range []uint64{1, 2, 3} {
+			acked := slices.Contains(test.acked, seq)
+			if delivered := saved.Delivered(channel.Subscription{Seq: seq, FromVersion: 2}); delivered == 2 && !acked {
+				t.Errorf("%d offered, %v acknowledged: the store believes that %d has version 2", test.offered, test.acked, seq)
+			}
+		}
+	}
+}
+
+func TestExpire(t *testing.T) {
+	for _, test := range []struct {
+		since time.Duration
+		late  []uint64
+		open  int
+	}{
+		{0, nil, 3}, {time.Millisecond, []uint64{1}, 2}, {2 * time.Millisecond, []uint64{1, 2}, 1}, {time.Second, []uint64{1, 2, 3}, 0},
+	} {
+		p := offering(3)
+		p.Expire(t0.Add(test.since))
+		if late := p.Stragglers(0, 10); !slices.Equal(late, test.late) || p.Open() != test.open || p.Window() != test.open || p.Unsaved() != len(test.late) {
+			t.Errorf("%s: %v are late, %d open, window %d, %d unsaved; want %+v", test.since, late, p.Open(), p.Window(), p.Unsaved(), test)
+		}
+	}
+}
+
+// A closed offer within the window counts as closed once, whatever closes it again.
+func TestOfferClosesOnce(t *testing.T) {
+	p := offering(3)
+	p.Acknowledge(2, GoneStep(2))
+	p.Acknowledge(2, GoneStep(2))
+	p.Remove(2)
+	p.Remove(9)
+	if p.Open() != 2 || p.Window() != 3 {
+		t.Errorf("%d open in a window of %d, want 2 of 3", p.Open(), p.Window())
+	}
+	p.Expire(t0.Add(time.Second))
+	if late := p.Stragglers(0, 10); !slices.Equal(late, []uint64{1, 3}) {
+		t.Errorf("%v are late, want 1 and 3", late)
+	}
+}
+
+func TestTurnEnds(t *testing.T) {
+	for _, test := range []struct {
+		from, gapTo uint64
+		want        Turn
+		seq         uint64
+	}{
+		{2, 0, Offered, 5}, {3, 0, Offered, 5}, {4, 0, Ended, 0}, {4, 3, Ended, 0}, {4, 4, Nothing, 5}, {5, 4, Ended, 0}, {5, 5, Nothing, 5},
+	} {
+		p := New(VersionStep(9), channel.Progress{Version: 2, Seq: lastSeq}, 2)
+		p.End()
+		p.Begin(VersionStep(3), test.gapTo)
+		if got := p.Turn(5, test.from, false); got != test.want || p.Seq() != test.seq || p.At() != VersionStep(3) {
+			t.Errorf("first version %d, gap to %d: turn %d at seq %d, want %+v", test.from, test.gapTo, got, p.Seq(), test)
+		}
+		next, late := p.Next(5)
+		if late != (test.want == Nothing) || late && next != FirstStep(test.from) {
+			t.Errorf("first version %d, gap to %d: late %v for %s", test.from, test.gapTo, late, name(next))
+		}
+	}
+}
+
+// A subscription whose next step is known is not put back to its first by a gap.
+func TestGapKeepsStragglers(t *testing.T) {
+	p := New(VersionStep(9), channel.Progress{Version: 2, Seq: lastSeq, Stragglers: []channel.Straggler{{Seq: 5, Next: 7}}}, 2)
+	p.End()
+	p.Begin(VersionStep(3), 6)
+	p.Turn(5, 5, false)
+	if next, _ := p.Next(5); next != FirstStep(7) {
+		t.Errorf("next is %s", name(next))
+	}
+	if !p.End() || p.At() != VersionStep(6) {
+		t.Errorf("the pass did not jump to version 6, but to %s", name(p.At()))
+	}
+	if _, late := p.Next(5); late {
+		t.Error("it is where the cursor says, and still a straggler")
+	}
+}
+
+func TestStragglersInOrder(t *testing.T) {
+	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq, Stragglers: []channel.Straggler{{Seq: 9, Next: 2}, {Seq: 4, Next: 2}}}, 2)
+	p.SetBehind(6, VersionStep(3))
+	p.SetBehind(6, VersionStep(3))
+	p.SetBehind(1, VersionStep(3))
+	p.Remove(9)
+	for _, test := range []struct {
+		from  uint64
+		limit int
+		want  []uint64
+	}{
+		{0, 9, []uint64{1, 4, 6}}, {1, 2, []uint64{1, 4}}, {2, 9, []uint64{4, 6}}, {6, 1, []uint64{6}}, {7, 9, nil}, {0, 0, nil},
+	} {
+		if got := p.Stragglers(test.from, test.limit); !slices.Equal(got, test.want) {
+			t.Errorf("from %d at most %d: %v, want %v", test.from, test.limit, got, test.want)
+		}
+	}
+}
+
+// However many stragglers come and go, memory holds those that are left.
+func TestStragglersAreForgotten(t *testing.T) {
+	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq}, 2)
+	for seq := uint64(1); seq <= 1000; seq++ {
+		p.SetBehind(seq, VersionStep(3))
+	}
+	save(&p, true)
+	p.Stragglers(0, 1)
+	for seq := uint64(1); seq <= 1000; seq++ {
+		p.Acknowledge(seq, GoneStep(3))
+	}
+	save(&p, true)
+	p.Stragglers(0, 1)
+	if left := len(p.late.all) + len(p.late.order) + p.Unsaved(); left != 0 || !p.Clean() {
+		t.Errorf("%d entries are left, clean %v", left, p.Clean())
+	}
+}
+
+// At most so many removals go into one save, and the rest into later ones.
+func TestRemovalsWait(t *testing.T) {
+	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq}, 2)
+	for seq := uint64(1); seq <= 10; seq++ {
+		p.SetBehind(seq, VersionStep(3))
+	}
+	if saved := save(&p, true); len(saved.Stragglers) != 10 {
+		t.Errorf("%d stragglers were saved at first, want all 10", len(saved.Stragglers))
+	}
+	for seq := uint64(1); seq <= 10; seq++ {
+		p.Acknowledge(seq, GoneStep(3))
+	}
+	var sizes []int
+	for p.Unsaved() > 0 {
+		saved, changed := p.BeginSave(4)
+		p.EndSave(saved, changed)
+		sizes = append(sizes, len(saved.Stragglers))
+	}
+	if !slices.Equal(sizes, []int{4, 4, 2}) {
+		t.Errorf("removals were saved in batches of %v", sizes)
+	}
+}
+
+func save(p *Position, ok bool) channel.Progress {
+	progress, _ := p.BeginSave(1000)
+	p.EndSave(progress, ok)
+	return progress
+}
+
+// world is a channel with a store, and knows what each subscription has acknowledged.
+type world struct {
+	t      *rapid.T
+	p      Position
+	now    time.Time
+	head   uint64
+	subs   map[uint64]uint64 // seq → first version
+	has    map[uint64]uint64 // seq → newest version acknowledged
+	lanes  map[uint64]Step   // messages under way
+	stored channel.Progress
+	late   map[uint64]uint64 // the store's stragglers
+}
+
+// Whatever happens, each subscription gets its versions in order, and the store never
+// believes that one has more than it acknowledged: a crash at any moment loses
+// nothing. When all is quiet the store knows what each has.
+func TestCrashLosesNothing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := &world{t: t, now: t0, head: 1, subs: map[uint64]uint64{1: 2}, has: map[uint64]uint64{1: 1}, late: map[uint64]uint64{}}
+		w.stored.Version = 1
+		w.load()
+		t.Repeat(map[string]func(*rapid.T){
+			"commit":    func(*rapid.T) { w.head++; w.p.SetHead(VersionStep(w.head)) },
+			"subscribe": func(*rapid.T) { w.subscribe() },
+			"pass":      func(t *rapid.T) { w.pass(rapid.IntRange(1, 3).Draw(t, "turns"), rapid.Bool().Draw(t, "accepts")) },
+			"drain":     func(*rapid.T) { w.drain() },
+			"ack":       func(t *rapid.T) { w.acknowledge(rapid.Bool().Draw(t, "ok")) },
+			"expire":    func(*rapid.T) { w.now = w.now.Add(time.Second); w.p.Expire(w.now) },
+			"save": func(t *rapid.T) {
+				w.save(rapid.IntRange(0, 2).Draw(t, "removals"), rapid.Bool().Draw(t, "written"), rapid.Bool().Draw(t, "answered"))
+			},
+			"crash": func(*rapid.T) { w.load() },
+			"":      func(*rapid.T) { w.check() },
+		})
+		w.finish()
+	})
+}
+
+// load starts over with what the store has.
+func (w *world) load() {
+	progress := w.stored
+	for _, seq := range slices.Sorted(maps.Keys(w.late)) {
+		progress.Stragglers = append(progress.Stragglers, channel.Straggler{Seq: seq, Next: w.late[seq]})
+	}
+	w.p, w.lanes = New(VersionStep(w.head), progress, 2), make(map[uint64]Step)
+}
+
+func (w *world) subscribe() {
+	seq := uint64(len(w.subs) + 1)
+	w.subs[seq], w.has[seq] = w.head+1, w.head
+}
+
+// pass gives some subscriptions their turn.
+func (w *world) pass(turns int, accepts bool) {
+	if at, due := w.p.Due(); due {
+		w.p.Begin(at, 0)
+	}
+	for seq := w.p.Seq() + 1; turns > 0 && !w.p.Done(); turns-- {
+		_, busy := w.lanes[seq]
+		if from, known := w.subs[seq]; !known || w.turn(seq, from, busy, accepts) == Ended {
+			w.p.End()
+		}
+		seq++
+	}
+}
+
+func (w *world) turn(seq, from uint64, busy, accepts bool) Turn {
+	turn := w.p.Turn(seq, from, busy)
+	switch {
+	case turn == Offered && accepts:
+		w.p.Accept(seq, w.now)
+		w.lanes[seq] = w.p.At()
+	case turn == Offered:
+		w.p.SetBehind(seq, w.p.At())
+	}
+	return turn
+}
+
+// drain takes up stragglers that no pass will reach.
+func (w *world) drain() {
+	for _, seq := range w.p.Stragglers(0, 100) {
+		if _, busy := w.lanes[seq]; !busy && w.p.Behind(seq) {
+			w.lanes[seq], _ = w.p.Next(seq)
+		}
+	}
+}
+
+// acknowledge ends the message of each lane.
+func (w *world) acknowledge(ok bool) {
+	for _, seq := range slices.Sorted(maps.Keys(w.lanes)) {
+		at := w.lanes[seq].Within(VersionStep(w.head))
+		if !ok {
+			w.p.SetBehind(seq, at)
+			delete(w.lanes, seq)
+			continue
+		}
+		version := at.Version()
+		if version > w.has[seq]+1 || version > w.head {
+			w.t.Fatalf("subscription %d, which has %d, got %d of %d", seq, w.has[seq], version, w.head)
+		}
+		w.has[seq] = max(w.has[seq], version)
+		if next := GoneStep(version); w.p.Acknowledge(seq, next) {
+			w.lanes[seq] = next
+		} else {
+			delete(w.lanes, seq)
+		}
+	}
+}
+
+func (w *world) save(removals int, written, answered bool) {
+	progress, changed := w.p.BeginSave(removals)
+	if changed && written {
+		w.stored.Version, w.stored.Seq = progress.Version, progress.Seq
+		for _, s := range progress.Stragglers {
+			if w.late[s.Seq] = s.Next; s.Next == 0 {
+				delete(w.late, s.Seq)
+			}
+		}
+	}
+	w.p.EndSave(progress, !changed || written && answered)
+}
+
+func (w *world) check() {
+	progress := w.stored
+	for _, seq := range slices.Sorted(maps.Keys(w.late)) {
+		progress.Stragglers = append(progress.Stragglers, channel.Straggler{Seq: seq, Next: w.late[seq]})
+	}
+	for seq, from := range w.subs {
+		if believed := progress.Delivered(channel.Subscription{Seq: seq, FromVersion: from}); believed > w.has[seq] {
+			w.t.Fatalf("the store believes that %d has %d: it has %d; %+v", seq, believed, w.has[seq], progress)
+		}
+	}
+}
+
+// finish lets everything come to its end.
+func (w *world) finish() {
+	for range 20*int(w.head) + 20*len(w.subs) {
+		w.pass(3, true)
+		w.drain()
+		w.acknowledge(true)
+	}
+	w.save(100, true, true)
+	w.check()
+	var wrong []string
+	for seq := range w.subs {
+		if w.has[seq] != w.head {
+			wrong = append(wrong, fmt.Sprintf("%d has %d", seq, w.has[seq]))
+		}
+	}
+	if len(wrong) > 0 || !w.p.Clean() || len(w.late) > 0 || w.stored.Version != w.head {
+		w.t.Fatalf("in the end, at version %d: %v; clean %v, %v late, stored %+v", w.head, wrong, w.p.Clean(), w.late, w.stored)
+	}
+}
