@@ -17,7 +17,7 @@ func TestCacheIsBounded(t *testing.T) {
 		}
 		u.Data = nil // known by now
 		again, err := c.Encode(u)
-		if err != nil || &again[0] != &first[0] {
+		if err != nil || &again.JSON[0] != &first.JSON[0] {
 			t.Fatalf("version %d was encoded again: %v", v, err)
 		}
 		if c.mu.bytes > 1000 || len(c.mu.known) != len(c.mu.order) {

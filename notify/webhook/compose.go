@@ -29,6 +29,9 @@ func (c *composer) compose(info channel.Channel, sub channel.Subscription, next 
 		return goneMessage(sub, next, time.Now()), true, nil
 	}
 	version := next.Version()
+	if known, ok := c.cache.Get(info.ID, info.Incarnation, version); ok && lostUntil.IsZero() {
+		return updateMessage(sub, known), true, nil
+	}
 	updates, gap, err := c.store.Updates(info.ID, version-1, 1)
 	if err != nil {
 		return message{}, false, fmt.Errorf("read updates: %w", err)
@@ -54,7 +57,7 @@ func (c *composer) composeUpdate(sub channel.Subscription, u channel.Update) (me
 		c.log.Error("committed update is unreadable", "channel", u.Channel, "version", u.Version, "error", err)
 		return gapMessage(sub, channel.Gap{From: u.Version, To: u.Version}, payload.ReasonUnreadable, time.Now()), true, nil
 	}
-	return updateMessage(sub, u, encoded), true, nil
+	return updateMessage(sub, encoded), true, nil
 }
 
 // lostTo returns up to which version behind after everything is lost, and why:

@@ -24,15 +24,15 @@ type message struct {
 
 // updateMessage puts an encoded update, which all subscribers share, into the
 // message for one: what json.Marshal makes of an [api.Message].
-func updateMessage(sub channel.Subscription, u channel.Update, encoded []byte) message {
+func updateMessage(sub channel.Subscription, u payload.Encoded) message {
 	var body bytes.Buffer
-	body.Grow(len(encoded) + 200)
+	body.Grow(len(u.JSON) + 200)
 	body.WriteString(`{"type":"` + api.MessageUpdated + `","timestamp":`)
 	body.Write(payload.JSON(u.At.UTC()))
 	body.WriteString(`,"data":{"subscription":`)
 	body.Write(payload.JSON(sub.ID))
 	body.WriteByte(',')
-	body.Write(encoded[1:])
+	body.Write(u.JSON[1:])
 	body.WriteByte('}')
 	return message{
 		kind:      api.MessageUpdated,

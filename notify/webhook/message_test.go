@@ -22,13 +22,14 @@ func TestMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	encoded := payload.Encoded{Version: u.Version, At: u.At, JSON: update}
 	for _, test := range []struct {
 		m        message
 		id, body string
 		next     position.Step
 	}{
 		{
-			updateMessage(sub, u, update), "sub_000abc-5",
+			updateMessage(sub, encoded), "sub_000abc-5",
 			`{"type":"channel.updated","timestamp":"2026-11-20T10:11:12.345678Z","data":{"subscription":"sub_000abc","channel":"` + id.String() +
 				`","url":"http://origin.example/feed","version":5,"previous":4,"detected_at":"2026-11-20T10:11:12.345678Z","kind":"feed",` +
 				`"entries":{"added":[{"id":"entry-5","title":"a \u0026 b","link":"","published":"","updated":"","summary":""}],"changed":[],"removed":[]},` +
@@ -64,7 +65,7 @@ func TestMessages(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := payload.JSON(api.Message{Type: api.MessageUpdated, Timestamp: at, Data: api.UpdateData{Subscription: sub.ID, Update: decoded}})
-	if spliced := updateMessage(sub, u, update).body; string(spliced) != string(whole) {
+	if spliced := updateMessage(sub, encoded).body; string(spliced) != string(whole) {
 		t.Errorf("spliced %s\nencoded %s", spliced, whole)
 	}
 }
