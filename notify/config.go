@@ -23,5 +23,5 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Validate says what is wrong with a configuration whose defaults are decided.
+// Validate returns what is wrong with a configuration whose defaults are decided.
 func (c Config) Validate() error { return errors.Join(c.Webhook.Validate(), c.Stream.Validate()) }

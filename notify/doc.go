@@ -4,7 +4,7 @@
 // sink is called: package webhook, on the delivery positions of package position.
 // This package joins both behind one set of hooks and one configuration.
 //
-// The store is the truth. The hooks that tell of commits ([Notifier.Committed] and
+// The store is the truth. The hooks that announce commits ([Notifier.Committed] and
 // its siblings) only wake; a wake that is dropped costs a scan, never an update.
 // DESIGN.md beside the code has the states, the formats and the threads.
 package notify

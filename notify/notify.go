@@ -43,7 +43,7 @@ func (n *Notifier) Run(ctx context.Context) {
 	all.Wait()
 }
 
-// Committed tells of a new update, or of the notice that a channel is gone, after
+// Committed announces a new update, or the notice that a channel is gone, after
 // it is visible in the store. Like all hooks it takes no time, may come before Run
 // and after it, and may be missed: by a crash, for one.
 func (n *Notifier) Committed(u channel.Update) {
@@ -51,13 +51,13 @@ func (n *Notifier) Committed(u channel.Update) {
 	n.webhooks.Committed(u)
 }
 
-// ChannelChanged tells that a channel's record changed, or that it ended.
+// ChannelChanged announces that a channel's record changed, or that it ended.
 func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) { n.webhooks.ChannelChanged(c, ended) }
 
-// Subscribed tells of a new subscription.
+// Subscribed announces a new subscription.
 func (n *Notifier) Subscribed(sub channel.Subscription) { n.webhooks.Subscribed(sub) }
 
-// Unsubscribed tells of a deleted subscription: what it still had to get is not
+// Unsubscribed announces a deleted subscription: what it still had to get is not
 // sent any more.
 func (n *Notifier) Unsubscribed(sub channel.Subscription) {
 	n.webhooks.Unsubscribed(sub)

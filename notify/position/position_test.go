@@ -132,6 +132,88 @@ func TestGapKeepsStragglers(t *testing.T) {
 	}
 }
 
+// A pass that jumps takes those with it that have all of the gap, and no others; the
+// next pass has no gap.
+func TestJump(t *testing.T) {
+	late := []channel.Straggler{{Seq: 1, Next: 6}, {Seq: 2, Next: 7}, {Seq: 3, Next: 8}}
+	p := New(VersionStep(9), channel.Progress{Version: 2, Seq: lastSeq, Stragglers: late}, 2)
+	p.End()
+	p.Begin(VersionStep(3), 6)
+	if !p.End() || p.At() != VersionStep(6) || p.Seq() != lastSeq || !p.Done() {
+		t.Fatalf("the pass is at %s", place(p.cursor))
+	}
+	if got := p.Stragglers(0, 9); !slices.Equal(got, []uint64{1, 3}) {
+		t.Errorf("%v are late, want 1 and 3", got)
+	}
+	if p.End() {
+		t.Error("a pass jumped twice")
+	}
+	if p.Begin(VersionStep(7), 0); p.End() {
+		t.Error("a pass without a gap jumped")
+	}
+	// The channel is gone behind the gap: that is what those with all of it need next.
+	p = New(GoneStep(6), channel.Progress{Version: 2, Seq: lastSeq, Stragglers: late[:2]}, 2)
+	p.End()
+	p.Begin(VersionStep(3), 6)
+	if !p.End() || !slices.Equal(p.Stragglers(0, 9), []uint64{1}) {
+		t.Errorf("%v are late, want 1", p.Stragglers(0, 9))
+	}
+}
+
+// A straggler is merged with the pass that comes to the step that it needs next, and
+// that it needs after this one.
+func TestTurnOfStragglers(t *testing.T) {
+	for _, test := range []struct {
+		head, next Step
+		want       Turn
+		late       bool
+	}{
+		{VersionStep(9), VersionStep(2), Nothing, true}, // behind: it comes by itself
+		{VersionStep(9), FirstStep(3), Offered, false},  // the notice before version 3, which does not exist
+		{VersionStep(9), VersionStep(3), Offered, false},
+		{VersionStep(9), GoneStep(3), Nothing, false}, // has had it
+		{VersionStep(9), VersionStep(4), Nothing, false},
+		{VersionStep(9), GoneStep(4), Nothing, true}, // ahead
+		{VersionStep(9), VersionStep(5), Nothing, true},
+		{GoneStep(3), GoneStep(3), Nothing, false}, // has had it, and needs the notice next
+		{GoneStep(3), VersionStep(3), Offered, false},
+	} {
+		p := New(test.head, channel.Progress{Version: 2, Seq: lastSeq}, 2)
+		p.SetBehind(5, test.next)
+		p.End()
+		p.Begin(VersionStep(3), 0)
+		turn := p.Turn(5, 2, false)
+		if _, late := p.Next(5); turn != test.want || late != test.late {
+			t.Errorf("next %s: turn %d, late %v; want %+v", name(test.next), turn, late, test)
+		}
+	}
+}
+
+// SetBehind, Acknowledge and Remove each close the offer, so that the cursor of the
+// next save may pass it.
+func TestOfferIsClosed(t *testing.T) {
+	for name, closes := range map[string]func(*Position){
+		"behind":       func(p *Position) { p.SetBehind(1, VersionStep(2)) },
+		"acknowledged": func(p *Position) { p.Acknowledge(1, GoneStep(2)) },
+		"removed":      func(p *Position) { p.Remove(1) },
+	} {
+		p := offering(2)
+		closes(&p)
+		if saved, _ := p.BeginSave(9); p.Open() != 1 || p.Window() != 1 || saved.Seq != 1 {
+			t.Errorf("%s: %d open in a window of %d, saved seq %d; want 1, 1, 1", name, p.Open(), p.Window(), saved.Seq)
+		}
+	}
+}
+
+func TestIdle(t *testing.T) {
+	p := Idle()
+	p.Remove(1)
+	p.Expire(t0)
+	if _, due := p.Due(); due || !p.Done() || !p.Clean() || p.Open() != 0 || p.Stragglers(0, 9) != nil {
+		t.Errorf("it has something to do: %+v", p)
+	}
+}
+
 func TestStragglersInOrder(t *testing.T) {
 	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq, Stragglers: []channel.Straggler{{Seq: 9, Next: 2}, {Seq: 4, Next: 2}}}, 2)
 	p.SetBehind(6, VersionStep(3))

@@ -62,7 +62,7 @@ func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]channel.Update,
 		return nil, err
 	}
 	if s.at.Less(channel.Cursor{Stamp: ch.TrimmedStamp, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
-		s.tellLost(id, channel.Gap{From: max(from, 2), To: ch.Oldest - 1})
+		s.reportLost(id, channel.Gap{From: max(from, 2), To: ch.Oldest - 1})
 	}
 	kept, err := s.behind(ch, closed)
 	if at := (channel.Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
@@ -106,9 +106,9 @@ func (s *Stream) behind(ch channel.Channel, closed uint64) ([]channel.Update, er
 	}
 }
 
-// tellLost makes a gap event of versions that are no longer kept, unless the
-// stream was told of them before.
-func (s *Stream) tellLost(id channel.ID, gap channel.Gap) {
+// reportLost makes a gap event of versions that are no longer kept, unless the
+// stream has reported them before.
+func (s *Stream) reportLost(id channel.ID, gap channel.Gap) {
 	gap.From = max(gap.From, s.lost[id]+1)
 	if gap.From > gap.To {
 		return

@@ -9,7 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// ErrCursor says that a text is no cursor of a stream.
+// ErrCursor means that a text is no cursor of a stream.
 var ErrCursor = errors.New("not a cursor")
 
 // A cursor on the wire is base64url without padding of

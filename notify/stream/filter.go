@@ -11,12 +11,12 @@ import (
 // filter chooses what a stream carries.
 type filter struct {
 	all       bool
-	byChannel map[channel.ID][]want
+	byChannel map[channel.ID][]selector
 }
 
-// want chooses updates of one channel: those of a subscription from its first
+// selector chooses updates of one channel: those of a subscription from its first
 // version on, or all behind a cursor.
-type want struct {
+type selector struct {
 	sub   string // empty: the channel itself
 	from  uint64
 	after channel.Cursor
@@ -25,29 +25,29 @@ type want struct {
 func newFilter(chosen api.StreamFilter) filter {
 	return filter{
 		all:       len(chosen.Channels) == 0 && len(chosen.Subscriptions) == 0,
-		byChannel: make(map[channel.ID][]want),
+		byChannel: make(map[channel.ID][]selector),
 	}
 }
 
-func (f *filter) add(id channel.ID, w want) { f.byChannel[id] = append(f.byChannel[id], w) }
+func (f *filter) add(id channel.ID, w selector) { f.byChannel[id] = append(f.byChannel[id], w) }
 
-// wants reports whether an update, or the notice that the channel is gone after a
+// matches reports whether an update, or the notice that the channel is gone after a
 // version, is chosen. The notice is news to a subscription that waits for the next
 // version.
-func (f *filter) wants(id channel.ID, version uint64, gone bool, at channel.Cursor) bool {
+func (f *filter) matches(id channel.ID, version uint64, gone bool, at channel.Cursor) bool {
 	if f.all {
 		return true
 	}
 	if gone {
 		version++
 	}
-	return slices.ContainsFunc(f.byChannel[id], func(w want) bool { return version >= w.from && w.after.Less(at) })
+	return slices.ContainsFunc(f.byChannel[id], func(w selector) bool { return version >= w.from && w.after.Less(at) })
 }
 
 // drop removes a subscription.
 func (f *filter) drop(sub string) {
 	for id, wants := range f.byChannel {
-		wants = slices.DeleteFunc(wants, func(w want) bool { return w.sub == sub })
+		wants = slices.DeleteFunc(wants, func(w selector) bool { return w.sub == sub })
 		f.byChannel[id] = wants
 		if len(wants) == 0 {
 			delete(f.byChannel, id)
@@ -59,7 +59,7 @@ func (f *filter) drop(sub string) {
 func (f *filter) firsts() map[channel.ID]uint64 {
 	out := make(map[channel.ID]uint64, len(f.byChannel))
 	for id, wants := range f.byChannel {
-		out[id] = slices.MinFunc(wants, func(a, b want) int { return cmp.Compare(a.from, b.from) }).from
+		out[id] = slices.MinFunc(wants, func(a, b selector) int { return cmp.Compare(a.from, b.from) }).from
 	}
 	return out
 }

@@ -34,12 +34,12 @@ type Hub struct {
 	// held, and the store is not called.
 	mu struct {
 		sync.Mutex
-		readers map[*reader]struct{}
-		bySub   map[string]map[*reader]struct{}
-		told    uint64 // the newest stamp that a hook told of
-		tail    tail
-		grown   chan struct{} // closed when the tail grows, or the hub stops
-		stopped bool
+		readers   map[*reader]struct{}
+		bySub     map[string]map[*reader]struct{}
+		announced uint64 // the newest stamp that a hook announced
+		tail      tail
+		grown     chan struct{} // closed when the tail grows, or the hub stops
+		stopped   bool
 	}
 }
 
@@ -70,7 +70,7 @@ func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factor
 func (h *Hub) Committed(u channel.Update) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.mu.told = max(h.mu.told, u.Stamp)
+	h.mu.announced = max(h.mu.announced, u.Stamp)
 	if len(h.mu.readers) > 0 {
 		h.signal()
 	}
@@ -89,9 +89,9 @@ func (h *Hub) Unsubscribed(id string) {
 	delete(h.mu.bySub, id)
 }
 
-// Run follows the store until ctx ends, and ends all streams then. What a hook told
-// of is not readable as long as an older stamp may still be committed elsewhere. No
-// hook tells when that is over: the hub looks again after 1, 2, 4 … 16 ms.
+// Run follows the store until ctx ends, and ends all streams then. What a hook
+// announced is not readable as long as an older stamp may still be committed elsewhere. No
+// hook announces the end of that: the hub looks again after 1, 2, 4 … 16 ms.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.stop()
 	timer := time.NewTimer(0)
@@ -125,8 +125,8 @@ func (h *Hub) stop() {
 	close(h.mu.grown)
 }
 
-// follow reads what is new in the store, and reports whether a hook told of more
-// than can be read yet.
+// follow reads what is new in the store, and reports whether a hook announced
+// more than can be read yet.
 func (h *Hub) follow() (more bool, err error) {
 	for {
 		after, open := h.end()
@@ -170,7 +170,7 @@ func (h *Hub) restart(at channel.Cursor) {
 	h.wakeReaders()
 }
 
-// extend adds events and moves the end, and reports whether a hook told of more.
+// extend adds events and moves the end, and reports whether a hook announced more.
 func (h *Hub) extend(events []event, end channel.Cursor) (more bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -178,7 +178,7 @@ func (h *Hub) extend(events []event, end channel.Cursor) (more bool) {
 	if len(events) > 0 {
 		h.wakeReaders()
 	}
-	return h.mu.told > h.mu.tail.end.Stamp
+	return h.mu.announced > h.mu.tail.end.Stamp
 }
 
 // Locked.
@@ -244,7 +244,7 @@ func (h *Hub) over(r *reader) bool {
 func (h *Hub) wants(r *reader, u channel.Update) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return r.filter.wants(u.Channel, u.Version, u.Gone, u.Cursor())
+	return r.filter.matches(u.Channel, u.Version, u.Gone, u.Cursor())
 }
 
 // chosen returns the channels of a reader's filter with the first version that is
@@ -267,7 +267,7 @@ func (h *Hub) next(r *reader, at channel.Cursor) (e *event, to channel.Cursor, g
 	}
 	for _, e := range h.mu.tail.behind(at) {
 		at = e.at
-		if r.filter.wants(e.channel, e.version, e.gone, e.at) {
+		if r.filter.matches(e.channel, e.version, e.gone, e.at) {
 			return &e, at, nil
 		}
 	}

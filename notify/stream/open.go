@@ -76,7 +76,7 @@ func (s *Stream) resume(cursor string) error {
 func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins bool) error {
 	now := s.at
 	for _, id := range chosen.Channels {
-		s.reader.filter.add(id, want{after: now})
+		s.reader.filter.add(id, selector{after: now})
 	}
 	for _, id := range chosen.Subscriptions {
 		if err := ctx.Err(); err != nil {
@@ -86,7 +86,7 @@ func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins boo
 		if err != nil {
 			return fmt.Errorf("subscription %s: %w", id, err)
 		}
-		s.reader.filter.add(sub.Channel, want{sub: id, from: sub.FromVersion})
+		s.reader.filter.add(sub.Channel, selector{sub: id, from: sub.FromVersion})
 		if begins {
 			if err := s.reach(sub); err != nil {
 				return err
@@ -103,7 +103,7 @@ func (s *Stream) reach(sub channel.Subscription) error {
 		return fmt.Errorf("read updates: %w", err)
 	}
 	if gap != nil {
-		s.tellLost(sub.Channel, *gap)
+		s.reportLost(sub.Channel, *gap)
 	}
 	if len(updates) == 0 {
 		return s.reachGone(sub)

@@ -3,7 +3,7 @@ package stream
 import "github.com/seed-91e7e7c1/corona/channel"
 
 // Store is the replicated state that streams read. It is safe for concurrent use.
-// Reads see everything that a hook has told of.
+// Reads see everything that a hook has announced.
 type Store interface {
 	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
 	Channel(id channel.ID) (channel.Channel, error)

@@ -18,7 +18,7 @@ type Stream struct {
 	at     channel.Cursor        // everything up to here was returned, or was not chosen
 	page   []channel.Update      // read from the store, behind at
 	notice []event               // to be returned before anything else
-	lost   map[channel.ID]uint64 // versions up to which a gap was told of
+	lost   map[channel.ID]uint64 // versions up to which a gap was reported
 	passed map[channel.ID]passed // versions that need not be read again
 }
 

@@ -417,7 +417,7 @@ func FuzzCursor(f *testing.F) {
 }
 
 // What a busy channel has lost is no reason to keep a quiet one's update from
-// those who chose it.
+// streams that chose it.
 func TestStreamOfChosenChannelsLosesOnlyTheirs(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		busy, quiet := n.store.AddChannel("busy"), n.store.AddChannel("quiet")

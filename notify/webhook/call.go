@@ -27,7 +27,7 @@ const (
 	idleConnsOfHost = 128 // many endpoints may share a host
 )
 
-// Class says how a webhook failed.
+// Class is how a webhook failed.
 type Class string
 
 // The classes of failure.
@@ -49,7 +49,7 @@ const (
 type CallError struct {
 	Class      Class
 	Status     int           // 0 when there was no answer
-	RetryAfter time.Duration // for which the endpoint asked to be left alone; 0: it did not
+	RetryAfter time.Duration // wait that the endpoint asked for; 0 for none
 	Err        error
 }
 
@@ -62,8 +62,8 @@ func (e *CallError) Error() string {
 
 func (e *CallError) Unwrap() error { return e.Err }
 
-// Mends reports whether the same call may succeed later without anybody changing
-// the endpoint or the subscription.
+// Mends reports whether the same call may succeed later with the endpoint and the
+// subscription as they are.
 func (e *CallError) Mends() bool {
 	switch e.Class {
 	case ClassForbidden, ClassRedirect, ClassGone, ClassSecret:
@@ -84,7 +84,7 @@ type caller struct {
 func newCaller(config Config) *caller {
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: guard.Control(config.AllowPrivate)}
 	protocols := new(http.Protocols)
-	protocols.SetHTTP1(true) // one connection per request under way: a stuck one holds up no other
+	protocols.SetHTTP1(true) // one connection per request under way: a stuck one delays no other
 	return &caller{userAgent: config.UserAgent, timeout: config.Timeout, transport: &http.Transport{
 		DialContext:            dialer.DialContext,
 		Protocols:              protocols,
@@ -165,9 +165,9 @@ func statusClass(status int) Class {
 	return ClassStatus
 }
 
-// retryAfter returns for how long an endpoint that is asked too much, or not now,
-// wants to be left alone (RFC 9110, section 10.2.3), at most maxRetryAfter; 0 when
-// it does not say so, or not readably.
+// retryAfter returns the wait that a 429 or 503 asks for in Retry-After (RFC 9110,
+// section 10.2.3), at most maxRetryAfter; 0 when there is none, or none that can be
+// read.
 func retryAfter(response *http.Response, now time.Time) time.Duration {
 	if response.StatusCode != http.StatusTooManyRequests && response.StatusCode != http.StatusServiceUnavailable {
 		return 0

@@ -18,7 +18,7 @@ type composer struct {
 
 // compose returns the message that a subscription needs at next; ok is false when
 // there is nothing for it any more. The channel's record may be newer than next.
-// What was committed until lostUntil is told as a gap, unless that is zero.
+// What was committed until lostUntil is a gap, unless that is zero.
 func (c *composer) compose(info channel.Channel, sub channel.Subscription, next position.Step, lostUntil time.Time) (m message, ok bool, err error) {
 	head := position.Head(info)
 	next = next.Within(head)

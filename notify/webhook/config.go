@@ -40,7 +40,7 @@ func (c Config) WithDefaults() Config {
 	return c
 }
 
-// Validate says what is wrong with a configuration whose defaults are decided.
+// Validate returns what is wrong with a configuration whose defaults are decided.
 func (c Config) Validate() error {
 	var wrong []error
 	if c.Timeout < 0 {

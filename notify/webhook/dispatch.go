@@ -59,7 +59,7 @@ func (d *dispatcher) start(ctx context.Context, l *lane) {
 	d.later(time.Now().Add(slowAfter), func() { d.markSlow(r) })
 	info, lostUntil := l.channel.info, e.lostUntil
 	if e.saved.State != channel.EndpointActive {
-		lostUntil = time.Now() // a try that succeeds has told of all that was missed
+		lostUntil = time.Now() // the try sends all that was missed as a gap
 	}
 	d.senders.Go(func() {
 		next, sent, err := d.send(ctx, info, l.sub, l.next, lostUntil)

@@ -21,16 +21,17 @@ type endpoint struct {
 
 	parked   map[channel.ID]uint64 // channels with stragglers of this endpoint, and the first of them
 	overflow bool                  // there are more than are noted
-	drains   int                   // asked for and not done
+	drains   int                   // requested and not done
 	refills  bool                  // a refill is on the agenda
 	rest     time.Time             // parked subscriptions wait until then
-	asked    time.Time             // end of the wait that it asked for in Retry-After
+	waits    time.Time             // end of the wait that it asked for in Retry-After
 
-	// After a suspension, what was committed until lostUntil is told as a gap. The
-	// store keeps the endpoint suspended until all have been told and told is a
-	// batch that saved it, so that a crash does not deliver what a gap said is lost.
+	// After a suspension, what was committed until lostUntil is sent as a gap to each
+	// subscription. The store keeps the endpoint suspended until batch gapBatch has
+	// saved the acknowledgements of all these gaps, so that a crash does not deliver
+	// what a gap declared lost. Until the last of them it is 0.
 	lostUntil time.Time
-	told      uint64
+	gapBatch  uint64
 }
 
 // resting reports whether parked subscriptions must wait, because a request has

@@ -94,8 +94,8 @@ func TestDroppedWakesCostAScan(t *testing.T) {
 }
 
 // A start gives no turn to channels whose subscribers have everything, and one to
-// those where anybody lacks something: a version, or all since it subscribed.
-func TestSettledChannelsGetNoTurn(t *testing.T) {
+// those where a subscription lacks something: a version, or all since it was made.
+func TestDeliveredChannelsGetNoTurn(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		var subs []channel.Subscription
 		for i := range 300 {

@@ -19,7 +19,7 @@ type parking struct {
 	parked    int // notes at all endpoints
 }
 
-const maxDrains = 64 // channels asked for lanes at a time by one endpoint
+const maxDrains = 64 // of one endpoint at a time
 
 // park notes where a subscription is that its endpoint does not accept now. Locked.
 func (p *parking) park(e *endpoint, id channel.ID, seq uint64) {
@@ -122,7 +122,7 @@ func (p *parking) exhausted(e *endpoint) {
 	case e.busy():
 	case e.overflow:
 		e.overflow = false
-		p.scanner.want()
+		p.scanner.request()
 		p.refillSoon(e)
 	case (e.trying || !e.lostUntil.IsZero()) && !p.scanner.complete():
 		p.refillSoon(e)
@@ -131,10 +131,10 @@ func (p *parking) exhausted(e *endpoint) {
 		p.endpoints.set(e, channel.Endpoint{URL: e.url})
 	case e.lostUntil.IsZero():
 		p.endpoints.forget(e)
-	case e.told == 0:
-		e.told = p.saver.next()
+	case e.gapBatch == 0:
+		e.gapBatch = p.saver.next()
 		p.refillSoon(e)
-	case !p.saver.saved(e.told):
+	case !p.saver.saved(e.gapBatch):
 		p.refillSoon(e)
 	default:
 		e.lostUntil = time.Time{}

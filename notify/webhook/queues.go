@@ -53,7 +53,7 @@ func (q *queues) add(c *channelState, sub channel.Subscription, next position.St
 
 // push puts a lane at the end of its endpoint's queue. Locked.
 func (q *queues) push(l *lane) {
-	l.endpoint.told = 0
+	l.endpoint.gapBatch = 0
 	l.endpoint.queue.push(l)
 	q.markReady(l.endpoint)
 }

@@ -60,8 +60,7 @@ func nextStep(e channel.Endpoint) time.Time {
 	return stamp(e.FailingSince.Add(schedule[n] - jitter(e.URL, n, most)))
 }
 
-// postponed returns a failing endpoint that asked at now to be left alone for a
-// while. It is tried no sooner, but not later than by the last step of the
+// postponed returns a failing endpoint that asked at now for a wait (Retry-After). It is tried no sooner, but not later than by the last step of the
 // schedule: until then what it missed is kept.
 func postponed(e channel.Endpoint, now time.Time, wait time.Duration) channel.Endpoint {
 	if wait <= 0 || e.NextAttempt.IsZero() {

@@ -10,25 +10,25 @@ import (
 // and whenever a wake or a note found no room.
 type scanner struct {
 	*core
-	channels *channels
-	wanted   chan struct{} // 1
-	wants    uint64        // scans asked for
-	done     uint64        // those of them that are through
+	channels  *channels
+	wake      chan struct{} // 1
+	requested uint64        // scans
+	done      uint64        // those of them that are through
 }
 
 func newScanner(core *core, channels *channels) *scanner {
-	return &scanner{core: core, channels: channels, wanted: make(chan struct{}, 1)}
+	return &scanner{core: core, channels: channels, wake: make(chan struct{}, 1)}
 }
 
-// want has all channels looked at. Locked.
-func (s *scanner) want() {
-	s.wants++
-	signal(s.wanted)
+// request has all channels looked at. Locked.
+func (s *scanner) request() {
+	s.requested++
+	signal(s.wake)
 }
 
 // complete reports whether every straggler of the store was offered a lane: no scan
 // is under way or due, and no channel still has to follow one. Locked.
-func (s *scanner) complete() bool { return s.done == s.wants && s.channels.sweeps == 0 }
+func (s *scanner) complete() bool { return s.done == s.requested && s.channels.sweeps == 0 }
 
 // run scans until ctx ends.
 func (s *scanner) run(ctx context.Context) {
@@ -36,17 +36,17 @@ func (s *scanner) run(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.wanted:
+		case <-s.wake:
 		}
 		s.metrics.scans.Inc()
 		s.Lock()
-		wants := s.wants
+		requested := s.requested
 		s.Unlock()
 		if !s.scan(ctx) {
 			return
 		}
 		s.Lock()
-		s.done = wants
+		s.done = requested
 		s.Unlock()
 	}
 }
@@ -78,10 +78,10 @@ func (s *scanner) scan(ctx context.Context) bool {
 	}
 }
 
-// delivered reports whether the store says that every subscription has everything:
-// so it is with nearly all channels of a start, and they need no turn. Of a channel
-// in memory the store may not know all; what happens to others from now on is a
-// wake.
+// delivered reports whether every subscription of a channel has everything, by the
+// store: that is so for nearly all channels of a start, and they need no turn. Of a
+// channel in memory the store may not know all; what happens to others from now on
+// wakes them.
 func (s *scanner) delivered(info channel.Channel) bool {
 	if info.Gone || s.inMemory(info.ID) {
 		return false

@@ -8,7 +8,7 @@ import (
 
 // Store is the replicated state that webhooks are delivered from, and that their
 // positions and endpoint records are committed to. It is safe for concurrent use.
-// Reads see everything that a hook has told of.
+// Reads see everything that a hook has announced.
 type Store interface {
 	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
 	Channel(id channel.ID) (channel.Channel, error)
@@ -26,7 +26,7 @@ type Store interface {
 
 	// Progress returns a channel's position with all its stragglers.
 	Progress(id channel.ID) (channel.Progress, error)
-	// Advance commits positions. Stragglers holds those that changed; Next 0 says
+	// Advance commits positions. Stragglers holds those that changed; Next 0 means
 	// that one has caught up. The position of a channel or incarnation that does
 	// not exist is ignored. A subscription's straggler ends with it.
 	Advance(ctx context.Context, positions []channel.Progress) error

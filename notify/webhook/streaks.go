@@ -40,7 +40,7 @@ func (s *streaks) load(ctx context.Context) bool {
 }
 
 // endpointOf returns the endpoint of a subscription. One that was disabled before
-// the subscription was made works again: the hook that told of the subscription may
+// the subscription was made works again: the hook that announced the subscription may
 // have been lost in a crash. Locked.
 func (s *streaks) endpointOf(sub channel.Subscription) *endpoint {
 	e := s.endpoints.byURL[sub.Sink.URL]
@@ -61,11 +61,11 @@ func (s *streaks) subscribed(sub channel.Subscription) {
 }
 
 // succeeded ends a streak: whatever was answered last, the endpoint answers now.
-// Until the wait that it asked for is over only a try ends the streak: a request
+// Until the wait of its Retry-After is over only a try ends the streak: a request
 // that began before does not show that it can take more. Only a new subscription
 // revives one that said 410. Locked.
 func (s *streaks) succeeded(e *endpoint, wasTry bool) {
-	if e.record.Healthy() || e.record.State == channel.EndpointDisabled || !wasTry && time.Now().Before(e.asked) {
+	if e.record.Healthy() || e.record.State == channel.EndpointDisabled || !wasTry && time.Now().Before(e.waits) {
 		return
 	}
 	s.revive(e)
@@ -76,16 +76,16 @@ func (s *streaks) succeeded(e *endpoint, wasTry bool) {
 func (s *streaks) revive(e *endpoint) {
 	s.log.Info("webhook endpoint works again", "host", logName(e), "state", e.record.State, "since", e.record.FailingSince)
 	if e.saved.State != channel.EndpointActive {
-		e.lostUntil, e.told = time.Now(), 0
+		e.lostUntil, e.gapBatch = time.Now(), 0
 	}
 	s.endpoints.set(e, channel.Endpoint{URL: e.url})
-	e.trying, e.asked = false, time.Time{}
+	e.trying, e.waits = false, time.Time{}
 	s.queues.markReady(e)
 	s.parking.refillSoon(e)
 }
 
 // failed notes a failed request. Requests that were under way when a streak began
-// are no steps of it, but a wait that they were asked for counts. Locked.
+// are no steps of it, but their Retry-After counts. Locked.
 func (s *streaks) failed(e *endpoint, sub channel.Subscription, failure *CallError, wasTry bool) {
 	if failure.Class == ClassCanceled {
 		return
@@ -103,7 +103,7 @@ func (s *streaks) failed(e *endpoint, sub channel.Subscription, failure *CallErr
 	}
 	record = postponed(record, now, failure.RetryAfter)
 	if failure.RetryAfter > 0 {
-		e.asked = now.Add(failure.RetryAfter)
+		e.waits = now.Add(failure.RetryAfter)
 	}
 	if record == was {
 		return
@@ -120,11 +120,11 @@ func (s *streaks) logFailure(e *endpoint, was channel.Endpoint, sub channel.Subs
 	if !was.Healthy() && record.State == was.State {
 		return
 	}
-	said := []any{"host", logName(e), "subscription", sub.ID, "state", record.State, "error", record.LastError}
+	attrs := []any{"host", logName(e), "subscription", sub.ID, "state", record.State, "error", record.LastError}
 	if !record.NextAttempt.IsZero() { // else it is not tried again
-		said = append(said, "next_attempt", record.NextAttempt)
+		attrs = append(attrs, "next_attempt", record.NextAttempt)
 	}
-	s.log.Warn("webhook endpoint fails", said...)
+	s.log.Warn("webhook endpoint fails", attrs...)
 }
 
 // schedule puts the next attempt on the agenda. It lets one request through, if the

@@ -15,7 +15,7 @@
 //	dispatcher    requests under way          recordSaver  commits endpoint records
 //	streaks       endpoints' retry state
 //	parking       what endpoints do not accept now
-//	queues        lanes with a message        saver, scanner  commits positions; finds what no wake told of
+//	queues        lanes with a message        saver, scanner  commits positions; finds what no hook announced
 //	endpoints     endpoints in memory         channels        channels in memory, and their turns
 package webhook
 
@@ -81,7 +81,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 		return
 	}
 	d.Lock()
-	d.scanner.want()
+	d.scanner.request()
 	d.Unlock()
 	var all sync.WaitGroup
 	for range workerCount {
@@ -131,12 +131,12 @@ func (d *Deliverer) keepAgenda(ctx context.Context) {
 	}
 }
 
-// Committed tells of a new update, or of the notice that a channel is gone, after
+// Committed announces a new update, or the notice that a channel is gone, after
 // it is visible in the store.
 func (d *Deliverer) Committed(u channel.Update) { d.wake(u.Channel) }
 
-// ChannelChanged tells that a channel's record changed, or that it ended. A new
-// subscription of a channel that is gone is told of that so.
+// ChannelChanged announces that a channel's record changed, or that it ended. It is
+// how a new subscription of a channel that is gone gets the notice.
 func (d *Deliverer) ChannelChanged(c channel.Channel, ended bool) {
 	if ended || c.Gone && c.Webhooks > 0 {
 		d.wake(c.ID)
@@ -148,11 +148,11 @@ func (d *Deliverer) wake(id channel.ID) {
 	d.Lock()
 	defer d.Unlock()
 	if !d.channels.wake(id) {
-		d.scanner.want()
+		d.scanner.request()
 	}
 }
 
-// Subscribed tells of a new subscription: a disabled endpoint works again.
+// Subscribed announces a new subscription: a disabled endpoint works again.
 func (d *Deliverer) Subscribed(sub channel.Subscription) {
 	if sub.Sink.URL == "" {
 		return
@@ -162,7 +162,7 @@ func (d *Deliverer) Subscribed(sub channel.Subscription) {
 	d.streaks.subscribed(sub)
 }
 
-// Unsubscribed tells of a deleted subscription: what it still had to get is not
+// Unsubscribed announces a deleted subscription: what it still had to get is not
 // sent any more.
 func (d *Deliverer) Unsubscribed(sub channel.Subscription) {
 	if sub.Sink.URL == "" {
