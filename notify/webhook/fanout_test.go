@@ -33,8 +33,8 @@ func TestManySubscriptionsAreBounded(t *testing.T) {
 		w := n.deliverer
 		most := 0
 		w.dispatcher.caller.transport = tap(n.sinks, func(*http.Request) {
-			w.Lock()
-			defer w.Unlock()
+			w.core.Lock()
+			defer w.core.Unlock()
 			most = max(most, w.queues.lanes)
 		})
 		before := runtime.NumGoroutine()
@@ -43,7 +43,7 @@ func TestManySubscriptionsAreBounded(t *testing.T) {
 		if got := n.sinks.count(); got != len(live) {
 			t.Fatalf("%d messages came to live endpoints, want %d", got, len(live))
 		}
-		if limit := w.limits.window + w.limits.queue + w.limits.page; most > limit {
+		if limit := w.core.limits.window + w.core.limits.queue + w.core.limits.page; most > limit {
 			t.Errorf("%d lanes at a time, want at most %d", most, limit)
 		}
 		if after := runtime.NumGoroutine(); after > before+10 {
@@ -66,10 +66,10 @@ func TestManySubscriptionsAreBounded(t *testing.T) {
 func TestDroppedWakesCostAScan(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		n.stop()
-		n.tune = func(d *Deliverer) { d.limits.runnable = 10 }
+		n.tune = func(d *Deliverer) { d.core.limits.runnable = 10 }
 		n.start()
 		elapse(time.Second)
-		n.deliverer.Lock() // no worker comes to anything
+		n.deliverer.core.Lock() // no worker comes to anything
 		var subs []channel.Subscription
 		hooked := n.store.Hooks()
 		n.store.Connect(nil)
@@ -79,7 +79,7 @@ func TestDroppedWakesCostAScan(t *testing.T) {
 			n.store.Commit(id)
 		}
 		n.store.Connect(hooked)
-		n.deliverer.Unlock()
+		n.deliverer.core.Unlock()
 		for _, sub := range subs {
 			n.deliverer.wake(sub.Channel)
 		}

@@ -44,8 +44,8 @@ func newModel(t *rapid.T) *model {
 	small := rapid.Bool().Draw(t, "small")
 	m.n.tune = func(d *Deliverer) {
 		if small {
-			d.limits = limits{runnable: 2, parked: 1, queue: 2, window: 4, changes: 3, page: 2}
-			d.config.MaxLanes, d.config.Parallel, d.config.SlowParallel = 3, 2, 1
+			d.core.limits = limits{runnable: 2, parked: 1, queue: 2, window: 4, changes: 3, page: 2}
+			d.core.config.MaxLanes, d.core.config.Parallel, d.core.config.SlowParallel = 3, 2, 1
 		}
 	}
 	m.n.start()
@@ -293,8 +293,8 @@ func (m *model) checkRest() {
 		m.t.Errorf("an endpoint is still %+v", e)
 	}
 	w := m.n.deliverer
-	w.Lock()
-	defer w.Unlock()
+	w.core.Lock()
+	defer w.core.Unlock()
 	if len(w.channels.byID) > 0 || len(w.endpoints.byURL) > 0 || w.queues.lanes != 0 || w.dispatcher.inFlight != 0 || w.dispatcher.slow != 0 || w.parking.parked != 0 || w.channels.sweeps != 0 {
 		m.t.Errorf("left in memory: %d channels, %d endpoints, %d lanes, %d+%d requests, %d parked, %d scans",
 			len(w.channels.byID), len(w.endpoints.byURL), w.queues.lanes, w.dispatcher.inFlight, w.dispatcher.slow, w.parking.parked, w.channels.sweeps)

@@ -34,7 +34,7 @@ import (
 // use. Its hooks take no time, may come before and after Run, and may be missed: by
 // a crash, for one.
 type Deliverer struct {
-	*core
+	core       *core
 	channels   *channels
 	scanner    *scanner
 	saver      *saver
@@ -80,9 +80,9 @@ func (d *Deliverer) Run(ctx context.Context) {
 	if !d.streaks.load(ctx) {
 		return
 	}
-	d.Lock()
+	d.core.Lock()
 	d.scanner.request()
-	d.Unlock()
+	d.core.Unlock()
 	var all sync.WaitGroup
 	for range workerCount {
 		all.Go(func() { d.workers.run(ctx) })
@@ -96,9 +96,9 @@ func (d *Deliverer) Run(ctx context.Context) {
 }
 
 func (d *Deliverer) stop() {
-	d.Lock()
-	defer d.Unlock()
-	d.stopped = true
+	d.core.Lock()
+	defer d.core.Unlock()
+	d.core.stopped = true
 	d.channels.stop()
 }
 
@@ -119,12 +119,12 @@ func (d *Deliverer) keepAgenda(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-timer.C:
-		case <-d.agenda.earlier:
+		case <-d.core.agenda.earlier:
 		}
-		d.Lock()
-		next, more := d.agenda.run(time.Now())
+		d.core.Lock()
+		next, more := d.core.agenda.run(time.Now())
 		d.dispatcher.pump(ctx)
-		d.Unlock()
+		d.core.Unlock()
 		if more {
 			timer.Reset(time.Until(next))
 		}
@@ -145,8 +145,8 @@ func (d *Deliverer) ChannelChanged(c channel.Channel, ended bool) {
 
 // wake has a channel looked at. A wake that finds no room costs a scan.
 func (d *Deliverer) wake(id channel.ID) {
-	d.Lock()
-	defer d.Unlock()
+	d.core.Lock()
+	defer d.core.Unlock()
 	if !d.channels.wake(id) {
 		d.scanner.request()
 	}
@@ -157,8 +157,8 @@ func (d *Deliverer) Subscribed(sub channel.Subscription) {
 	if sub.Sink.URL == "" {
 		return
 	}
-	d.Lock()
-	defer d.Unlock()
+	d.core.Lock()
+	defer d.core.Unlock()
 	d.streaks.subscribed(sub)
 }
 
@@ -168,8 +168,8 @@ func (d *Deliverer) Unsubscribed(sub channel.Subscription) {
 	if sub.Sink.URL == "" {
 		return
 	}
-	d.Lock()
-	defer d.Unlock()
+	d.core.Lock()
+	defer d.core.Unlock()
 	d.channels.unsubscribed(sub)
 }
 
@@ -181,8 +181,8 @@ func (d *Deliverer) Test(ctx context.Context, sub channel.Subscription) error {
 	if err := d.dispatcher.call(ctx, sub, testMessage(sub, time.Now())); err != nil {
 		return err
 	}
-	d.Lock()
-	defer d.Unlock()
+	d.core.Lock()
+	defer d.core.Unlock()
 	if e := d.endpoints.byURL[sub.Sink.URL]; e != nil {
 		d.streaks.succeeded(e, true)
 	}
