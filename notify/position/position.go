@@ -45,8 +45,8 @@ func New(head Step, p channel.Progress, from uint64) Position {
 // offer and nothing to save.
 func Idle() Position { return Position{done: true} }
 
-// SetHead notes the channel's last step. A subscription that is made while the
-// channel is gone is told so: the pass of that notice has no end.
+// SetHead notes the channel's last step. The pass of the notice that the channel is
+// gone has no end: a subscription that is made while it is gone gets the notice too.
 func (p *Position) SetHead(head Step) {
 	p.head = head
 	if p.cursor.at == head && head.Gone() {
@@ -81,8 +81,8 @@ func (p *Position) Due() (Step, bool) {
 
 // Begin starts the pass of a step. With gapTo at or above the step's version, the
 // versions from the step's up to gapTo are no longer kept, and a subscription that
-// is offered the step is told of all of them. Open offers of the pass before become
-// stragglers.
+// is offered the step gets one gap for all of them. Open offers of the pass before
+// become stragglers.
 func (p *Position) Begin(at Step, gapTo uint64) {
 	p.expire(func(offer) bool { return true })
 	p.cursor, p.done, p.gapTo = cursor{at, 0}, false, gapTo
@@ -131,7 +131,7 @@ func (p *Position) Turn(seq, from uint64, busy bool) Turn {
 
 // End ends the pass. After a gap it reports true: the next pass begins behind the
 // gap, and there may be stragglers that no pass will reach, which began within the
-// gap or were told of a shorter one before a restart.
+// gap or got a shorter one before a restart.
 func (p *Position) End() (jumped bool) {
 	p.done = true
 	if p.gapTo <= p.cursor.at.Version() {
