@@ -246,8 +246,30 @@ func TestStragglersAreForgotten(t *testing.T) {
 	}
 	save(&p, true)
 	p.Stragglers(0, 1)
-	if left := len(p.late.all) + len(p.late.order) + p.Unsaved(); left != 0 || !p.Clean() {
+	if left := len(p.late.all) + len(p.late.order) + len(p.late.added) + p.Unsaved(); left != 0 || !p.Clean() {
 		t.Errorf("%d entries are left, clean %v", left, p.Clean())
+	}
+}
+
+// A straggler that came and went between two saves leaves nothing in memory, and one
+// whose removal is being saved is not removed again.
+func TestRemovedOnce(t *testing.T) {
+	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq}, 2)
+	p.SetBehind(1, VersionStep(3))
+	p.Remove(1)
+	if saved := save(&p, true); len(saved.Stragglers) != 0 || len(p.late.all) != 0 {
+		t.Errorf("saved %v, %d in memory", saved.Stragglers, len(p.late.all))
+	}
+	p.SetBehind(2, VersionStep(3))
+	save(&p, true)
+	p.Remove(2)
+	saving, _ := p.BeginSave(9)
+	p.Remove(2)
+	if len(saving.Stragglers) != 1 || p.Unsaved() != 0 {
+		t.Errorf("saving %v, %d more to save", saving.Stragglers, p.Unsaved())
+	}
+	if p.EndSave(saving, true); !p.Clean() || len(p.late.all) != 0 {
+		t.Errorf("clean %v, %d in memory", p.Clean(), len(p.late.all))
 	}
 }
 
