@@ -214,6 +214,23 @@ func TestIdle(t *testing.T) {
 	}
 }
 
+// What changes while it is being saved is saved again, and what does not is not.
+func TestChangeDuringSave(t *testing.T) {
+	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq}, 2)
+	p.SetBehind(1, VersionStep(3))
+	p.SetBehind(2, VersionStep(3))
+	saving, _ := p.BeginSave(9)
+	p.Remove(1)
+	p.EndSave(saving, true)
+	if saved := save(&p, true); !slices.Equal(saved.Stragglers, []channel.Straggler{{Seq: 1, Next: 0}}) {
+		t.Errorf("saved %v, want the removal of 1", saved.Stragglers)
+	}
+	p.SetBehind(2, VersionStep(3))
+	if again, changed := p.BeginSave(9); changed {
+		t.Errorf("saved %v again", again.Stragglers)
+	}
+}
+
 func TestStragglersInOrder(t *testing.T) {
 	p := New(VersionStep(3), channel.Progress{Version: 3, Seq: lastSeq, Stragglers: []channel.Straggler{{Seq: 9, Next: 2}, {Seq: 4, Next: 2}}}, 2)
 	p.SetBehind(6, VersionStep(3))
