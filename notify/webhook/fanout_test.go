@@ -121,6 +121,28 @@ func TestDeliveredChannelsGetNoTurn(t *testing.T) {
 	})
 }
 
+// The subscriptions of a channel get their update from memory, not each from the
+// store.
+func TestUpdateIsReadOnce(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		id := n.store.AddChannel("http://origin.example/")
+		var subs []channel.Subscription
+		for range 100 {
+			subs = append(subs, n.store.Subscribe(id, sinkA, ""))
+		}
+		n.sinks.set(sinkA, answer{delay: time.Millisecond})
+		n.store.Commit(id)
+		elapse(10 * time.Second)
+		for _, sub := range subs {
+			n.expectVersions(t, sub, 2)
+		}
+		// One for the pass, and one for each request that begins before the first is encoded.
+		if most := 1 + n.deliverer.core.config.EndpointParallel; n.store.Reads() > most {
+			t.Errorf("the update was read %d times, want at most %d", n.store.Reads(), most)
+		}
+	})
+}
+
 // What the store does not answer is asked again, and the endpoint is not blamed.
 func TestStoreFailures(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
