@@ -1,6 +1,7 @@
 package position
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -229,6 +230,16 @@ func TestChangeDuringSave(t *testing.T) {
 	if again, changed := p.BeginSave(9); changed {
 		t.Errorf("saved %v again", again.Stragglers)
 	}
+	p.Remove(2)
+	saving, _ = p.BeginSave(9)
+	p.SetBehind(2, VersionStep(3))
+	p.EndSave(saving, true)
+	if _, late := p.Next(2); !late {
+		t.Error("a straggler is lost that fell behind while its removal was saved")
+	}
+	if saved := save(&p, true); !slices.Equal(saved.Stragglers, []channel.Straggler{{Seq: 2, Next: 3}}) {
+		t.Errorf("saved %v, want 2 at version 3", saved.Stragglers)
+	}
 }
 
 func TestStragglersInOrder(t *testing.T) {
@@ -296,8 +307,9 @@ func TestRemovalsWait(t *testing.T) {
 	for seq := uint64(1); seq <= 10; seq++ {
 		p.SetBehind(seq, VersionStep(3))
 	}
-	if saved := save(&p, true); len(saved.Stragglers) != 10 {
-		t.Errorf("%d stragglers were saved at first, want all 10", len(saved.Stragglers))
+	bySeq := func(a, b channel.Straggler) int { return cmp.Compare(a.Seq, b.Seq) }
+	if saved := save(&p, true); len(saved.Stragglers) != 10 || !slices.IsSortedFunc(saved.Stragglers, bySeq) {
+		t.Errorf("%v were saved at first, want all 10 in order", saved.Stragglers)
 	}
 	for seq := uint64(1); seq <= 10; seq++ {
 		p.Acknowledge(seq, GoneStep(3))
