@@ -43,6 +43,13 @@ var rules = map[string]rule{
 	"benchmarks": {[]string{"*"}, ""},
 }
 
+// rooms are the arrows inside a folder: which packages of its own folder a package
+// of more than one level may import. A pure package or a store never imports its
+// shell.
+var rooms = map[string]rule{
+	"engine/store": {nil, "what is kept on disk does not know who decides on it"},
+}
+
 // exclusive names the one folder whose code may import a third-party engine, so
 // that its types leak nowhere. Benchmarks may compare with anything.
 var exclusive = map[string][]string{
@@ -111,6 +118,7 @@ func TestArrows(t *testing.T) {
 		}
 		for _, imported := range imports {
 			checkArrow(t, file, folder, rule, imported)
+			checkRoom(t, file, folder, imported)
 			checkExclusive(t, file, folder, imported)
 		}
 	}
@@ -129,6 +137,15 @@ func checkArrow(t *testing.T, file, folder string, rule rule, imported string) {
 		return // its reader of recorded histories
 	}
 	t.Errorf("%s imports %q, but %q may import only %v: %s", file, imported, folder, rule.may, rule.why)
+}
+
+func checkRoom(t *testing.T, file, folder, imported string) {
+	inside, ok := strings.CutPrefix(imported, module+"/")
+	room, limited := rooms[path.Dir(file)]
+	if !ok || !limited || topFolder(inside) != folder || slices.Contains(room.may, inside) {
+		return
+	}
+	t.Errorf("%s imports %q, but %q may import only %v of its own folder: %s", file, imported, path.Dir(file), room.may, room.why)
 }
 
 func checkExclusive(t *testing.T, file, folder, imported string) {
