@@ -87,11 +87,7 @@ func TestJSONListHasNoOrder(t *testing.T) {
 // What happens to lists without IDs, as updates tell it.
 func TestJSONListChanges(t *testing.T) {
 	names := func(entries []Entry) string {
-		var all []string
-		for _, id := range strings.Fields(strings.ReplaceAll(entryIDs(entries), "content:", "")) {
-			all = append(all, id)
-		}
-		return strings.Join(all, " ")
+		return strings.Join(strings.Fields(strings.ReplaceAll(entryIDs(entries), "content:", "")), " ")
 	}
 	tests := []struct{ name, base, next, added, changed, removed string }{
 		{"moved", `[{"name":"A","v":1},{"name":"B","v":2}]`, `[{"name":"B","v":2},{"name":"A","v":1}]`, "", "", ""},

@@ -21,17 +21,6 @@ func eight(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// eightOf is eight for strings that may be shorter: zeros follow.
-func eightOf(s string) (x uint64) {
-	if len(s) >= 8 {
-		return eight(s)
-	}
-	for i := range len(s) {
-		x |= uint64(s[i]) << (8 * i)
-	}
-	return x
-}
-
 // below marks bytes less than n, which is at most 128.
 func below(x, n uint64) uint64 { return (x - n*everyByte) &^ x & upperBits }
 

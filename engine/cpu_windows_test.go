@@ -4,7 +4,4 @@ import (
 	"time"
 )
 
-// Processor time is not measured on Windows.
-func threadTime() time.Duration { return 0 }
-
 func processTime() time.Duration { return 0 }

@@ -26,14 +26,14 @@ type silenceFigures struct {
 	Hidden   int `json:"hidden"` // states that stood at two captures and more, and that no update shows
 }
 
-func (s *silenceFigures) plus(o silenceFigures) {
-	s.Items, s.Never, s.Glimpses, s.Unseen = s.Items+o.Items, s.Never+o.Never, s.Glimpses+o.Glimpses, s.Unseen+o.Unseen
-	s.Late, s.Latest, s.States, s.Hidden = s.Late+o.Late, max(s.Latest, o.Latest), s.States+o.States, s.Hidden+o.Hidden
+func (f *silenceFigures) plus(o silenceFigures) {
+	f.Items, f.Never, f.Glimpses, f.Unseen = f.Items+o.Items, f.Never+o.Never, f.Glimpses+o.Glimpses, f.Unseen+o.Unseen
+	f.Late, f.Latest, f.States, f.Hidden = f.Late+o.Late, max(f.Latest, o.Latest), f.States+o.States, f.Hidden+o.Hidden
 }
 
-func (s silenceFigures) print(w io.Writer) {
+func (f silenceFigures) print(w io.Writer) {
 	fmt.Fprintf(w, "  silence: %d of %d items never told, %d of %d of one capture; %d told late, the last after %d captures; %d of %d states hidden\n",
-		s.Never, s.Items, s.Unseen, s.Glimpses, s.Late, s.Latest, s.Hidden, s.States)
+		f.Never, f.Items, f.Unseen, f.Glimpses, f.Late, f.Latest, f.Hidden, f.States)
 }
 
 // silence follows what stands at each capture.
