@@ -82,6 +82,9 @@ func (s *server) serve(ctx context.Context, handler Handler, f frame) {
 	limited, cancel := context.WithTimeout(ctx, min(f.limit, longestCall))
 	defer cancel()
 	payload, err := handler(limited, Call{From: s.remote, Group: f.group, Payload: f.payload})
+	if ctx.Err() != nil {
+		return // what the handler says now is that it was cut off: for its caller the outcome is unknown
+	}
 	answer := frame{kind: f.kind, role: roleReply, group: f.group, call: f.call, payload: payload}
 	if err == nil && len(payload) > s.limits.payload {
 		err = errTooLong
