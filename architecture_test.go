@@ -69,6 +69,7 @@ type room struct {
 // rooms holds the arrows inside folders; tests may import more. A package that is
 // not listed has its folder's rule alone.
 var rooms = map[string]room{
+	"engine/store":    {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
 	"notify/position": {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
 	"notify/payload":  {[]string{"api", "channel", "deltas"}, true, "what both kinds of sink send must not know who sends it"},
 	"notify/stream":   {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -21,7 +22,7 @@ type poll struct {
 	incarnation uint64
 	version     uint64
 	hash        deltas.Hash
-	holding     holding
+	holding     store.Holding
 	words       *words
 	known       int64 // when a poll before it began that showed version; 0: not known
 	subscribers uint32
@@ -41,9 +42,9 @@ type poll struct {
 	released bool   // its host may be asked again
 	verdict  verdict
 
-	row    int32      // in the ledger
-	noted  channelRow // what stands there, but for this poll's begin
-	atHost bool       // its host's row is to be written
+	row    int32            // in the ledger
+	noted  store.ChannelRow // what stands there, but for this poll's begin
+	atHost bool             // its host's row is to be written
 
 	bound   bool          // the owner is to hear of:
 	least   time.Duration // the time between two polls that the origin asks for
@@ -176,7 +177,7 @@ func (s *schedule) beginOf(t *target, class manner, now int64) poll {
 	p.hostWait = p.eligible - t.due
 	p.see(t)
 	if t.row == 0 {
-		t.row = s.rows.take()
+		t.row = s.rows.Take()
 	}
 	p.row, p.noted = t.row, t.ledgerRow()
 	p.reserves = p.body > 0

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"runtime"
@@ -13,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -33,7 +32,7 @@ func fillMillion(b *testing.B) (s schedule, taken uint64) {
 	i := 0
 	for t := range s.targets.all() {
 		i++
-		t.holding = holding{rawHash: 1, validators: newValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", ""), ok: true}
+		t.holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", ""), OK: true}
 	}
 	return s, heapBytes() - before
 }
@@ -100,25 +99,6 @@ func BenchmarkNotModified(b *testing.B) {
 	}
 }
 
-// BenchmarkLedger asks what it costs to note a poll before it begins, in a file of
-// a million rows (on the disk of TMPDIR); ns/op counts, beside BenchmarkNotModified.
-//
-//	TMPDIR=. go test -bench '^Benchmark(Ledger|NotModified)$' -run '^$' ./engine
-func BenchmarkLedger(b *testing.B) {
-	c := Config{Dir: b.TempDir()}.withDefaults()
-	l, err := openLedger(c, newMetrics(), nil)
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.close()
-	row, i := channelRow{lastPoll: 1}, int32(0)
-	b.ReportAllocs()
-	for b.Loop() {
-		i = (i + 7919) % million
-		l.writeChannel(1+i, &row)
-	}
-}
-
 // countingFetcher answers 304 at once, and says when it has done so often enough.
 type countingFetcher struct {
 	staticFetcher
@@ -164,7 +144,7 @@ func runBench(b *testing.B, f Fetcher, enough <-chan struct{}, interval time.Dur
 		e.Order(Order{Channel: channel.IDOf(url), URL: url, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1})
 	}
 	for t := range e.mu.schedule.targets.all() {
-		t.loaded, t.holding = true, holding{validators: newValidators("etag", "", ""), ok: true}
+		t.loaded, t.holding = true, store.Holding{Validators: store.NewValidators("etag", "", ""), OK: true}
 	}
 	ran := make(chan error, 1)
 	b.ResetTimer()
@@ -230,7 +210,7 @@ func BenchmarkStart(b *testing.B) {
 		begun := processTime()
 		e := &Engine{config: c}
 		e.mu.schedule = newSchedule(c)
-		l, err := openLedger(c, newMetrics(), e.mu.schedule.restorer(1e18))
+		l, err := store.OpenLedger(c.store(), store.NewMetrics(), e.mu.schedule.restorer(1e18))
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -238,7 +218,7 @@ func BenchmarkStart(b *testing.B) {
 		begun = processTime()
 		e.Order(orders...)
 		ordered += processTime() - begun
-		l.close()
+		l.Close()
 	}
 	b.ReportMetric(float64(read.Milliseconds())/float64(b.N), "read-cpu-ms")
 	b.ReportMetric(float64(ordered.Milliseconds())/float64(b.N), "order-cpu-ms")
@@ -246,42 +226,14 @@ func BenchmarkStart(b *testing.B) {
 
 func writeLedger(b *testing.B, c Config, orders []Order) {
 	b.Helper()
-	l, err := openLedger(c, newMetrics(), nil)
+	l, err := store.OpenLedger(c.store(), store.NewMetrics(), nil)
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer l.close()
+	defer l.Close()
 	for i := range orders {
 		url := fmt.Sprintf("https://host%d.example/some/path/feed%d.xml", i/10, i)
 		orders[i] = Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1, Held: true}
-		l.writeChannel(int32(i+1), &channelRow{id: orders[i].Channel, incarnation: 1, lastPoll: 1e18 - 1})
+		l.WriteChannel(int32(i+1), &store.ChannelRow{ID: orders[i].Channel, Incarnation: 1, LastPoll: 1e18 - 1})
 	}
-}
-
-// BenchmarkFirstContent asks how fast first contents get into the cache, as when
-// a list is imported: 5 KB each, packed and written by 256 workers on a real disk
-// (that of TMPDIR). ns/op is the time per content.
-//
-//	TMPDIR=. go test -bench '^BenchmarkFirstContent$' -run '^$' -benchtime 50000x ./engine
-func BenchmarkFirstContent(b *testing.B) {
-	c, err := openCache(Config{Dir: b.TempDir()}.withDefaults(), newMetrics())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer c.close()
-	core, err := deltas.Extract(deltas.Document{Body: bytes.Repeat([]byte("a line of some length\n"), 230), ContentType: "text/plain"})
-	if err != nil {
-		b.Fatal(err)
-	}
-	var n atomic.Uint64
-	b.SetParallelism(128)
-	b.ResetTimer()
-	b.RunParallel(func(pb *testing.PB) {
-		for pb.Next() {
-			id := channel.IDOf(fmt.Sprint(n.Add(1)))
-			if err := c.adopt(id, record{version: 1, hash: core.Hash}, core); err != nil {
-				b.Error(err)
-			}
-		}
-	})
 }

@@ -4,16 +4,17 @@ import (
 	"context"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
 // body compares what came with the current version: raw first, which is cheap.
 func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
 	found := p.found(resp)
-	found.rawHash = deltas.RawHash(resp.Body)
-	if p.holding.ok && found.rawHash == p.holding.rawHash {
-		found.feedURL, found.kind = p.holding.feedURL, p.holding.kind
-		r.outcome, r.kind = unchanged, found.kind
+	found.RawHash = deltas.RawHash(resp.Body)
+	if p.holding.OK && found.RawHash == p.holding.RawHash {
+		found.FeedURL, found.Kind = p.holding.FeedURL, p.holding.Kind
+		r.outcome, r.kind = unchanged, found.Kind
 		return e.stands(ctx, p, e.hold(p, r.hear(resp, p.hints()), found, nil))
 	}
 	e.releaseHost(p, &r)
@@ -32,7 +33,7 @@ func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Res
 	r.forget = true
 	from := e.held(p, p.version, p.hash)
 	if from.err != nil {
-		e.cacheFailed("read what a delta is of", from.err)
+		e.cache.Failed("read what a delta is of", from.err)
 		return r.fail(cacheError, "content cache: it cannot be read")
 	}
 	if from.core == nil {
@@ -49,14 +50,14 @@ func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Res
 	r.forget = false
 	found := p.found(resp)
 	if core.Hash == p.hash {
-		found.rawHash = p.holding.rawHash // of the whole document, which has not changed
+		found.RawHash = p.holding.RawHash // of the whole document, which has not changed
 	}
 	return e.compare(ctx, p, r.hear(resp, core.Hints), found, from, core)
 }
 
 // found is what is held of a response's content, but for the content's own part.
-func (p *poll) found(resp *fetcher.Response) holding {
-	return holding{validators: p.holding.validators.renewed(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), ok: true}
+func (p *poll) found(resp *fetcher.Response) store.Holding {
+	return store.Holding{Validators: p.holding.Validators.Renewed(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), OK: true}
 }
 
 // otherURL returns the URL that answered, "" when it is the channel's own.
@@ -69,8 +70,8 @@ func otherURL(answered, own string) string {
 
 // compare goes by whether content is the current version's; from is what it would be
 // a change of.
-func (e *Engine) compare(ctx context.Context, p *poll, r result, found holding, from base, core *deltas.Core) result {
-	found.feedURL, found.kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
+func (e *Engine) compare(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
+	found.FeedURL, found.Kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
 	if p.version > 0 && core.Hash == p.hash {
 		r.outcome = unchanged
 		return e.stands(ctx, p, e.hold(p, r, found, core))
@@ -92,36 +93,24 @@ func clipURL(url string) string {
 // The cache is written only when that saves a full GET after a restart: neither a
 // page that never repeats itself and has no validators, nor one whose validators
 // are others each time, costs a write per poll.
-func (e *Engine) hold(p *poll, r result, found holding, core *deltas.Core) result {
-	if !p.holding.ok {
-		if err := e.cache.stageAlone(p.id, core); err != nil {
-			e.cacheFailed("write the current version", err)
+func (e *Engine) hold(p *poll, r result, found store.Holding, core *deltas.Core) result {
+	if !p.holding.OK {
+		if err := e.cache.StageAlone(p.id, core); err != nil {
+			e.cache.Failed("write the current version", err)
 			return r
 		}
 		r.staged = true
 	}
-	same := p.holding.sameOnDisk(found)
-	found.pair = nextPair(p.holding.pair, same)
-	if !same && found.pair == pairNew || same && p.holding.pair == pairUnsaved || !r.words.near(p.said()) {
-		if err := e.cache.setRecord(p.id, p.record(&r, found)); err != nil {
-			e.cacheFailed("write the current version", err)
+	same := p.holding.SameOnDisk(found)
+	found.Pair = p.holding.Pair.After(same)
+	if !same && found.Pair == store.PairNew || same && p.holding.Pair == store.PairUnsaved || !r.words.near(p.said()) {
+		if err := e.cache.SetRecord(p.id, p.record(&r, found)); err != nil {
+			e.cache.Failed("write the current version", err)
 			return r
 		}
 	}
 	r.holding = found
 	return r
-}
-
-// nextPair follows from a poll that brought the current content whole: the same
-// validators once more, or others.
-func nextPair(last pair, same bool) pair {
-	switch {
-	case same:
-		return pairSettled
-	case last == pairSettled:
-		return pairNew
-	}
-	return pairUnsaved
 }
 
 // extract takes a document apart, a few at a time. base is what it was before, nil

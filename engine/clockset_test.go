@@ -3,6 +3,8 @@ package engine
 import (
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
 // endPoll ends a poll with a 304 after a second.
@@ -117,8 +119,8 @@ func TestClockBehindAForgivenRest(t *testing.T) {
 	delete(s.hosts, id)
 	// what was forgiven an hour after: count 0, until in the past by the right clock; the clock is now 10 days behind
 	then := now + int64(240*time.Hour)
-	row := hostRow{id: id, freeAt: then + 1e9, rest: refusals{until: then - int64(3*time.Hour), last: then - int64(4*time.Hour), good: then - int64(time.Hour)}}
-	if !s.restoreHost(1, row, now) {
+	row := store.HostRow{ID: id, FreeAt: then + 1e9, Until: then - int64(3*time.Hour), Last: then - int64(4*time.Hour), Good: then - int64(time.Hour)}
+	if !s.restoreHost(1, &row, now) {
 		t.Fatal("not remembered: the row shows nothing")
 	}
 	s.order(o, now)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
@@ -97,6 +98,16 @@ func fill[T comparable](field *T, value T) {
 		*field = value
 	}
 }
+
+// store returns what the content cache and the ledger need of a configuration whose
+// defaults are filled in.
+func (c Config) store() store.Config {
+	return store.Config{Dir: c.Dir, FS: c.fs, CacheMemory: c.CacheMemory, Volume: c.Volume, Fatal: c.Fatal, Logger: c.Logger}
+}
+
+// CheckFormat returns a [*datadir.FormatError] if a newer program wrote the files
+// in a directory of [Config.Dir]. It writes nothing.
+func CheckFormat(dir string) error { return store.CheckFormat(vfs.Default, dir) }
 
 // Validate says what is wrong with a configuration whose defaults are filled in.
 func (c Config) Validate() error {

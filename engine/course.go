@@ -162,7 +162,7 @@ const movedSettles = 8
 func (p *poll) move(r *result) Move {
 	return Move{
 		Channel: p.id, Incarnation: p.incarnation, To: p.movedTo(), Since: time.Unix(0, p.movedSince()), Kind: r.kind,
-		Foreign: r.kind != 0 && p.holding.kind != 0 && r.kind != p.holding.kind,
+		Foreign: r.kind != 0 && p.holding.Kind != 0 && r.kind != p.holding.Kind,
 		Learned: p.asksLearned(), At: p.begun,
 	}
 }

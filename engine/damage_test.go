@@ -4,19 +4,22 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io"
 	"io/fs"
+	"maps"
 	"math/rand/v2"
 	"path"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+
+	"github.com/seed-91e7e7c1/corona/engine/store"
+	"github.com/seed-91e7e7c1/corona/internal/datadir"
 )
 
 // damages are what can happen to a file of the cache.
@@ -115,10 +118,10 @@ func aged(t *testing.T) (w *world, urls []string) {
 		switch i {
 		case 2:
 			w.pass(15 * time.Second)
-			must(t, w.engine.cache.db.Compact(t.Context(), []byte{0}, []byte{255}, false))
+			must(t, w.engine.cache.DB().Compact(t.Context(), []byte{0}, []byte{255}, false))
 		case 5:
 			w.pass(15 * time.Second)
-			must(t, w.engine.cache.db.Flush())
+			must(t, w.engine.cache.DB().Flush())
 		}
 	}
 	w.pass(15 * time.Second)
@@ -206,7 +209,7 @@ func damagedFile(t *testing.T, ended, name string, damage func(*testing.T, vfs.F
 	if n := w.versions(urls); n != 3*len(urls) {
 		t.Errorf("after another start: %d versions of %d channels", n, len(urls))
 	}
-	if err := w.engine.cache.db.Compact(t.Context(), []byte{0}, []byte{255}, false); err != nil {
+	if err := w.engine.cache.DB().Compact(t.Context(), []byte{0}, []byte{255}, false); err != nil {
 		t.Errorf("the cache is still damaged: %v", err)
 	}
 }
@@ -240,29 +243,29 @@ func TestCacheSetAside(t *testing.T) {
 		w.serve(1, origin{status: 200, body: "one", etag: "e"}, urls...)
 		for range 2 {
 			w.pass(15 * time.Second)
-			must(t, w.engine.cache.db.Flush())
+			must(t, w.engine.cache.DB().Flush())
 			w.close()
-			ledger, table := contentOf(t, files, "cache/"+ledgerFile), contentOf(t, files, tables(t, files)[0])
+			ledger, table := contentOf(t, files, "cache/"+store.LedgerFile), contentOf(t, files, tables(t, files)[0])
 			must(t, files.Remove(fileLike(t, files, "MANIFEST-*")))
 			w.open()
-			if n := counterValue(t, w.engine.metrics.cacheSetAside); n != 1 {
+			if n := gather(t, w.registry)["cache_mends_total set_aside"]; n != 1 {
 				t.Errorf("%v stores set aside", n)
 			}
-			if !bytes.Equal(contentOf(t, files, "cache/"+ledgerFile), ledger) {
+			if !bytes.Equal(contentOf(t, files, "cache/"+store.LedgerFile), ledger) {
 				t.Error("the ledger is another")
 			}
-			if aside := fileLike(t, files, asideFolder+"/*.sst"); !bytes.Equal(contentOf(t, files, aside), table) {
+			if aside := fileLike(t, files, store.AsideFolder+"/*.sst"); !bytes.Equal(contentOf(t, files, aside), table) {
 				t.Errorf("%s is another table", aside)
 			}
 			w.reorder(urls)
 		}
-		w.pass(2 * asideEvery)
-		if fileLike(t, files, asideFolder+"/*.sst") == "" {
+		w.pass(2 * store.AsideEvery)
+		if fileLike(t, files, store.AsideFolder+"/*.sst") == "" {
 			t.Error("nothing is kept while there is room")
 		}
 		free.Store(10) // low
-		w.pass(2 * asideEvery)
-		if left := fileLike(t, files, asideFolder); left != "" {
+		w.pass(2 * store.AsideEvery)
+		if left := fileLike(t, files, store.AsideFolder); left != "" {
 			t.Errorf("%s is kept on a disk that is nearly full", left)
 		}
 	})
@@ -278,35 +281,11 @@ func TestCacheCut(t *testing.T) {
 		defer w.close()
 		w.reorder(urls)
 		w.pass(30 * time.Second)
-		if m := w.engine.metrics; counterValue(t, m.cacheCut) < 1 || counterValue(t, m.cacheSetAside) != 0 {
-			t.Errorf("%v cuts, %v stores set aside; want cuts alone", counterValue(t, m.cacheCut), counterValue(t, m.cacheSetAside))
+		m := gather(t, w.registry)
+		if cut, aside := m["cache_mends_total cut"], m["cache_mends_total set_aside"]; cut < 1 || aside != 0 {
+			t.Errorf("%v cuts, %v stores set aside; want cuts alone", cut, aside)
 		}
 	})
-}
-
-// What says nothing of the files does not cost the cache.
-func TestCacheKeptWhenRefused(t *testing.T) {
-	for name, err := range map[string]error{
-		"held": syscall.EAGAIN, "no access": syscall.EACCES, "disk failed": syscall.EIO, "full": syscall.ENOSPC, "descriptors": syscall.EMFILE,
-	} {
-		if !systemRefuses(fmt.Errorf("open: %w", &fs.PathError{Op: "open", Path: "x", Err: err})) {
-			t.Errorf("%s counts as damage", name)
-		}
-	}
-	for _, err := range []error{syscall.ENOENT, syscall.EISDIR, errFormat, fs.ErrNotExist, pebble.ErrCorruption} {
-		if systemRefuses(fmt.Errorf("open: %w", err)) {
-			t.Errorf("%v counts as no damage", err)
-		}
-	}
-	files := vfs.NewMem()
-	c := newCache(t, files)
-	defer c.close()
-	if _, err := openCache(Config{Dir: "cache", fs: files}.withDefaults(), newMetrics()); !errors.Is(err, syscall.EAGAIN) {
-		t.Errorf("a cache that is open was opened: %v", err)
-	}
-	if aside := fileLike(t, files, asideFolder); aside != "" {
-		t.Error("a cache that is open was set aside")
-	}
 }
 
 // fileLike returns the path of a file that matches a pattern of path.Match, relative to
@@ -325,4 +304,45 @@ func fileLike(t *testing.T, files vfs.FS, pattern string) string {
 		}
 	}
 	return ""
+}
+
+// Each file that says that a newer program wrote it keeps the engine closed, and what
+// is there as it is: row 64.
+func TestRow64Cache(t *testing.T) {
+	for name, content := range map[string]string{
+		"FORMAT": fmt.Sprintf("2 %08x\n", crc32.Checksum([]byte("2"), crc32.MakeTable(crc32.Castagnoli))), store.LedgerFile: string(newerLedger()), "marker.format-version.000099.999": "",
+	} {
+		files := vfs.NewMem()
+		must(t, newCache(t, files).Close())
+		replace(t, files, "cache/"+name, []byte(content))
+		before := filesOf(t, files)
+		_, err := Open(Config{Dir: "cache", fs: files}, nil, nil, nil)
+		var newer *datadir.FormatError
+		if !errors.As(err, &newer) || newer.File != "cache/"+name || newer.Have <= newer.Supported {
+			t.Errorf("%s: Open: %v", name, err)
+		}
+		if after := filesOf(t, files); !maps.Equal(before, after) {
+			t.Errorf("%s: files were %q, are %q", name, before, after)
+		}
+	}
+}
+
+// filesOf returns what the files of the cache hold.
+func filesOf(t *testing.T, files vfs.FS) map[string]string {
+	t.Helper()
+	names, err := files.List("cache")
+	must(t, err)
+	all := map[string]string{}
+	for _, name := range names {
+		all[name] = string(contentOf(t, files, "cache/"+name))
+	}
+	return all
+}
+
+// newCache opens the cache of a Config's directory.
+func newCache(t *testing.T, files vfs.FS) *store.Cache {
+	t.Helper()
+	c, err := store.OpenCache(Config{Dir: "cache", fs: files}.withDefaults().store(), store.NewMetrics())
+	must(t, err)
+	return c
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
 // dormancy is a target without an order, and since when it has none. It is void
@@ -72,7 +73,7 @@ func (s *schedule) unclaim(t *target, now int64) {
 		s.forget(t)
 		return
 	}
-	t.holding, t.loaded = holding{}, true
+	t.holding, t.loaded = store.Holding{}, true
 	s.readdress(t)
 	s.plan(t, now)
 }
@@ -83,7 +84,7 @@ func (s *schedule) forget(t *target) {
 	if t.host != nil {
 		s.tie(t.host, -1)
 	}
-	s.rows.give(t.row)
+	s.rows.Give(t.row)
 	s.ends.remove(t.courseOf().final, t)
 }
 
@@ -100,7 +101,7 @@ func (e *Engine) sweep(ctx context.Context) {
 			return
 		case <-ticker.C:
 		}
-		if first && e.ledger.partial {
+		if first && e.ledger.Partial {
 			e.sweepOrphans(ctx)
 		}
 		e.sweepDormant(ctx)
@@ -119,11 +120,11 @@ func (e *Engine) sweepHosts(ctx context.Context) {
 		rows := e.mu.schedule.dismiss(min(left, chunk), wallNow())
 		e.mu.Unlock()
 		for _, row := range rows {
-			e.ledger.clear(row)
+			e.ledger.Clear(row)
 		}
 		e.mu.Lock()
 		for _, row := range rows {
-			e.mu.schedule.rows.give(row)
+			e.mu.schedule.rows.Give(row)
 		}
 		e.mu.Unlock()
 	}
@@ -158,7 +159,7 @@ func (e *Engine) claimExpired() (over []*target) {
 
 func (e *Engine) sweepOrphans(ctx context.Context) {
 	var orphans []*target
-	err := e.cache.each(func(id channel.ID) bool {
+	err := e.cache.Each(func(id channel.ID) bool {
 		e.mu.Lock()
 		t := e.mu.schedule.orphan(id)
 		e.mu.Unlock()
@@ -171,7 +172,7 @@ func (e *Engine) sweepOrphans(ctx context.Context) {
 		}
 		return ctx.Err() == nil
 	})
-	e.cacheFailed("look for orphans", err)
+	e.cache.Failed("look for orphans", err)
 	e.purge(orphans)
 }
 
@@ -184,11 +185,11 @@ func (e *Engine) purge(claimed []*target) {
 	}
 	var err error
 	for _, t := range claimed {
-		err = errors.Join(err, e.cache.purge(t.id))
+		err = errors.Join(err, e.cache.Purge(t.id))
 	}
-	e.cacheFailed("purge", errors.Join(err, e.cache.sync()))
+	e.cache.Failed("purge", errors.Join(err, e.cache.Sync()))
 	for _, t := range claimed {
-		e.ledger.clear(t.row)
+		e.ledger.Clear(t.row)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
@@ -31,8 +32,8 @@ type Engine struct {
 	config  Config
 	fetcher Fetcher
 	owner   Owner
-	cache   *cache
-	ledger  *ledger
+	cache   *store.Cache
+	ledger  *store.Ledger
 	metrics *metrics
 	kick    chan struct{} // wakes the loop: something is due before its alarm
 	cpu     chan struct{} // held while a document is taken apart
@@ -64,7 +65,7 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 	if err := config.Validate(); err != nil {
 		return nil, err
 	}
-	if err := checkFormats(config.fs, config.Dir); err != nil {
+	if err := store.CheckFormat(config.fs, config.Dir); err != nil {
 		return nil, err
 	}
 	e := &Engine{
@@ -77,14 +78,16 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 	}
 	e.mu.schedule = newSchedule(config)
 	var err error
-	if e.cache, err = openCache(config, e.metrics); err != nil {
+	stored := store.NewMetrics()
+	if e.cache, err = store.OpenCache(config.store(), stored); err != nil {
 		return nil, err
 	}
-	if e.ledger, err = openLedger(config, e.metrics, e.mu.schedule.restorer(wallNow())); err != nil {
-		return nil, errors.Join(err, e.cache.close())
+	if e.ledger, err = store.OpenLedger(config.store(), stored, e.mu.schedule.restorer(wallNow())); err != nil {
+		return nil, errors.Join(err, e.cache.Close())
 	}
 	if registerer != nil {
 		registerer.MustRegister(e.metrics.all...)
+		registerer.MustRegister(stored.Collectors()...)
 		registerer.MustRegister(e.gauges()...)
 	}
 	return e, nil
@@ -160,9 +163,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer close(done)
 	var janitor sync.WaitGroup
 	janitor.Go(func() { e.sweep(ctx) })
-	janitor.Go(func() { e.syncRecords(ctx) })
 	janitor.Go(func() { e.recall(ctx) })
-	janitor.Go(func() { e.mendCache(ctx) })
+	janitor.Go(func() { e.cache.Run(ctx) })
 	e.loop(ctx)
 	e.stopWorkers()
 	janitor.Wait()
@@ -195,7 +197,7 @@ func (e *Engine) Close() error {
 	if wasClosed {
 		return nil
 	}
-	return errors.Join(e.ledger.close(), e.cache.close())
+	return errors.Join(e.ledger.Close(), e.cache.Close())
 }
 
 // loop is the only one that moves channels and hosts whose time has come to where

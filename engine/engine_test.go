@@ -16,6 +16,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -122,9 +123,9 @@ func TestSweepOrphans(t *testing.T) {
 	}{
 		{"no ledger", func(fs vfs.FS) error { return fs.Remove("cache/ledger") }, 0},
 		{"a row that cannot be read", func(fs vfs.FS) error {
-			return writeAt(fs, "cache/ledger", []byte("broken"), rowLen+9)
+			return writeAt(fs, "cache/ledger", []byte("broken"), store.RowLen+9)
 		}, 0},
-		{"a free row", func(fs vfs.FS) error { return writeAt(fs, "cache/ledger", make([]byte, rowLen), rowLen) }, 1},
+		{"a free row", func(fs vfs.FS) error { return writeAt(fs, "cache/ledger", make([]byte, store.RowLen), store.RowLen) }, 1},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -183,7 +184,7 @@ func TestCacheDeleted(t *testing.T) {
 		w.close()
 		files, err := w.config.fs.List("cache")
 		for _, name := range files {
-			if name != ledgerFile {
+			if name != store.LedgerFile {
 				err = errors.Join(err, w.config.fs.Remove("cache/"+name))
 			}
 		}
@@ -234,7 +235,7 @@ func (w *world) orderOf(url string) Order {
 
 func (w *world) cached() int {
 	seen := map[channel.ID]bool{}
-	if err := w.engine.cache.each(func(id channel.ID) bool {
+	if err := w.engine.cache.Each(func(id channel.ID) bool {
 		seen[id] = true
 		return true
 	}); err != nil {
@@ -257,7 +258,7 @@ func TestOrderDuringPurge(t *testing.T) {
 		t.Fatalf("%d due while it is purged, %d live", s.due.len(), s.live)
 	}
 	s.unclaim(orphan, 1e18)
-	if s.due.len() != 1 || !orphan.loaded || orphan.holding.ok || orphan.version != 3 {
+	if s.due.len() != 1 || !orphan.loaded || orphan.holding.OK || orphan.version != 3 {
 		t.Fatalf("ordered during the purge: %+v", orphan)
 	}
 }
@@ -307,7 +308,7 @@ func TestNewerOrderThanAnswer(t *testing.T) {
 		w.mu.Unlock()
 		w.pass(10 * time.Second)
 		target := w.engine.mu.schedule.targets.get(channel.IDOf(url))
-		if target.version != 3 || target.holding.ok || target.hash != coreOf(t, "three").Hash {
+		if target.version != 3 || target.holding.OK || target.hash != coreOf(t, "three").Hash {
 			t.Errorf("after a newer order: %+v", target)
 		}
 	})
@@ -420,7 +421,7 @@ func TestCacheStaysSmall(t *testing.T) {
 }
 
 func (w *world) contents(id channel.ID) (n int) {
-	iter, err := w.engine.cache.db.NewIter(&pebble.IterOptions{LowerBound: contentKey(id, deltas.Hash{}), UpperBound: contentKey(id, lastHash)})
+	iter, err := w.engine.cache.DB().NewIter(&pebble.IterOptions{LowerBound: store.ContentKey(id, deltas.Hash{}), UpperBound: store.ContentKey(id, lastHash)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -442,8 +443,8 @@ func TestCacheGoesBad(t *testing.T) {
 		id := channel.IDOf(url)
 		w.serve(1, origin{status: 200, body: "one"}, url)
 		w.pass(5 * time.Second)
-		for _, key := range [][]byte{recordKey(id), contentKey(id, coreOf(t, "one").Hash)} {
-			if err := w.engine.cache.db.Set(key, []byte("bad"), pebble.NoSync); err != nil {
+		for _, key := range [][]byte{store.RecordKey(id), store.ContentKey(id, coreOf(t, "one").Hash)} {
+			if err := w.engine.cache.DB().Set(key, []byte("bad"), pebble.NoSync); err != nil {
 				t.Fatal(err)
 			}
 		}

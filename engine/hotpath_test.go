@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
@@ -44,7 +45,7 @@ func newStatic(t testing.TB, answer *fetcher.Response) (*Engine, *target) {
 	e.Order(*testOrder(1, 1))
 	target := e.mu.schedule.targets.get(channel.IDOf(testURL(1)))
 	target.loaded, target.polled = true, true
-	target.holding = holding{validators: newValidators("etag", "then", ""), ok: true, rawHash: deltas.RawHash(answer.Body)}
+	target.holding = store.Holding{Validators: store.NewValidators("etag", "then", ""), OK: true, RawHash: deltas.RawHash(answer.Body)}
 	return e, target
 }
 
@@ -71,7 +72,7 @@ func TestUnchangedAllocatesNothing(t *testing.T) {
 		{sameBody(), unchanged},
 	} {
 		e, target := newStatic(t, test.answer)
-		before := e.cache.db.Metrics().WAL.BytesIn
+		before := e.cache.DB().Metrics().WAL.BytesIn
 		inbox := make(chan poll, 1)
 		if allocs := testing.AllocsPerRun(1000, func() {
 			if r := pollOnce(e, target, inbox); r.outcome != test.want {
@@ -80,7 +81,7 @@ func TestUnchangedAllocatesNothing(t *testing.T) {
 		}); allocs > 0 {
 			t.Errorf("%d: a poll allocates %v times", test.answer.Status, allocs)
 		}
-		if after := e.cache.db.Metrics().WAL.BytesIn; after != before {
+		if after := e.cache.DB().Metrics().WAL.BytesIn; after != before {
 			t.Errorf("%d: 1000 polls wrote %d bytes", test.answer.Status, after-before)
 		}
 	}

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
+	"hash/crc32"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -26,141 +27,53 @@ func drawID(t *rapid.T) (id channel.ID) {
 	return id
 }
 
-func drawChannelRow(t *rapid.T) channelRow {
-	return channelRow{
-		id: drawID(t), incarnation: rapid.Uint64().Draw(t, "incarnation"),
-		lastPoll: rapid.Int64().Draw(t, "last"), notBefore: rapid.Int64().Draw(t, "not before"),
-		size: rapid.Uint32().Draw(t, "size"), status: rapid.Uint16().Draw(t, "status"),
-		failures: rapid.Uint16().Draw(t, "failures"), refused: rapid.Bool().Draw(t, "refused"), shown: rapid.Bool().Draw(t, "shown"),
-		drift: rapid.Uint16().Draw(t, "drift"), rank: rapid.Uint16Range(0, 255).Draw(t, "rank"),
-		rate: overlay.Rate{Polls: rapid.Uint32Range(0, 1<<16-1).Draw(t, "polls"), Intervals: rapid.Uint32Range(0, 255).Draw(t, "intervals")},
+func drawChannelRow(t *rapid.T) store.ChannelRow {
+	return store.ChannelRow{
+		ID: drawID(t), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+		LastPoll: rapid.Int64().Draw(t, "last"), NotBefore: rapid.Int64().Draw(t, "not before"),
+		Size: rapid.Uint32().Draw(t, "size"), Status: rapid.Uint16().Draw(t, "status"),
+		Failures: rapid.Uint16().Draw(t, "failures"), Refused: rapid.Bool().Draw(t, "refused"), Shown: rapid.Bool().Draw(t, "shown"),
+		Drift: rapid.Uint16().Draw(t, "drift"), Rank: rapid.Uint16Range(0, 255).Draw(t, "rank"),
+		Rate: overlay.Rate{Polls: rapid.Uint32Range(0, 1<<16-1).Draw(t, "polls"), Intervals: rapid.Uint32Range(0, 255).Draw(t, "intervals")},
 	}
 }
 
-func drawHostRow(t *rapid.T) hostRow {
-	return hostRow{id: drawID(t), freeAt: rapid.Int64().Draw(t, "free"), rest: refusals{
-		until: rapid.Int64().Draw(t, "until"), last: rapid.Int64().Draw(t, "last"), good: rapid.Int64().Draw(t, "good"),
-		count: rapid.Byte().Draw(t, "count"), denied: rapid.Byte().Draw(t, "denied"),
-	}}
-}
-
-// row 59: what is written comes back, and no bit of it may change unnoticed.
-func TestLedgerRowRoundTrip(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var row ledgerRow
-		c, h := drawChannelRow(t), drawHostRow(t)
-		c.fill(&row)
-		if got := readChannelRow(&row); got != c {
-			t.Fatalf("%+v came back as %+v", c, got)
-		}
-		row = ledgerRow{}
-		h.fill(&row)
-		if got := readHostRow(&row); got != h {
-			t.Fatalf("%+v came back as %+v", h, got)
-		}
-		row.seal()
-		bit := rapid.IntRange(0, rowLen*8-1).Draw(t, "bit")
-		if row[bit/8] ^= 1 << (bit % 8); row.intact() {
-			t.Fatalf("bit %d flipped unnoticed", bit)
-		}
-	})
+func drawHostRow(t *rapid.T) store.HostRow {
+	return store.HostRow{
+		ID: drawID(t), FreeAt: rapid.Int64().Draw(t, "free"),
+		Until: rapid.Int64().Draw(t, "until"), Last: rapid.Int64().Draw(t, "last"), Good: rapid.Int64().Draw(t, "good"),
+		Count: rapid.Byte().Draw(t, "count"), Denied: rapid.Byte().Draw(t, "denied"),
+	}
 }
 
 // inMemory is a Config with an empty folder.
 func inMemory(t *testing.T) Config {
 	t.Helper()
 	c := Config{Dir: "cache", fs: vfs.NewMem()}.withDefaults()
-	if err := c.fs.MkdirAll(c.Dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.fs.MkdirAll(c.Dir, 0o755))
 	return c
-}
-
-// overwrite changes bytes of the ledger.
-func overwrite(t *testing.T, c Config, offset int64, data []byte) {
-	t.Helper()
-	file, err := c.fs.OpenReadWrite("cache/ledger", vfs.WriteCategoryUnspecified)
-	if err == nil {
-		_, err = file.WriteAt(data, offset)
-		err = errors.Join(err, file.Close())
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// reopen returns the channels that a ledger holds, by row, and how many rows could
-// not be read.
-func reopen(t *testing.T, c Config, write map[int32]channelRow) (rows map[int32]channelRow, free []int32, lost int) {
-	t.Helper()
-	rows = map[int32]channelRow{}
-	m := newMetrics()
-	l, err := openLedger(c, m, func(number int32, row *ledgerRow) {
-		if row == nil {
-			free = append(free, number)
-			return
-		}
-		rows[number] = readChannelRow(row)
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for number, row := range write {
-		l.writeChannel(number, &row)
-	}
-	if err := l.close(); err != nil {
-		t.Fatal(err)
-	}
-	return rows, free, int(counterValue(t, m.ledgerLost))
-}
-
-// row 59: rows that were torn or changed on disk are skipped, and counted; the others and
-// free ones are what they were.
-func TestLedgerDamage(t *testing.T) {
-	c := inMemory(t)
-	reopen(t, c, map[int32]channelRow{1: {lastPoll: 1}, 2: {lastPoll: 2}, 3: {lastPoll: 3}, 5: {lastPoll: 5}, 2000: {lastPoll: 6}})
-	for offset, data := range map[int64]string{2*rowLen + 32: "x", 2001 * rowLen: "cut short"} {
-		overwrite(t, c, offset, []byte(data))
-	}
-	rows, free, lost := reopen(t, c, nil)
-	if len(rows) != 4 || rows[1].lastPoll != 1 || rows[3].lastPoll != 3 || rows[5].lastPoll != 5 || rows[2000].lastPoll != 6 {
-		t.Errorf("rows %+v", rows)
-	}
-	if lost != 2 || len(free) != 2000-4 || free[0] != 2 || free[1] != 4 {
-		t.Errorf("%d lost, %d free", lost, len(free))
-	}
-}
-
-// What is no ledger is made one, and nothing of before comes back.
-func TestLedgerBegunAnew(t *testing.T) {
-	c := inMemory(t)
-	reopen(t, c, map[int32]channelRow{1: {lastPoll: 1}})
-	overwrite(t, c, 8, []byte("garbage"))
-	for range 2 {
-		if rows, free, lost := reopen(t, c, nil); len(rows)+len(free)+lost != 0 {
-			t.Errorf("rows %v, free %v, %d lost", rows, free, lost)
-		}
-	}
 }
 
 // A newer program's ledger is refused, and left as it is.
 func TestLedgerOfNewerProgram(t *testing.T) {
 	c := inMemory(t)
-	var header ledgerRow
-	header[4] = headerKind
-	binary.LittleEndian.PutUint32(header[8:], ledgerFormat+1)
-	header.seal()
-	overwrite(t, c, 0, header[:])
+	header := newerLedger()
+	replace(t, c.fs, "cache/"+store.LedgerFile, header)
 	if _, err := Open(c, nil, nil, nil); !errors.Is(err, datadir.ErrNewer) {
 		t.Errorf("Open: %v", err)
 	}
-	file, err := c.fs.Open("cache/ledger")
-	if err != nil {
-		t.Fatal(err)
+	if left := contentOf(t, c.fs, "cache/"+store.LedgerFile); !bytes.Equal(left, header) {
+		t.Errorf("the file is %x", left)
 	}
-	if left, err := io.ReadAll(file); err != nil || !bytes.Equal(left, header[:]) {
-		t.Errorf("the file is %x, %v", left, err)
-	}
+}
+
+// newerLedger is the header of a ledger of format 2: CRC-32C of the rest, 'L', three
+// bytes of 0, the format.
+func newerLedger() []byte {
+	header := make([]byte, store.RowLen)
+	header[4], header[8] = 'L', 2
+	binary.LittleEndian.PutUint32(header, crc32.Checksum(header[4:], crc32.MakeTable(crc32.Castagnoli)))
+	return header
 }
 
 // fullFS has no room for the ledger while it is full.
@@ -186,33 +99,6 @@ func (f fullFile) WriteAt(p []byte, off int64) (int, error) {
 	return f.File.WriteAt(p, off)
 }
 
-// The log hears of the first failure at once, of each change that lasts, and never
-// twice within a minute, however fast rows fail and succeed in turns.
-func TestLedgerNews(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var news ledgerNews
-		now := time.Unix(1e9, 0)
-		told, last := []time.Time(nil), false
-		for range rapid.IntRange(1, 200).Draw(t, "writes") {
-			now = now.Add(time.Duration(rapid.Int64Range(1, 30_000).Draw(t, "ms")) * time.Millisecond)
-			failed := rapid.Bool().Draw(t, "failed")
-			if !news.tells(failed, now) {
-				if failed != last && (len(told) == 0 || now.Sub(told[len(told)-1]) >= newsEvery) {
-					t.Fatalf("failed %v, not told", failed)
-				}
-				continue
-			}
-			if failed == last {
-				t.Fatalf("failed %v, told twice", failed)
-			}
-			if len(told) > 0 && now.Sub(told[len(told)-1]) < newsEvery {
-				t.Fatalf("told again after %v", now.Sub(told[len(told)-1]))
-			}
-			told, last = append(told, now), failed
-		}
-	})
-}
-
 // row 60: without room for the ledger polling goes on. That is logged once, and
 // once when there is room again, however often a row fits in between.
 func TestLedgerDiskFull(t *testing.T) {
@@ -229,8 +115,8 @@ func TestLedgerDiskFull(t *testing.T) {
 		if n := w.polls(); n < 12 {
 			t.Errorf("%d polls without room", n)
 		}
-		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || counterValue(t, w.engine.metrics.ledgerErrors) < 12 {
-			t.Errorf("%d errors logged, %v counted:\n%s", n, counterValue(t, w.engine.metrics.ledgerErrors), log.String())
+		if n := strings.Count(log.String(), "level=ERROR"); n != 1 || gather(t, w.registry)["ledger_errors_total"] < 12 {
+			t.Errorf("%d errors logged, %v counted:\n%s", n, gather(t, w.registry)["ledger_errors_total"], log.String())
 		}
 		for range 20 { // a little is freed again and again
 			full.Store(!full.Load())
@@ -269,9 +155,8 @@ func TestLedgerRowsAreUsedAgain(t *testing.T) {
 			}
 		}
 		w.pass(25 * time.Hour) // refusals are remembered for a day
-		s := &w.engine.mu.schedule
-		if s.rows.next > 1+40+10 || len(s.rows.free) != int(s.rows.next)-1 {
-			t.Errorf("%d rows, %d free", s.rows.next, len(s.rows.free))
+		if rows, free := w.engine.mu.schedule.rows.Count(); rows > 40+10 || free != rows {
+			t.Errorf("%d rows, %d free", rows, free)
 		}
 	})
 }
@@ -282,12 +167,10 @@ func TestRestoreDuplicates(t *testing.T) {
 		s := newSchedule(Config{}.withDefaults())
 		take := s.restorer(1e18)
 		for i, lastPoll := range last {
-			var row ledgerRow
-			(&channelRow{id: channel.ID{1}, lastPoll: lastPoll}).fill(&row)
-			take(int32(i+1), &row)
+			take.Channel(int32(i+1), &store.ChannelRow{ID: channel.ID{1}, LastPoll: lastPoll})
 		}
-		if t1 := s.targets.get(channel.ID{1}); s.targets.len() != 1 || t1.lastPoll != 9 || len(s.rows.free) != 1 || s.rows.free[0] == t1.row {
-			t.Errorf("%v: %+v, free %v", last, t1, s.rows.free)
+		if t1 := s.targets.get(channel.ID{1}); s.targets.len() != 1 || t1.lastPoll != 9 || s.rows.Take() != 3-t1.row {
+			t.Errorf("%v: %+v", last, t1)
 		}
 	}
 }
@@ -300,28 +183,24 @@ func TestRestoreBounds(t *testing.T) {
 		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
 		o := testOrder(1, rapid.Uint64Range(0, 1).Draw(t, "version"))
 		c, h := drawChannelRow(t), drawHostRow(t)
-		c.id, h.id = o.Channel, channel.HostID(channel.Host(o.URL))
-		c.incarnation = rapid.Uint64Range(1, 2).Draw(t, "incarnation")
+		c.ID, h.ID = o.Channel, channel.HostID(channel.Host(o.URL))
+		c.Incarnation = rapid.Uint64Range(1, 2).Draw(t, "incarnation")
 		if rapid.Bool().Draw(t, "plausible") {
-			c.lastPoll = now - rapid.Int64Range(0, 3600e9).Draw(t, "ago")
-			h.rest.until, h.rest.count = now+rapid.Int64Range(0, 3600e9).Draw(t, "rests"), max(h.rest.count, 1)
+			c.LastPoll = now - rapid.Int64Range(0, 3600e9).Draw(t, "ago")
+			h.Until, h.Count = now+rapid.Int64Range(0, 3600e9).Draw(t, "rests"), max(h.Count, 1)
 		}
 		take := s.restorer(now)
-		var row ledgerRow
-		c.fill(&row)
-		take(1, &row)
-		row = ledgerRow{}
-		h.fill(&row)
-		take(2, &row)
+		take.Channel(1, &c)
+		take.Host(2, &h)
 		s.order(o, now)
 		target := s.targets.get(o.Channel)
 		if target.due < now || target.due > now+int64(longestRest+2*48*halfHour) {
 			t.Fatalf("due %v from now", time.Duration(target.due-now))
 		}
-		if c.lastPoll > 0 && c.lastPoll <= now && target.due < c.lastPoll+int64(time.Minute) {
-			t.Fatalf("due %v after the last poll", time.Duration(target.due-c.lastPoll))
+		if c.LastPoll > 0 && c.LastPoll <= now && target.due < c.LastPoll+int64(time.Minute) {
+			t.Fatalf("due %v after the last poll", time.Duration(target.due-c.LastPoll))
 		}
-		if until := h.rest.until; h.rest.count > 0 && until > now && until < now+int64(longestRest) && target.due < until {
+		if until := h.Until; h.Count > 0 && until > now && until < now+int64(longestRest) && target.due < until {
 			t.Fatalf("due %v before its host has rested", time.Duration(until-target.due))
 		}
 		if target.host.freeAt > now+int64(longestRest) {
@@ -333,9 +212,7 @@ func TestRestoreBounds(t *testing.T) {
 // A host that only redirects lead to is known after a kill, by its own row.
 func TestRestoredHostHasItsOwnGap(t *testing.T) {
 	s := newSchedule(Config{HostGap: time.Second, PrivateHostGap: time.Millisecond}.withDefaults())
-	var row ledgerRow
-	(&hostRow{id: channel.HostID("127.0.0.1:80"), freeAt: 1e18 + 5e9}).fill(&row)
-	s.restorer(1e18)(1, &row)
+	s.restorer(1e18).Host(1, &store.HostRow{ID: channel.HostID("127.0.0.1:80"), FreeAt: 1e18 + 5e9})
 	s.order(&Order{Channel: channel.ID{1}, URL: "http://127.0.0.1/a", Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, 1e18)
 	if h := s.targets.get(channel.ID{1}).host; h.freeAt != 1e18+5e9 || s.gapOf(h) != int64(time.Millisecond) {
 		t.Errorf("host %+v, gap %v", h, time.Duration(s.gapOf(h)))
@@ -347,9 +224,7 @@ func TestRestoredHostHasItsOwnGap(t *testing.T) {
 func TestRestoredGapIsOfTheHost(t *testing.T) {
 	const now = int64(1e18)
 	s := newSchedule(Config{HostGap: 5 * time.Second}.withDefaults())
-	var row ledgerRow
-	(&channelRow{id: channel.ID{1}, lastPoll: now - 1e9}).fill(&row)
-	s.restorer(now)(1, &row)
+	s.restorer(now).Channel(1, &store.ChannelRow{ID: channel.ID{1}, LastPoll: now - 1e9})
 	s.order(&Order{Channel: channel.ID{2}, URL: "http://a.example/b", Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, now)
 	s.promote(now)
 	if p, ok := s.begin(now); ok {

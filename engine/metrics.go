@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the engine's; none has a label per channel or host.
 type metrics struct {
@@ -10,11 +8,7 @@ type metrics struct {
 	lateness                      prometheus.Histogram
 	hostWait                      prometheus.Histogram
 	reports                       prometheus.Histogram
-	cacheErrors                   prometheus.Counter
-	cacheCut, cacheSetAside       prometheus.Counter
 	clockSteps                    prometheus.Counter
-	ledgerErrors                  prometheus.Counter
-	ledgerLost                    prometheus.Counter
 	moves, moveErrors             prometheus.Counter
 	hostRefusals, channelRefusals prometheus.Counter
 	all                           []prometheus.Collector
@@ -23,16 +17,13 @@ type metrics struct {
 
 func newMetrics() *metrics {
 	m := &metrics{
-		lateness:     histogram("lateness_seconds", "How long after a poll might have begun it did: waits for the loop and for a worker.", prometheus.ExponentialBuckets(0.0001, 4, 10)),
-		hostWait:     histogram("host_wait_seconds", "How long after its slot a poll might begin: waits for its host's gap, parallelism and isolation.", prometheus.ExponentialBuckets(0.001, 4, 12)),
-		reports:      histogram("report_seconds", "Time of a report to a channel's owner.", prometheus.ExponentialBuckets(0.0005, 4, 8)),
-		cacheErrors:  counter("cache_errors_total", "Reads and writes of the content cache that failed."),
-		ledgerErrors: counter("ledger_errors_total", "Writes of the ledger that failed."),
-		ledgerLost:   counter("ledger_rows_lost_total", "Rows of the ledger that could not be read at the start."),
-		moves:        counter("moves_total", "Times that an owner was told where a channel has moved."),
-		moveErrors:   counter("move_errors_total", "Times that an owner could not be told so."),
-		clockSteps:   counter("clock_steps_total", "Times that the wall clock was set."),
-		loopBusy:     counter("loop_busy_seconds_total", "Time that the scheduling loop was not waiting."),
+		lateness:   histogram("lateness_seconds", "How long after a poll might have begun it did: waits for the loop and for a worker.", prometheus.ExponentialBuckets(0.0001, 4, 10)),
+		hostWait:   histogram("host_wait_seconds", "How long after its slot a poll might begin: waits for its host's gap, parallelism and isolation.", prometheus.ExponentialBuckets(0.001, 4, 12)),
+		reports:    histogram("report_seconds", "Time of a report to a channel's owner.", prometheus.ExponentialBuckets(0.0005, 4, 8)),
+		moves:      counter("moves_total", "Times that an owner was told where a channel has moved."),
+		moveErrors: counter("move_errors_total", "Times that an owner could not be told so."),
+		clockSteps: counter("clock_steps_total", "Times that the wall clock was set."),
+		loopBusy:   counter("loop_busy_seconds_total", "Time that the scheduling loop was not waiting."),
 	}
 	polls := counters("polls_total", "Polls that ended, by outcome.", "outcome")
 	for o := range outcomes {
@@ -40,10 +31,8 @@ func newMetrics() *metrics {
 	}
 	refusals := counters("refusals_total", "Answers that asked not to be asked so soon, by what rests since.", "scope")
 	m.hostRefusals, m.channelRefusals = refusals.WithLabelValues("host"), refusals.WithLabelValues("channel")
-	mends := counters("cache_mends_total", "Times that damage of the content cache on disk was mended, by how.", "how")
-	m.cacheCut, m.cacheSetAside = mends.WithLabelValues("cut"), mends.WithLabelValues("set_aside")
 	m.all = []prometheus.Collector{
-		polls, refusals, mends, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.cacheErrors, m.ledgerErrors, m.ledgerLost, m.clockSteps, m.loopBusy,
+		polls, refusals, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.clockSteps, m.loopBusy,
 	}
 	return m
 }
@@ -68,7 +57,7 @@ func (e *Engine) gauges() []prometheus.Collector {
 		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(s *schedule) int { return s.polls[strange] })),
 		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(s *schedule) int { return s.polls[slow] })),
 		gauge("workers", "Polls that may be under way at a time.", under(func(s *schedule) int { return s.limits.workers })),
-		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.bytes()) }),
+		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.Bytes()) }),
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -68,8 +69,8 @@ type result struct {
 	hash     deltas.Hash
 	held     bool
 
-	holding holding // of the version that is now current; not ok: as before
-	forget  bool    // what is held is good for nothing
+	holding store.Holding // of the version that is now current; not ok: as before
+	forget  bool          // what is held is good for nothing
 
 	kind deltas.Kind // of what the origin showed; 0: not known
 
@@ -166,7 +167,7 @@ func (s *schedule) conclude(p *poll, r *result, now int64) (noteworthy bool) {
 	p.noted = t.ledgerRow()
 	p.bound, p.least = s.untold(t)
 	p.resized = t.resized()
-	return p.atHost || p.bound || p.resized || p.noted.differs(before)
+	return p.atHost || p.bound || p.resized || p.noted.Differs(before)
 }
 
 // learn takes in what a request has shown of its target.
@@ -234,11 +235,11 @@ func (t *target) conclude(p *poll, r *result, now int64) {
 		t.held = r.held
 	}
 	t.witness(p, r.shows(t, p))
-	if t.shown && r.holding.ok {
+	if t.shown && r.holding.OK {
 		t.holding, t.loaded = r.holding, true
 	}
 	if r.forget {
-		t.holding, t.loaded = holding{}, true
+		t.holding, t.loaded = store.Holding{}, true
 	}
 	if r.heard {
 		t.hear(r.words, r.remaining, now)
@@ -251,7 +252,7 @@ func (r *result) shows(t *target, p *poll) bool {
 	switch {
 	case r.outcome == changed:
 		return r.version == t.version && r.hash == t.hash
-	case r.holding.ok, r.outcome == notModified, r.outcome == unchanged:
+	case r.holding.OK, r.outcome == notModified, r.outcome == unchanged:
 		return p.version == t.version && p.hash == t.hash
 	}
 	return false

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
@@ -71,10 +72,10 @@ func (e *Engine) exchange(ctx context.Context, p *poll, room fetcher.Room) resul
 
 // request is what the poll asks.
 func (p *poll) request() fetcher.Request {
-	etag, lastModified, validatorURL := p.holding.validators.split()
+	etag, lastModified, validatorURL := p.holding.Validators.Split()
 	return fetcher.Request{
 		URL: p.url, ETag: etag, LastModified: lastModified, ValidatorURL: cmp.Or(validatorURL, p.own), Trail: p.trail(),
-		Subscribers: uint64(p.subscribers), Delta: etag != "" && p.holding.kind == deltas.KindFeed,
+		Subscribers: uint64(p.subscribers), Delta: etag != "" && p.holding.Kind == deltas.KindFeed,
 	}
 }
 
@@ -95,7 +96,7 @@ func (e *Engine) respond(ctx context.Context, p *poll, r result, resp *fetcher.R
 		return e.body(ctx, p, r, resp)
 	case resp.Delta:
 		return e.delta(ctx, p, r, resp)
-	case resp.Status == 304 && p.holding.validators != (validators{}):
+	case resp.Status == 304 && p.holding.Validators != (store.Validators{}):
 		return e.confirm(ctx, p, r, resp)
 	case resp.Status == 410 && p.movedHere() && !p.hasLearned():
 		return e.gone(ctx, p, r)
@@ -105,17 +106,17 @@ func (e *Engine) respond(ctx context.Context, p *poll, r result, resp *fetcher.R
 
 // confirm is what follows from a 304 to the validators of what is held.
 func (e *Engine) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
-	r.outcome, r.kind = notModified, p.holding.kind
+	r.outcome, r.kind = notModified, p.holding.Kind
 	r = r.hear(resp, p.hints())
 	r.holding = p.holding
-	r.holding.pair = pairSettled
-	etag, lastModified, url := p.holding.validators.split()
+	r.holding.Pair = store.PairConfirmed
+	etag, lastModified, url := p.holding.Validators.Split()
 	renewed := resp.LastModified != "" && resp.LastModified != lastModified
 	if renewed {
-		r.holding.validators = newValidators(etag, resp.LastModified, url)
+		r.holding.Validators = store.NewValidators(etag, resp.LastModified, url)
 	}
-	if renewed || p.holding.pair == pairUnsaved || !r.words.near(p.said()) {
-		e.cacheFailed("write record", e.cache.setRecord(p.id, p.record(&r, r.holding)))
+	if renewed || p.holding.Pair == store.PairUnsaved || !r.words.near(p.said()) {
+		e.cache.Failed("write record", e.cache.SetRecord(p.id, p.record(&r, r.holding)))
 	}
 	return e.stands(ctx, p, r)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
 const recallBatch = 256 // records under one lock
@@ -15,10 +16,10 @@ const recallBatch = 256 // records under one lock
 func (e *Engine) recall(ctx context.Context) {
 	var last channel.ID
 	for more := true; more && ctx.Err() == nil; {
-		var found []recorded
+		var found []store.Recorded
 		var err error
-		found, last, more, err = e.cache.records(last, recallBatch)
-		e.cacheFailed("read records", err)
+		found, last, more, err = e.cache.Records(last, recallBatch)
+		e.cache.Failed("read records", err)
 		e.recallSome(found)
 	}
 	e.mu.Lock()
@@ -32,25 +33,25 @@ func (e *Engine) starting(now int64) bool {
 	return e.mu.recalling || now < e.mu.began+int64(e.config.Interval)
 }
 
-func (e *Engine) recallSome(found []recorded) {
+func (e *Engine) recallSome(found []store.Recorded) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
 	for i := range found {
-		e.mu.schedule.recall(found[i].id, &found[i].record, now)
+		e.mu.schedule.recall(found[i].ID, &found[i].Record, now)
 	}
 }
 
 // recall takes in the record of a channel that no poll has read it for. One that
 // nobody has ordered yet is at the version that is recorded until an order says
 // otherwise.
-func (s *schedule) recall(id channel.ID, found *record, now int64) {
+func (s *schedule) recall(id channel.ID, found *store.Record, now int64) {
 	t := s.targets.get(id)
-	if t == nil || t.state != idle || t.incarnation != found.incarnation {
+	if t == nil || t.state != idle || t.incarnation != found.Incarnation {
 		return
 	}
 	if t.dropped && t.version == 0 {
-		t.know(found.version, found.hash)
+		t.know(found.Version, found.Hash)
 	}
 	if t.loaded {
 		return

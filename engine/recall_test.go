@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
@@ -31,7 +32,7 @@ func TestRecall(t *testing.T) {
 			w.engine.Order(orderURL(testURL(i)))
 		}
 		w.pass(3 * time.Minute)
-		if err := w.engine.cache.db.Set(recordKey(channel.IDOf(testURL(3))), []byte("none"), pebble.Sync); err != nil {
+		if err := w.engine.cache.DB().Set(store.RecordKey(channel.IDOf(testURL(3))), []byte("none"), pebble.Sync); err != nil {
 			t.Fatal(err)
 		}
 		w.restart()
@@ -52,7 +53,7 @@ func TestRecall(t *testing.T) {
 		defer w.engine.mu.Unlock()
 		for i := range size {
 			c := w.engine.mu.schedule.targets.get(channel.IDOf(testURL(i)))
-			if held := c.loaded && c.holding.validators.text != ""; held != (i == 0 || i > 3) {
+			if held := c.loaded && c.holding.Validators != (store.Validators{}); held != (i == 0 || i > 3) {
 				t.Errorf("channel %d: loaded %v, holding %+v", i, c.loaded, c.holding)
 			}
 			if heard := c.words != nil && c.hold > c.lastPoll; heard != (i != 2 && i != 3) {
@@ -107,8 +108,8 @@ func BenchmarkRecall(b *testing.B) {
 	b.Run("in order", func(b *testing.B) {
 		benchmarkRecall(b, config, ids, func(e *Engine) {
 			for last, more := (channel.ID{}), true; more; {
-				var found []recorded
-				found, last, more, _ = e.cache.records(last, recallBatch)
+				var found []store.Recorded
+				found, last, more, _ = e.cache.Records(last, recallBatch)
 				e.recallSome(found)
 			}
 		})
@@ -139,7 +140,7 @@ func benchmarkRecall(b *testing.B, config Config, ids []channel.ID, read func(*E
 		b.ReportMetric(float64(time.Since(begun).Nanoseconds())/float64(len(ids)), "ns/record")
 		b.ReportMetric(float64((processTime()-used).Nanoseconds())/float64(len(ids)), "cpu-ns/record")
 		for t := range e.mu.schedule.targets.all() {
-			if !t.holding.ok {
+			if !t.holding.OK {
 				b.Fatal("a record was not read")
 			}
 		}
@@ -156,7 +157,7 @@ func recordURL(i int) string {
 // writeRecords fills a cache, and returns the channels that are in it.
 func writeRecords(b *testing.B, config Config, size int) []channel.ID {
 	b.Helper()
-	c, err := openCache(config, newMetrics())
+	c, err := store.OpenCache(config.store(), store.NewMetrics())
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -164,22 +165,18 @@ func writeRecords(b *testing.B, config Config, size int) []channel.ID {
 	random := rand.NewChaCha8([32]byte{})
 	for i := range ids {
 		ids[i] = channel.IDOf(recordURL(i))
-		r := record{incarnation: 1, version: 1, hash: deltas.Hash{1}, words: words{fresh: time.Minute, source: fetcher.SourceMaxAge}}
-		r.holding = holding{rawHash: 1, validators: newValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", "")}
+		r := store.Record{Incarnation: 1, Version: 1, Hash: deltas.Hash{1}, Lifetime: time.Minute, Source: fetcher.SourceMaxAge}
+		r.Holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", "")}
 		random.Read(content)
-		batch := c.db.NewBatch()
-		err := batch.Set(recordKey(ids[i]), r.append(nil), nil)
+		err := c.SetRecord(ids[i], r)
 		if err == nil {
-			err = batch.Set(contentKey(ids[i], r.hash), content, nil)
-		}
-		if err == nil {
-			err = batch.Commit(pebble.NoSync)
+			err = c.DB().Set(store.ContentKey(ids[i], r.Hash), content, pebble.NoSync)
 		}
 		if err != nil {
 			b.Fatal(err)
 		}
 	}
-	if err := c.close(); err != nil {
+	if err := c.Close(); err != nil {
 		b.Fatal(err)
 	}
 	return ids

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
@@ -24,7 +25,7 @@ const maxReports = 4
 
 // change reports a body that is not the current version, and makes it state if
 // the owner's answer says that it is now.
-func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, from base, core *deltas.Core) result {
+func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
 	err := from.err
 	beside := []deltas.Hash{p.hash, from.hash}
 	for range maxReports {
@@ -32,8 +33,8 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, f
 			err = e.stage(p, &r, from, core, beside)
 		}
 		if err != nil {
-			e.cacheFailed("stage content", err)
-			r.noRoom = errors.Is(err, errNoSpace)
+			e.cache.Failed("stage content", err)
+			r.noRoom = errors.Is(err, store.ErrNoSpace)
 			return r.fail(cacheError, "content cache: it cannot be written")
 		}
 		report := p.report()
@@ -75,15 +76,15 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found holding, f
 func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside []deltas.Hash) error {
 	switch {
 	case p.version == 0 && e.config.Volume.Level() >= volume.Low:
-		return errNoSpace
+		return store.ErrNoSpace
 	case r.staged, from.version == 0 && !p.stray:
 		return nil
 	}
 	var err error
 	if p.stray {
-		err = e.cache.stageAlone(p.id, core, beside...)
+		err = e.cache.StageAlone(p.id, core, beside...)
 	} else {
-		err = e.cache.stage(p.id, core)
+		err = e.cache.Stage(p.id, core)
 	}
 	r.staged, r.stray = err == nil, err == nil
 	return err
@@ -91,14 +92,14 @@ func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside 
 
 // adopt makes content that the owner has committed the poller's state, and rids
 // the cache of what is beside it.
-func (e *Engine) adopt(p *poll, r result, found holding, core *deltas.Core, beside []deltas.Hash) result {
+func (e *Engine) adopt(p *poll, r result, found store.Holding, core *deltas.Core, beside []deltas.Hash) result {
 	record := p.record(&r, found)
-	record.version, record.hash = r.version, r.hash
+	record.Version, record.Hash = r.version, r.hash
 	if r.staged {
 		core = nil
 	}
-	e.cacheFailed("write record", e.cache.adopt(p.id, record, core, beside...))
-	found.pair = pairNew
+	e.cache.Failed("write record", e.cache.Adopt(p.id, record, core, beside...))
+	found.Pair = store.PairNew
 	r.outcome, r.holding, r.stray = changed, found, false
 	return r
 }
@@ -115,11 +116,11 @@ func (e *Engine) baseOf(p *poll) base {
 	if current.err != nil || current.core != nil {
 		return current
 	}
-	record, ok, err := e.cache.record(p.id)
-	if current.err = err; err != nil || !ok || record.incarnation != p.incarnation {
+	record, ok, err := e.cache.Record(p.id)
+	if current.err = err; err != nil || !ok || record.Incarnation != p.incarnation {
 		return current
 	}
-	if old := e.held(p, record.version, record.hash); old.err != nil || old.core != nil {
+	if old := e.held(p, record.Version, record.Hash); old.err != nil || old.core != nil {
 		return old
 	}
 	return current
@@ -127,7 +128,7 @@ func (e *Engine) baseOf(p *poll) base {
 
 // held is a version as far as the cache has it.
 func (e *Engine) held(p *poll, version uint64, hash deltas.Hash) base {
-	core, err := e.cache.content(p.id, hash)
+	core, err := e.cache.Content(p.id, hash)
 	return base{version, hash, core, err}
 }
 
@@ -137,13 +138,13 @@ func (e *Engine) rebase(p *poll, answer Answer) base {
 	to := base{version: answer.Version, hash: answer.Hash, core: answer.Current}
 	var err error
 	if to.core == nil {
-		to.core, err = e.cache.content(p.id, answer.Hash)
+		to.core, err = e.cache.Content(p.id, answer.Hash)
 	} else if to.core.Hash == answer.Hash {
-		err = e.cache.stage(p.id, to.core)
+		err = e.cache.Stage(p.id, to.core)
 	} else {
 		to.core, err = nil, fmt.Errorf("owner sent content %s as version %d, which is %s", to.core.Hash, answer.Version, answer.Hash)
 	}
-	e.cacheFailed("take in the owner's version", err)
+	e.cache.Failed("take in the owner's version", err)
 	return to
 }
 
@@ -164,8 +165,11 @@ func (p *poll) report() Report {
 
 // record returns the cache's record of the current version with what is held of it
 // and what the origin said.
-func (p *poll) record(r *result, h holding) record {
-	return record{incarnation: p.incarnation, version: p.version, hash: p.hash, holding: h, words: r.words}
+func (p *poll) record(r *result, h store.Holding) store.Record {
+	return store.Record{
+		Incarnation: p.incarnation, Version: p.version, Hash: p.hash, Holding: h,
+		Lifetime: r.words.fresh, Source: r.words.source, Hints: r.words.hints,
+	}
 }
 
 // load fetches from the cache what it holds of the poll's channel, once after a
@@ -173,12 +177,12 @@ func (p *poll) record(r *result, h holding) record {
 // the origin said of when to ask again may come to light only now: wait reports
 // that it is too soon.
 func (e *Engine) load(p *poll) (wait bool) {
-	found, ok, err := e.cache.record(p.id)
-	e.cacheFailed("read record", err)
+	found, ok, err := e.cache.Record(p.id)
+	e.cache.Failed("read record", err)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if !ok {
-		found = record{}
+		found = store.Record{}
 	}
 	wait = p.target.take(&found, wallNow())
 	p.see(p.target)
@@ -187,25 +191,13 @@ func (e *Engine) load(p *poll) (wait bool) {
 
 // take holds on to what the cache has recorded of a target, and reports whether it is
 // too soon to ask. The zero record is none.
-func (t *target) take(found *record, now int64) (wait bool) {
+func (t *target) take(found *store.Record, now int64) (wait bool) {
 	t.loaded = true
-	same := found.incarnation == t.incarnation
-	if same && found.version == t.version && found.hash == t.hash && found.holding.ok {
-		t.holding = found.holding
+	same := found.Incarnation == t.incarnation
+	if same && found.Version == t.version && found.Hash == t.hash && found.Holding.OK {
+		t.holding = found.Holding
 	} else {
 		t.shown = false
 	}
-	return same && t.words == nil && t.recall(found.words, now)
-}
-
-// cacheFailed counts and logs a failure of the cache, if there was one.
-func (e *Engine) cacheFailed(doing string, err error) {
-	if err == nil {
-		return
-	}
-	e.metrics.cacheErrors.Inc()
-	if errors.Is(err, errNoSpace) {
-		return // the volume has said it
-	}
-	e.config.Logger.Error("content cache failed", "doing", doing, "error", err)
+	return same && t.words == nil && t.recall(words{fresh: found.Lifetime, source: found.Source, hints: found.Hints}, now)
 }

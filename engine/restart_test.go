@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
 // crowd is a schedule of many channels in virtual time, whose polls are 304s that
@@ -12,13 +14,13 @@ type crowd struct {
 	s    schedule
 	size int
 	now  int64
-	rows []ledgerRow // what the ledger would hold
+	rows []store.ChannelRow // what the ledger would hold
 }
 
 const crowdInterval = 50 * time.Second
 
 func newCrowd(size int) *crowd {
-	c := &crowd{size: size, now: 1e18, rows: make([]ledgerRow, size+1)}
+	c := &crowd{size: size, now: 1e18, rows: make([]store.ChannelRow, size+1)}
 	c.start()
 	return c
 }
@@ -28,8 +30,8 @@ func (c *crowd) start() {
 	c.s = newSchedule(Config{Interval: crowdInterval, Floor: 5 * time.Second}.withDefaults())
 	restore := c.s.restorer(c.now)
 	for i := range c.rows[1:] {
-		if row := &c.rows[1+i]; row[4] != 0 {
-			restore(int32(1+i), row)
+		if row := &c.rows[1+i]; row.LastPoll != 0 {
+			restore.Channel(int32(1+i), row)
 		}
 	}
 	for i := range c.size {
@@ -55,8 +57,8 @@ func (c *crowd) run(seconds int) (perSecond []int) {
 func (c *crowd) pollAll() (n int) {
 	for p, ok := c.s.begin(c.now); ok; p, ok = c.s.begin(c.now) {
 		p.begun = time.Unix(0, c.now)
-		p.noted.lastPoll = c.now
-		p.noted.fill(&c.rows[p.row])
+		p.noted.LastPoll = c.now
+		c.rows[p.row] = p.noted
 		endPoll(&c.s, &p, c.now)
 		n++
 	}

@@ -1,79 +1,62 @@
 package engine
 
-import "github.com/seed-91e7e7c1/corona/overlay"
+import (
+	"github.com/seed-91e7e7c1/corona/engine/store"
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
 
-// rowNumbers gives out rows of the ledger. Row 0 stands for none.
-type rowNumbers struct {
-	next int32 // that was never used
-	free []int32
+// restorer takes the ledger's rows of an earlier run into a schedule. Those that say
+// nothing any more are free. Times ahead of now are of a clock that was wrong: what
+// they forbid is over after the longest rest.
+type restorer struct {
+	s   *schedule
+	now int64
 }
 
-// take returns a free row, 0 when there are too many.
-func (n *rowNumbers) take() int32 {
-	if last := len(n.free) - 1; last >= 0 {
-		number := n.free[last]
-		n.free = n.free[:last]
-		return number
-	}
-	if n.next >= mostRows {
-		return 0
-	}
-	n.next++
-	return n.next - 1
+func (s *schedule) restorer(now int64) restorer { return restorer{s, now} }
+
+// Free implements [store.Rows].
+func (r restorer) Free(number int32) { r.note(number, false) }
+
+// Channel implements [store.Rows].
+func (r restorer) Channel(number int32, row *store.ChannelRow) {
+	r.note(number, r.s.restoreChannel(number, row, r.now))
 }
 
-// give makes a row free, which is cleared in the file already.
-func (n *rowNumbers) give(number int32) {
-	if number != 0 {
-		n.free = append(n.free, number)
-	}
+// Host implements [store.Rows].
+func (r restorer) Host(number int32, row *store.HostRow) {
+	r.note(number, r.s.restoreHost(number, row, r.now))
 }
 
-// restorer takes in the ledger's rows of an earlier run, one after the other. Those
-// that say nothing any more are free.
-func (s *schedule) restorer(now int64) func(number int32, row *ledgerRow) {
-	return func(number int32, row *ledgerRow) {
-		s.rows.next = number + 1
-		if row == nil || !s.restore(number, row, now) {
-			s.rows.give(number)
-		}
+// note counts a row, which is free if it is not in use.
+func (r restorer) note(number int32, inUse bool) {
+	r.s.rows.Used(number)
+	if !inUse {
+		r.s.rows.Give(number)
 	}
-}
-
-// restore takes in one row, and reports whether it still says something. Times
-// ahead of now are of a clock that was wrong: what they forbid is over after the
-// longest rest.
-func (s *schedule) restore(number int32, row *ledgerRow, now int64) bool {
-	switch row[4] {
-	case channelKind:
-		return s.restoreChannel(number, readChannelRow(row), now)
-	case hostKind:
-		return s.restoreHost(number, readHostRow(row), now)
-	}
-	return false
 }
 
 // restoreChannel makes a target that nobody has ordered yet: it is forgotten like
 // any other, if nobody does within an interval.
-func (s *schedule) restoreChannel(number int32, r channelRow, now int64) bool {
-	t := s.targets.get(r.id)
-	if t != nil && t.lastPoll >= r.lastPoll {
+func (s *schedule) restoreChannel(number int32, r *store.ChannelRow, now int64) bool {
+	t := s.targets.get(r.ID)
+	if t != nil && t.lastPoll >= r.LastPoll {
 		return false
 	}
 	if t == nil {
-		t = s.add(r.id)
+		t = s.add(r.ID)
 		s.lay(t, now)
 	} else {
-		s.rows.give(t.row)
+		s.rows.Give(t.row)
 	}
 	t.row = number
-	t.incarnation, t.lastPoll = r.incarnation, min(r.lastPoll, now)
-	t.size, t.status, t.failures, t.refused = r.size, r.status, r.failures, r.refused
-	t.rate, t.rank, t.drift = r.rate, r.rank, r.drift
+	t.incarnation, t.lastPoll = r.Incarnation, min(r.LastPoll, now)
+	t.size, t.status, t.failures, t.refused = r.Size, r.Status, r.Failures, r.Refused
+	t.rate, t.rank, t.drift = r.Rate, r.Rank, r.Drift
 	t.width = clamp16(overlay.WidthOf(t.rate, s.pace.interval, s.pace.floor))
-	t.polled, t.stray, t.shown = true, true, r.shown
+	t.polled, t.stray, t.shown = true, true, r.Shown
 	s.restored = max(s.restored, t.lastPoll)
-	odd := oddities{notBefore: min(r.notBefore, now+int64(longestRest))}
+	odd := oddities{notBefore: min(r.NotBefore, now+int64(longestRest))}
 	if t.failures > 0 || t.refused {
 		odd.lastError = statusText(int(t.status))
 	}
@@ -81,12 +64,12 @@ func (s *schedule) restoreChannel(number int32, r channelRow, now int64) bool {
 	return true
 }
 
-func (s *schedule) restoreHost(number int32, r hostRow, now int64) bool {
-	if s.hosts[r.id] != nil {
+func (s *schedule) restoreHost(number int32, r *store.HostRow, now int64) bool {
+	if s.hosts[r.ID] != nil {
 		return false
 	}
 	longest := now + int64(longestRest)
-	h := &host{id: r.id, pos: -1, row: number, rest: r.rest, freeAt: min(r.freeAt, longest)}
+	h := &host{id: r.ID, pos: -1, row: number, rest: refusals{until: r.Until, last: r.Last, good: r.Good, count: r.Count, denied: r.Denied}, freeAt: min(r.FreeAt, longest)}
 	h.rest.until, h.rest.last, h.rest.good = min(h.rest.until, longest), min(h.rest.last, now), min(h.rest.good, now)
 	if h.rest.count == 0 {
 		h.rest.until = 0 // it was over before the clock was set back
@@ -100,4 +83,20 @@ func (s *schedule) restoreHost(number int32, r hostRow, now int64) bool {
 		s.resting[h] = struct{}{}
 	}
 	return true
+}
+
+// ledgerRow returns what the ledger keeps of a target.
+func (t *target) ledgerRow() store.ChannelRow {
+	return store.ChannelRow{
+		ID: t.id, Incarnation: t.incarnation, LastPoll: t.lastPoll, NotBefore: t.oddities().notBefore,
+		Size: t.size, Status: t.status, Failures: t.failures, Refused: t.refused, Shown: t.shown,
+		Rate: t.rate, Rank: t.rank, Drift: t.drift,
+	}
+}
+
+// ledgerRow returns what the ledger keeps of a host that has refused, or that
+// redirects led to: the polls of its own channels are in theirs.
+func (h *host) ledgerRow() store.HostRow {
+	r := h.rest
+	return store.HostRow{ID: h.id, FreeAt: h.freeAt, Until: r.until, Last: r.last, Good: r.good, Count: r.count, Denied: r.denied}
 }

@@ -82,7 +82,7 @@ func damagedTable(t *testing.T, from, step int) {
 		w.serve(1, origin{status: 200, body: body, etag: "e"}, u)
 	}
 	w.pass(15 * time.Second)
-	if err := w.engine.cache.db.Flush(); err != nil {
+	if err := w.engine.cache.DB().Flush(); err != nil {
 		t.Fatal(err)
 	}
 	w.close()
@@ -109,11 +109,11 @@ func damagedTable(t *testing.T, from, step int) {
 			t.Errorf("change %d: %d versions of %d channels", i+1, n, len(urls))
 		}
 	}
-	if err := w.engine.cache.db.Compact(t.Context(), []byte{0}, []byte{255}, false); err != nil {
+	if err := w.engine.cache.DB().Compact(t.Context(), []byte{0}, []byte{255}, false); err != nil {
 		t.Errorf("the cache is still damaged: %v", err)
 	}
 	for _, u := range urls {
-		if core, err := w.engine.cache.content(channel.IDOf(u), coreOf(t, "three").Hash); err != nil || core == nil {
+		if core, err := w.engine.cache.Content(channel.IDOf(u), coreOf(t, "three").Hash); err != nil || core == nil {
 			t.Errorf("content of %s: %v, %v", u, core, err)
 		}
 	}

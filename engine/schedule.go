@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
@@ -27,7 +28,7 @@ type schedule struct {
 	ready    fifo[*host]
 	parked   [manners]fifo[*host] // entries whose host left it meanwhile are skipped
 	dormant  fifo[dormancy]
-	rows     rowNumbers
+	rows     store.RowNumbers
 	ends     ends
 	guests   fifo[*host] // without channels; entries that have some again are skipped
 
@@ -69,7 +70,7 @@ func newSchedule(c Config) schedule {
 		targets: newIndex(),
 		hosts:   make(map[channel.ID]*host),
 		resting: make(map[*host]struct{}),
-		rows:    rowNumbers{next: 1},
+		rows:    store.RowNumbers{},
 		ends:    make(ends),
 	}
 }

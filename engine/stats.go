@@ -71,7 +71,7 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 		Failures:     int(t.failures),
 		FailingSince: lastTime(t.oddities().failing),
 		SizeBytes:    int64(t.size),
-		FeedURL:      t.holding.feedURL,
+		FeedURL:      t.holding.FeedURL,
 		Waiting:      s.pace.waiting(t, now),
 		FinalURL:     t.courseOf().final,
 		MovedTo:      cmp.Or(t.courseOf().moved, t.courseOf().known),
@@ -90,7 +90,7 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 // Content returns the content of a channel that has a hash, nil when this poller has
 // it not.
 func (e *Engine) Content(id channel.ID, hash deltas.Hash) (*deltas.Core, error) {
-	return e.cache.content(id, hash)
+	return e.cache.Content(id, hash)
 }
 
 // waiting returns what holds a channel back now, nil when nothing does.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -15,12 +16,12 @@ import (
 // While it is busy, its worker is the only one that reads or writes its part of
 // the cache. Every field is guarded by Engine.mu.
 type target struct {
-	url     string    // that polls ask first
-	host    *host     // of url
-	next    *target   // in its host's queue, which is a ring
-	holding holding   // of (version, hash)
-	words   *words    // of the origin; nil: none. What it points to is not changed
-	odd     *oddities // nil: none
+	url     string        // that polls ask first
+	host    *host         // of url
+	next    *target       // in its host's queue, which is a ring
+	holding store.Holding // of (version, hash)
+	words   *words        // of the origin; nil: none. What it points to is not changed
+	odd     *oddities     // nil: none
 
 	incarnation uint64
 	version     uint64 // current, by the last order or answer
@@ -83,33 +84,6 @@ func (t *target) setOddities(o oddities) {
 	}
 }
 
-// holding is what the poller holds of a channel's current version. The zero value
-// is nothing: the next poll gets the whole document.
-type holding struct {
-	rawHash    uint64 // of the body as it came
-	validators validators
-	feedURL    string      // the feed that an HTML page names
-	kind       deltas.Kind // of the content; 0: not known
-	pair       pair        // where validators are
-	ok         bool
-}
-
-// sameOnDisk reports that h, as it is recorded, serves a restart as well as other.
-func (h holding) sameOnDisk(other holding) bool {
-	return h.ok && h.validators == other.validators && h.feedURL == other.feedURL && h.kind == other.kind
-}
-
-// pair says where the validators of a target are. An origin may give another pair
-// with the same content each time: those are kept in memory alone, until one of
-// them has proved good for something.
-type pair uint8
-
-const (
-	pairSettled pair = iota // in the cache
-	pairNew                 // in the cache, and not confirmed yet
-	pairUnsaved             // in memory: the one before was not confirmed either
-)
-
 type targetState uint8
 
 const (
@@ -135,7 +109,7 @@ func (t *target) know(version uint64, hash deltas.Hash) {
 	}
 	t.shown = t.shown && t.version == 0 // in an earlier run: the record tells what
 	t.version, t.hash = version, hash
-	t.holding = holding{}
+	t.holding = store.Holding{}
 	t.loaded, t.stray = version == 0, t.stray || version > 0
 	t.setKnown(0)
 }
@@ -144,7 +118,7 @@ func (t *target) know(version uint64, hash deltas.Hash) {
 // not when the origin was last asked, nor when it may be asked again.
 func (t *target) reborn(incarnation uint64) {
 	t.incarnation = incarnation
-	t.holding = holding{}
+	t.holding = store.Holding{}
 	t.version, t.hash, t.loaded = 0, deltas.Hash{}, true
 	t.stray = t.polled
 	t.failures = 0
@@ -246,36 +220,3 @@ func sizeStepOf(bytes float64) sizeStep {
 }
 
 func (s sizeStep) bytes() float64 { return math.Exp2((float64(s) - 1) / sizeSteps) }
-
-// validators are an ETag, a Last-Modified and the URL that they were given for,
-// kept in one string. The zero value is none.
-type validators struct {
-	text               string
-	etag, lastModified uint16 // lengths
-}
-
-// maxValidators caps what an origin may have us remember. A longer set is as good
-// as none: polls get whole documents.
-const maxValidators = 2048
-
-// newValidators returns none when there is neither ETag nor Last-Modified. An
-// empty url is the channel's own.
-func newValidators(etag, lastModified, url string) validators {
-	if etag == "" && lastModified == "" || len(etag)+len(lastModified)+len(url) > maxValidators {
-		return validators{}
-	}
-	return validators{etag + lastModified + url, uint16(len(etag)), uint16(len(lastModified))}
-}
-
-// renewed is newValidators; the same as before need no memory.
-func (v validators) renewed(etag, lastModified, url string) validators {
-	if e, m, u := v.split(); e == etag && m == lastModified && u == url {
-		return v
-	}
-	return newValidators(etag, lastModified, url)
-}
-
-func (v validators) split() (etag, lastModified, url string) {
-	end := v.etag + v.lastModified
-	return v.text[:v.etag], v.text[v.etag:end], v.text[end:]
-}

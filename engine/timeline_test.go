@@ -17,6 +17,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -198,14 +199,14 @@ func (s *script) crash(string, map[string]string)   { s.world.crash() }
 func (s *script) lose(name string, _ map[string]string) {
 	c := s.world.engine.cache
 	id := channel.IDOf(urlOf(name))
-	if err := c.db.DeleteRange(contentKey(id, deltas.Hash{}), contentKey(id, lastHash), pebble.Sync); err != nil {
+	if err := c.DB().DeleteRange(store.ContentKey(id, deltas.Hash{}), append(store.ContentKey(id, lastHash), 0), pebble.Sync); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
 // writes prints how much the cache has written since the last time.
 func (s *script) writes(string, map[string]string) {
-	written := s.world.engine.cache.db.Metrics().WAL.BytesIn
+	written := s.world.engine.cache.DB().Metrics().WAL.BytesIn
 	fmt.Fprintf(&s.out, "the cache has written: %v\n", written != s.written)
 	s.written = written
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -76,10 +77,10 @@ func TestReportKnown(t *testing.T) {
 func TestStandsNoMore(t *testing.T) {
 	c := &target{version: 3, loaded: true}
 	p := poll{target: c, version: 3}
-	r := result{outcome: notModified, holding: holding{validators: newValidators("e", "", ""), ok: true}}
+	r := result{outcome: notModified, holding: store.Holding{Validators: store.NewValidators("e", "", ""), OK: true}}
 	r = r.knows(Answer{Version: 4, Hash: coreOf(t, "four").Hash})
 	c.conclude(&p, &r, 1e18)
-	if c.version != 4 || c.holding.ok || c.shown {
+	if c.version != 4 || c.holding.OK || c.shown {
 		t.Errorf("version %d with what is held of another: %+v", c.version, c.holding)
 	}
 }

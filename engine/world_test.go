@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -25,11 +26,12 @@ import (
 // world is an engine with origins and owner of the test's making, in virtual
 // time: it runs inside a synctest bubble. It notes what happens.
 type world struct {
-	t      *testing.T
-	config Config
-	engine *Engine
-	ran    chan error
-	start  time.Time
+	t        *testing.T
+	config   Config
+	engine   *Engine
+	registry *prometheus.Registry // of engine
+	ran      chan error
+	start    time.Time
 
 	mu      sync.Mutex
 	origins map[string]*origin // by URL
@@ -111,7 +113,8 @@ func newWorld(t *testing.T, config Config) *world {
 func (w *world) open() {
 	w.t.Helper()
 	var err error
-	if w.engine, err = Open(w.config, w, w, prometheus.NewRegistry()); err != nil {
+	w.registry = prometheus.NewRegistry()
+	if w.engine, err = Open(w.config, w, w, w.registry); err != nil {
 		w.t.Fatal(err)
 	}
 	engine := w.engine
@@ -308,3 +311,6 @@ func wait(seconds string) fetcher.RetryAfter {
 	}
 	return fetcher.RetryAfter{After: time.Duration(min(n, 9e9)) * time.Second, Given: true}
 }
+
+// lastHash is the highest of all.
+var lastHash = deltas.Hash(bytes.Repeat([]byte{0xff}, len(deltas.Hash{})))

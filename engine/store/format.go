@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"cmp"
@@ -32,9 +32,7 @@ var errFormat = errors.New("no format, or a damaged one")
 
 // CheckFormat returns a [*datadir.FormatError] if a newer program wrote the files
 // in a directory of [Config.Dir]. It writes nothing.
-func CheckFormat(dir string) error { return checkFormats(vfs.Default, dir) }
-
-func checkFormats(files vfs.FS, dir string) error {
+func CheckFormat(files vfs.FS, dir string) error {
 	names, err := files.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -104,10 +102,10 @@ func markFormat(files vfs.FS, dir string) error {
 }
 
 func checkLedgerFormat(files vfs.FS, dir string) error {
-	path := files.PathJoin(dir, ledgerFile)
+	path := files.PathJoin(dir, LedgerFile)
 	file, err := files.Open(path)
 	if err != nil {
-		return nil // openLedger meets it
+		return nil // OpenLedger meets it
 	}
 	defer file.Close()
 	format, err := readLedgerFormat(file)

@@ -1,4 +1,4 @@
-package engine
+package store
 
 import (
 	"errors"
@@ -12,21 +12,21 @@ import (
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
-// openCache opens the cache. A store that cannot be opened because its files are
+// OpenCache opens the cache. A store that cannot be opened because its files are
 // damaged is set aside, and another is begun: its contents are fetched again.
-func openCache(config Config, m *metrics) (*cache, error) {
-	if err := config.fs.MkdirAll(config.Dir, 0o755); err != nil {
+func OpenCache(config Config, metrics *Metrics) (*Cache, error) {
+	if err := config.FS.MkdirAll(config.Dir, 0o755); err != nil {
 		return nil, fmt.Errorf("make directory of the content cache: %w", err)
 	}
-	c, err := openAsItIs(config)
+	c, err := openDB(config, metrics)
 	if err == nil || systemRefuses(err) {
 		return c, err
 	}
 	if err := setAside(config, err); err != nil {
 		return nil, fmt.Errorf("set damaged content cache aside: %w", err)
 	}
-	m.cacheSetAside.Inc()
-	return openAsItIs(config)
+	metrics.cacheSetAside.Inc()
+	return openDB(config, metrics)
 }
 
 // systemRefuses reports that an error of opening the store is no finding of damage:
@@ -40,17 +40,17 @@ func systemRefuses(err error) bool {
 	return !errors.Is(err, fs.ErrNotExist) && number != syscall.EISDIR && number != syscall.ENOTDIR
 }
 
-func openAsItIs(config Config) (*cache, error) {
-	lock, err := pebble.LockDirectory(config.Dir, config.fs)
+func openDB(config Config, metrics *Metrics) (*Cache, error) {
+	lock, err := pebble.LockDirectory(config.Dir, config.FS)
 	if err != nil {
 		return nil, fmt.Errorf("lock content cache: %w", err)
 	}
 	defer lock.Close() // the store takes a reference of its own
-	if err := markFormat(config.fs, config.Dir); err != nil {
+	if err := markFormat(config.FS, config.Dir); err != nil {
 		return nil, err
 	}
-	c := &cache{
-		packer: deltas.NewPacker(runtime.GOMAXPROCS(0)), volume: config.Volume,
+	c := &Cache{
+		config: config, metrics: metrics, packer: deltas.NewPacker(runtime.GOMAXPROCS(0)),
 		unsynced: make(chan struct{}, 1), damaged: make(chan damage, 1),
 	}
 	options := cacheOptions(config)
@@ -64,7 +64,7 @@ func openAsItIs(config Config) (*cache, error) {
 
 func cacheOptions(config Config) *pebble.Options {
 	options := &pebble.Options{
-		FS:                 config.fs,
+		FS:                 config.FS,
 		FormatMajorVersion: storeFormat,
 		CacheSize:          config.CacheMemory,
 		MemTableSize:       min(16<<20, config.Volume.MemTable()),

@@ -1,10 +1,9 @@
-package engine
+package store
 
 import (
 	"bytes"
 	"errors"
 	"log/slog"
-	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -16,12 +15,21 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
-	"github.com/seed-91e7e7c1/corona/internal/datadir"
 )
 
-func newCache(t *testing.T, fs vfs.FS) *cache {
+// core extracts what a plain text says.
+func core(t *testing.T, body string) *deltas.Core {
 	t.Helper()
-	c, err := openCache(Config{Dir: "cache", fs: fs}.withDefaults(), newMetrics())
+	core, err := deltas.Extract(deltas.Document{Body: []byte(body), ContentType: "text/plain"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
+
+func newCache(t *testing.T, fs vfs.FS) *Cache {
+	t.Helper()
+	c, err := OpenCache(testConfig(fs), NewMetrics())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +38,9 @@ func newCache(t *testing.T, fs vfs.FS) *cache {
 
 func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 	c := newCache(t, vfs.NewMem())
-	defer c.close()
+	defer c.Close()
 	id, neighbour := channel.ID{1}, channel.ID{1, 19: 1}
-	one, two, three := coreOf(t, "one"), coreOf(t, "two"), coreOf(t, "three")
+	one, two, three := core(t, "one"), core(t, "two"), core(t, "three")
 	check := func(step string, id channel.ID, want ...*deltas.Core) {
 		t.Helper()
 		for _, core := range []*deltas.Core{one, two, three} {
@@ -40,9 +48,9 @@ func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 			for _, w := range want {
 				wanted = wanted || w == core
 			}
-			got, err := c.content(id, core.Hash)
+			got, err := c.Content(id, core.Hash)
 			if err != nil || (got != nil) != wanted || got != nil && !bytes.Equal(got.Text, core.Text) {
-				t.Errorf("%s: content %s = %v, %v; want it: %v", step, saying(core), got, err, wanted)
+				t.Errorf("%s: content %s = %v, %v; want it: %v", step, core.Hash, got, err, wanted)
 			}
 		}
 	}
@@ -52,29 +60,29 @@ func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	do(c.stage(neighbour, one))
-	do(c.stage(id, one))
+	do(c.Stage(neighbour, one))
+	do(c.Stage(id, one))
 	check("staged", id, one)
-	do(c.stage(id, two))
+	do(c.Stage(id, two))
 	check("staged beside another", id, one, two)
-	do(c.stageAlone(id, three, one.Hash))
+	do(c.StageAlone(id, three, one.Hash))
 	check("staged alone, but for what is kept", id, one, three)
-	do(c.adopt(id, record{incarnation: 1, version: 2, hash: three.Hash}, nil, three.Hash, one.Hash, deltas.Hash{}))
+	do(c.Adopt(id, Record{Incarnation: 1, Version: 2, Hash: three.Hash}, nil, three.Hash, one.Hash, deltas.Hash{}))
 	check("adopted", id, three)
-	do(c.adopt(id, record{incarnation: 1, version: 3, hash: two.Hash}, two, three.Hash))
+	do(c.Adopt(id, Record{Incarnation: 1, Version: 3, Hash: two.Hash}, two, three.Hash))
 	check("adopted and written", id, two)
-	do(c.stage(id, one))
-	do(c.stageAlone(id, two))
+	do(c.Stage(id, one))
+	do(c.StageAlone(id, two))
 	check("staged alone", id, two)
 	check("the neighbour", neighbour, one)
-	do(c.purge(id))
+	do(c.Purge(id))
 	check("purged", id)
 	check("the neighbour still", neighbour, one)
-	if _, ok, err := c.record(id); ok || err != nil {
+	if _, ok, err := c.Record(id); ok || err != nil {
 		t.Errorf("record after purge: %v, %v", ok, err)
 	}
 	var seen []channel.ID
-	do(c.each(func(id channel.ID) bool { seen = append(seen, id); return true }))
+	do(c.Each(func(id channel.ID) bool { seen = append(seen, id); return true }))
 	if len(seen) != 1 || seen[0] != neighbour {
 		t.Errorf("each visits %v", seen)
 	}
@@ -83,29 +91,29 @@ func TestCacheKeepsOnlyWhatCounts(t *testing.T) {
 // row 59: what is there but not what it says is as good as not there.
 func TestCacheDistrustsItself(t *testing.T) {
 	c := newCache(t, vfs.NewMem())
-	defer c.close()
-	id, core := channel.ID{1}, coreOf(t, "one")
-	two := coreOf(t, "two")
+	defer c.Close()
+	id, one := channel.ID{1}, core(t, "one")
+	two := core(t, "two")
 	for name, value := range map[string][]byte{
 		"other content": c.packer.Append(nil, two), "other text": two.Text, "no content": []byte("\x00garbage"), "nothing": nil,
 	} {
-		if err := c.db.Set(contentKey(id, core.Hash), value, pebble.NoSync); err != nil {
+		if err := c.db.Set(ContentKey(id, one.Hash), value, pebble.NoSync); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := c.content(id, core.Hash); got != nil || err != nil {
+		if got, err := c.Content(id, one.Hash); got != nil || err != nil {
 			t.Errorf("%s: content = %v, %v", name, got, err)
 		}
-		if _, ok, _ := c.get(contentKey(id, core.Hash)); ok {
+		if _, ok, _ := c.get(ContentKey(id, one.Hash)); ok {
 			t.Errorf("%s is still there", name)
 		}
 	}
-	if err := c.db.Set(recordKey(id), []byte{recordFormat + 1}, pebble.NoSync); err != nil {
+	if err := c.db.Set(RecordKey(id), []byte{recordFormat + 1}, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}
-	if _, ok, err := c.record(id); ok || !errors.Is(err, errRecord) {
+	if _, ok, err := c.Record(id); ok || !errors.Is(err, errRecord) {
 		t.Errorf("a record of another format: %v, %v", ok, err)
 	}
-	if _, ok, err := c.record(id); ok || err != nil {
+	if _, ok, err := c.Record(id); ok || err != nil {
 		t.Errorf("and then: %v, %v", ok, err)
 	}
 }
@@ -113,50 +121,14 @@ func TestCacheDistrustsItself(t *testing.T) {
 // Content that was written before contents were packed is read.
 func TestCacheReadsPlainText(t *testing.T) {
 	c := newCache(t, vfs.NewMem())
-	defer c.close()
-	id, core := channel.ID{1}, coreOf(t, "one")
-	if err := c.db.Set(contentKey(id, core.Hash), core.Text, pebble.NoSync); err != nil {
+	defer c.Close()
+	id, one := channel.ID{1}, core(t, "one")
+	if err := c.db.Set(ContentKey(id, one.Hash), one.Text, pebble.NoSync); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := c.content(id, core.Hash); err != nil || got == nil || !bytes.Equal(got.Text, core.Text) {
+	if got, err := c.Content(id, one.Hash); err != nil || got == nil || !bytes.Equal(got.Text, one.Text) {
 		t.Errorf("content = %v, %v", got, err)
 	}
-}
-
-// Each file that says that a newer program wrote it keeps the engine closed, and what
-// is there as it is: row 64.
-func TestRow64Cache(t *testing.T) {
-	var header ledgerRow
-	header[4], header[8] = headerKind, ledgerFormat+1
-	header.seal()
-	for name, content := range map[string]string{
-		formatFile: formatText(cacheFormat + 1), ledgerFile: string(header[:]), "marker.format-version.000099.999": "",
-	} {
-		files := vfs.NewMem()
-		must(t, newCache(t, files).close())
-		replace(t, files, "cache/"+name, []byte(content))
-		before := filesOf(t, files)
-		_, err := Open(Config{Dir: "cache", fs: files}, nil, nil, nil)
-		var newer *datadir.FormatError
-		if !errors.As(err, &newer) || newer.File != "cache/"+name || newer.Have <= newer.Supported {
-			t.Errorf("%s: Open: %v", name, err)
-		}
-		if after := filesOf(t, files); !maps.Equal(before, after) {
-			t.Errorf("%s: files were %q, are %q", name, before, after)
-		}
-	}
-}
-
-// filesOf returns what the files of the cache hold.
-func filesOf(t *testing.T, files vfs.FS) map[string]string {
-	t.Helper()
-	names, err := files.List("cache")
-	must(t, err)
-	all := map[string]string{}
-	for _, name := range names {
-		all[name] = string(contentOf(t, files, "cache/"+name))
-	}
-	return all
 }
 
 func TestCacheLogger(t *testing.T) {
@@ -175,26 +147,26 @@ func TestCacheLogger(t *testing.T) {
 	l.Fatalf("the end")
 }
 
-func drawRecord(t *rapid.T) record {
-	r := record{
-		incarnation: rapid.Uint64().Draw(t, "incarnation"),
-		version:     rapid.Uint64().Draw(t, "version"),
-		holding:     holding{rawHash: rapid.Uint64().Draw(t, "raw"), feedURL: rapid.StringN(0, 100, 1024).Draw(t, "feed"), ok: true},
-	}
-	copy(r.hash[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "hash"))
+func drawRecord(t *rapid.T) Record {
 	text := func(name string) string { return rapid.StringN(0, 100, 600).Draw(t, name) }
-	r.holding.validators = newValidators(text("etag"), text("modified"), text("url"))
-	r.holding.kind = deltas.Kind(rapid.Uint8().Draw(t, "kind"))
 	duration := func(name string) time.Duration {
 		return time.Duration(rapid.Int64Range(0, 1e9).Draw(t, name)) * time.Second
 	}
-	r.words = words{
-		fresh: duration("fresh"), source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
-		hints: deltas.Hints{
+	r := Record{
+		Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+		Version:     rapid.Uint64().Draw(t, "version"),
+		Holding: Holding{
+			RawHash: rapid.Uint64().Draw(t, "raw"), FeedURL: rapid.StringN(0, 100, 1024).Draw(t, "feed"),
+			Validators: NewValidators(text("etag"), text("modified"), text("url")),
+			Kind:       deltas.Kind(rapid.Uint8().Draw(t, "kind")), OK: true,
+		},
+		Lifetime: duration("fresh"), Source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+		Hints: deltas.Hints{
 			TTL: duration("ttl"), UpdatePeriod: duration("period"),
 			SkipHours: rapid.Uint32().Draw(t, "hours"), SkipDays: rapid.Uint8().Draw(t, "days"),
 		},
 	}
+	copy(r.Hash[:], rapid.SliceOfN(rapid.Byte(), 16, 16).Draw(t, "hash"))
 	return r
 }
 
@@ -214,8 +186,8 @@ func TestRecordRoundTrip(t *testing.T) {
 
 // A record that was written before origins' words were kept is read.
 func TestRecordOfFormat1(t *testing.T) {
-	want := record{incarnation: 3, version: 300, hash: deltas.Hash{7}, holding: holding{
-		rawHash: 5, validators: newValidators("e", "m", "u"), feedURL: "f", ok: true,
+	want := Record{Incarnation: 3, Version: 300, Hash: deltas.Hash{7}, Holding: Holding{
+		RawHash: 5, Validators: NewValidators("e", "m", "u"), FeedURL: "f", OK: true,
 	}}
 	data := want.append(nil)
 	data = data[:len(data)-7] // seven zeros
@@ -227,12 +199,12 @@ func TestRecordOfFormat1(t *testing.T) {
 
 // FuzzParseRecord: bytes are refused, or are a record that comes back the same.
 func FuzzParseRecord(f *testing.F) {
-	f.Add(record{incarnation: 1, version: 2, holding: holding{validators: newValidators("e", "m", "u"), feedURL: "f"}}.append(nil))
+	f.Add(Record{Incarnation: 1, Version: 2, Holding: Holding{Validators: NewValidators("e", "m", "u"), FeedURL: "f"}}.append(nil))
 	f.Add([]byte{recordFormat, 1, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parseRecord(data)
 		if err != nil {
-			if r != (record{}) || !errors.Is(err, errRecord) {
+			if r != (Record{}) || !errors.Is(err, errRecord) {
 				t.Fatalf("%+v and %v", r, err)
 			}
 			return
@@ -244,13 +216,13 @@ func FuzzParseRecord(f *testing.F) {
 }
 
 func TestValidators(t *testing.T) {
-	if v := newValidators("", "", "http://a.example/"); v != (validators{}) {
+	if v := NewValidators("", "", "http://a.example/"); v != (Validators{}) {
 		t.Errorf("an address alone validates nothing: %+v", v)
 	}
-	if v := newValidators(strings.Repeat("e", maxValidators), "m", ""); v != (validators{}) {
+	if v := NewValidators(strings.Repeat("e", MaxValidators), "m", ""); v != (Validators{}) {
 		t.Errorf("%d bytes are kept", len(v.text))
 	}
-	if e, m, u := newValidators("e", "", "u").split(); e != "e" || m != "" || u != "u" {
+	if e, m, u := NewValidators("e", "", "u").Split(); e != "e" || m != "" || u != "u" {
 		t.Errorf("split = %q, %q, %q", e, m, u)
 	}
 }
