@@ -21,18 +21,18 @@ const million = 1_000_000
 
 // fillMillion gives a schedule a million channels with content and validators, a tenth as
 // many hosts, and returns the bytes that they take.
-func fillMillion(b *testing.B) (s schedule, taken uint64) {
+func fillMillion(b *testing.B) (s *channels, taken uint64) {
 	b.Helper()
 	before := heapBytes()
-	s = newSchedule(Config{Interval: 30 * time.Minute, Floor: 5 * time.Minute}.withDefaults())
+	s = newChannels(Config{Interval: 30 * time.Minute, Floor: 5 * time.Minute}.withDefaults())
 	for i := range million {
 		url := fmt.Sprintf("https://host%d.example/some/path/feed%d.xml", i/10, i)
 		s.order(&Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1}, 1e18)
 	}
 	i := 0
-	for t := range s.targets.all() {
+	for t := range s.index.all() {
 		i++
-		t.holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", ""), OK: true}
+		t.Channel.holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", ""), OK: true}
 	}
 	return s, heapBytes() - before
 }
@@ -58,32 +58,18 @@ func BenchmarkSchedule(b *testing.B) {
 	r := result{outcome: notModified, status: 304, took: time.Millisecond, wire: 200}
 	b.ReportAllocs()
 	for b.Loop() {
-		now := s.nextDue()
-		s.promote(now)
+		now := s.schedule.NextDue()
+		s.schedule.Promote(true, now)
 		p, ok := s.begin(now)
 		if !ok {
 			b.Fatal("nothing to begin")
 		}
-		p.begun = time.Unix(0, now)
+		p.Begun = time.Unix(0, now)
 		s.conclude(&p, &r, now)
 		s.finish(&p, &r, now)
 	}
 	b.ReportMetric(float64(taken)/million, "bytes/channel")
 	b.ReportMetric(float64(collected.Milliseconds()), "gc-cpu-ms")
-}
-
-// BenchmarkDueHeap asks what the due structure alone costs at a million channels:
-// take the earliest, put it back an interval later.
-//
-//	go test -bench '^BenchmarkDueHeap$' -run '^$' ./engine
-func BenchmarkDueHeap(b *testing.B) {
-	s, _ := fillMillion(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		due, t, _ := s.due.min()
-		s.due.remove(t)
-		s.due.set(t, due+int64(30*time.Minute))
-	}
 }
 
 // BenchmarkNotModified asks what the engine adds to a request that ends in a 304,
@@ -143,8 +129,8 @@ func runBench(b *testing.B, f Fetcher, enough <-chan struct{}, interval time.Dur
 		url := fmt.Sprintf("http://host%d.example/%d", i/100, i)
 		e.Order(Order{Channel: channel.IDOf(url), URL: url, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1})
 	}
-	for t := range e.mu.schedule.targets.all() {
-		t.loaded, t.holding = true, store.Holding{Validators: store.NewValidators("etag", "", ""), OK: true}
+	for t := range e.mu.channels.index.all() {
+		t.Channel.loaded, t.Channel.holding = true, store.Holding{Validators: store.NewValidators("etag", "", ""), OK: true}
 	}
 	ran := make(chan error, 1)
 	b.ResetTimer()
@@ -184,7 +170,7 @@ func BenchmarkPaced(b *testing.B) {
 //
 //	go test -bench '^BenchmarkOrder$' -run '^$' ./engine
 func BenchmarkOrder(b *testing.B) {
-	s := newSchedule(Config{}.withDefaults())
+	s := newChannels(Config{}.withDefaults())
 	i := 0
 	b.ReportAllocs()
 	for b.Loop() {
@@ -209,8 +195,8 @@ func BenchmarkStart(b *testing.B) {
 		b.StartTimer()
 		begun := processTime()
 		e := &Engine{config: c}
-		e.mu.schedule = newSchedule(c)
-		l, err := store.OpenLedger(c.store(), store.NewMetrics(), e.mu.schedule.restorer(1e18))
+		e.mu.channels = newChannels(c)
+		l, err := store.OpenLedger(c.store(), store.NewMetrics(), e.mu.channels.restorer(1e18))
 		if err != nil {
 			b.Fatal(err)
 		}

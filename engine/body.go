@@ -15,7 +15,7 @@ func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 	if p.holding.OK && found.RawHash == p.holding.RawHash {
 		found.FeedURL, found.Kind = p.holding.FeedURL, p.holding.Kind
 		r.outcome, r.kind = unchanged, found.Kind
-		return e.stands(ctx, p, e.hold(p, r.hear(resp, p.hints()), found, nil))
+		return e.confirmed(ctx, p, e.keep(p, r.withWords(resp, p.hints()), found, nil))
 	}
 	e.releaseHost(p, &r)
 	from := e.baseOf(p)
@@ -23,7 +23,7 @@ func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 	if err != nil {
 		return r.extractFailed(ctx, err)
 	}
-	return e.compare(ctx, p, r.hear(resp, core.Hints), found, from, core)
+	return e.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
 // delta makes the whole document of an answer of new and changed entries alone (RFC
@@ -31,7 +31,7 @@ func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
 	e.releaseHost(p, &r)
 	r.forget = true
-	from := e.held(p, p.version, p.hash)
+	from := e.contentOf(p, p.version, p.hash)
 	if from.err != nil {
 		e.cache.Failed("read what a delta is of", from.err)
 		return r.fail(cacheError, "content cache: it cannot be read")
@@ -52,7 +52,7 @@ func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Res
 	if core.Hash == p.hash {
 		found.RawHash = p.holding.RawHash // of the whole document, which has not changed
 	}
-	return e.compare(ctx, p, r.hear(resp, core.Hints), found, from, core)
+	return e.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
 // found is what is held of a response's content, but for the content's own part.
@@ -74,7 +74,7 @@ func (e *Engine) compare(ctx context.Context, p *poll, r result, found store.Hol
 	found.FeedURL, found.Kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
 	if p.version > 0 && core.Hash == p.hash {
 		r.outcome = unchanged
-		return e.stands(ctx, p, e.hold(p, r, found, core))
+		return e.confirmed(ctx, p, e.keep(p, r, found, core))
 	}
 	return e.change(ctx, p, r, found, from, core)
 }
@@ -88,12 +88,12 @@ func clipURL(url string) string {
 	return url
 }
 
-// hold keeps new validators of the current version: its content is committed, so
+// keep keeps new validators of the current version: its content is committed, so
 // a 304 against them hides nothing. core is nil when the body was the very same.
 // The cache is written only when that saves a full GET after a restart: neither a
 // page that never repeats itself and has no validators, nor one whose validators
 // are others each time, costs a write per poll.
-func (e *Engine) hold(p *poll, r result, found store.Holding, core *deltas.Core) result {
+func (e *Engine) keep(p *poll, r result, found store.Holding, core *deltas.Core) result {
 	if !p.holding.OK {
 		if err := e.cache.StageAlone(p.id, core); err != nil {
 			e.cache.Failed("write the current version", err)
@@ -113,8 +113,8 @@ func (e *Engine) hold(p *poll, r result, found store.Holding, core *deltas.Core)
 	return r
 }
 
-// extract takes a document apart, a few at a time. base is what it was before, nil
-// if that is not there.
+// extract reads the core content of a document, of a few documents at a time. base is
+// what it was before, nil if that is not there.
 func (e *Engine) extract(ctx context.Context, p *poll, resp *fetcher.Response, base *deltas.Core) (*deltas.Core, error) {
 	select {
 	case e.cpu <- struct{}{}:

@@ -45,7 +45,7 @@ type Engine struct {
 	// the ledger.
 	mu struct {
 		sync.Mutex
-		schedule  schedule
+		channels  *channels
 		recent    recent
 		pool      pool
 		alarm     int64 // when the loop wakes by itself
@@ -76,13 +76,13 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 		kick:    make(chan struct{}, 1),
 		cpu:     make(chan struct{}, config.extractions()),
 	}
-	e.mu.schedule = newSchedule(config)
+	e.mu.channels = newChannels(config)
 	var err error
 	stored := store.NewMetrics()
 	if e.cache, err = store.OpenCache(config.store(), stored); err != nil {
 		return nil, err
 	}
-	if e.ledger, err = store.OpenLedger(config.store(), stored, e.mu.schedule.restorer(wallNow())); err != nil {
+	if e.ledger, err = store.OpenLedger(config.store(), stored, e.mu.channels.restorer(wallNow())); err != nil {
 		return nil, errors.Join(err, e.cache.Close())
 	}
 	if registerer != nil {
@@ -112,7 +112,7 @@ func (e *Engine) orderSome(orders []Order) {
 	defer e.mu.Unlock()
 	now := wallNow()
 	for i := range orders {
-		e.mu.schedule.order(&orders[i], now)
+		e.mu.channels.order(&orders[i], now)
 	}
 	e.wakeIfSooner()
 }
@@ -134,7 +134,7 @@ func (e *Engine) repaceSome(paces []Pace) {
 	defer e.mu.Unlock()
 	now := wallNow()
 	for i := range paces {
-		e.mu.schedule.repace(&paces[i], now)
+		e.mu.channels.repace(&paces[i], now)
 	}
 	e.wakeIfSooner()
 }
@@ -147,7 +147,7 @@ func (e *Engine) Drop(ids ...channel.ID) {
 	defer e.mu.Unlock()
 	now := wallNow()
 	for _, id := range ids {
-		e.mu.schedule.drop(id, now)
+		e.mu.channels.drop(id, now)
 	}
 }
 
@@ -230,20 +230,22 @@ func (e *Engine) turn(step time.Duration) time.Duration {
 	now := wallNow()
 	if step != 0 {
 		e.metrics.clockSteps.Inc()
-		e.mu.schedule.realign(int64(step), now)
+		e.mu.channels.realign(int64(step), now)
 		e.config.Logger.Warn("clock was set, slots are planned anew", "step", step)
 	}
-	e.mu.schedule.admit(e.config.Volume.Level() < volume.Low, now)
-	e.mu.schedule.promote(now)
+	e.mu.channels.schedule.Promote(e.hasRoom(), now)
 	e.dispatch(now)
-	e.mu.alarm = min(e.mu.schedule.nextDue(), now+int64(longestSleep))
+	e.mu.alarm = min(e.mu.channels.schedule.NextDue(), now+int64(longestSleep))
 	return time.Duration(e.mu.alarm - now)
 }
+
+// hasRoom reports that the disk has room for first contents.
+func (e *Engine) hasRoom() bool { return e.config.Volume.Level() < volume.Low }
 
 // wakeIfSooner wakes the loop when something is due before its alarm. The caller
 // holds mu.
 func (e *Engine) wakeIfSooner() {
-	if e.mu.schedule.nextDue() >= e.mu.alarm {
+	if e.mu.channels.schedule.NextDue() >= e.mu.alarm {
 		return
 	}
 	select {
@@ -253,3 +255,24 @@ func (e *Engine) wakeIfSooner() {
 }
 
 func wallNow() int64 { return time.Now().UnixNano() }
+
+// stepClock notices when the wall clock is set, as opposed to passing: it is then
+// no longer as far ahead of the time that the process has been running.
+type stepClock struct {
+	ahead int64 // nanoseconds
+}
+
+// smallestStep is what is not taken for a step: slewing and measuring.
+const smallestStep = time.Second
+
+// step returns by how much the wall clock was set since the last call, forwards
+// or back; 0 when it only passed. running is from a clock that cannot be set.
+func (c *stepClock) step(wall int64, running time.Duration) time.Duration {
+	ahead := wall - int64(running)
+	step := time.Duration(ahead - c.ahead)
+	c.ahead = ahead
+	if step.Abs() < smallestStep {
+		return 0
+	}
+	return step
+}

@@ -106,9 +106,9 @@ func TestSweep(t *testing.T) {
 		if got := w.cached(); got != 1 {
 			t.Errorf("later %d channels are cached, want 1", got)
 		}
-		s := &w.engine.mu.schedule
-		if s.targets.len() != 1 || len(s.hosts) != 1 || s.live != 1 || s.dormant.len() != 0 {
-			t.Errorf("%d targets, %d hosts, %d live, %d dormant; want 1, 1, 1, 0", s.targets.len(), len(s.hosts), s.live, s.dormant.len())
+		cs := w.engine.mu.channels
+		if n, counts := cs.index.len(), cs.schedule.Count(wallNow()); n != 1 || counts.Hosts != 1 || counts.Targets != 1 {
+			t.Errorf("%d channels, %+v; want one channel, one host, one target", n, counts)
 		}
 	})
 }
@@ -247,18 +247,18 @@ func (w *world) cached() int {
 // An order that comes while the cache is rid of a channel waits for that, and then
 // begins from nothing.
 func TestOrderDuringPurge(t *testing.T) {
-	s := newSchedule(Config{Interval: 10 * time.Second, Floor: time.Second}.withDefaults())
+	s := newChannels(Config{Interval: 10 * time.Second, Floor: time.Second}.withDefaults())
 	o := testOrder(1, 3)
 	orphan := s.orphan(o.Channel)
 	if orphan == nil || s.orphan(o.Channel) != nil {
 		t.Fatal("an unknown channel is claimed once")
 	}
 	s.order(o, 1e18)
-	if s.due.len() != 0 || s.live != 1 {
-		t.Fatalf("%d due while it is purged, %d live", s.due.len(), s.live)
+	if c := s.schedule.Count(1e18); c.Scheduled != 0 || c.Targets != 1 {
+		t.Fatalf("while it is purged: %+v", c)
 	}
 	s.unclaim(orphan, 1e18)
-	if s.due.len() != 1 || !orphan.loaded || orphan.holding.OK || orphan.version != 3 {
+	if c := orphan.Channel; s.schedule.Count(1e18).Scheduled != 1 || !c.loaded || c.holding.OK || c.version != 3 {
 		t.Fatalf("ordered during the purge: %+v", orphan)
 	}
 }
@@ -307,7 +307,7 @@ func TestNewerOrderThanAnswer(t *testing.T) {
 		w.origins[url].body, w.origins[url].etag = "two", "e2"
 		w.mu.Unlock()
 		w.pass(10 * time.Second)
-		target := w.engine.mu.schedule.targets.get(channel.IDOf(url))
+		target := w.engine.mu.channels.index.get(channel.IDOf(url)).Channel
 		if target.version != 3 || target.holding.OK || target.hash != coreOf(t, "three").Hash {
 			t.Errorf("after a newer order: %+v", target)
 		}
@@ -546,6 +546,26 @@ func TestConfigValidate(t *testing.T) {
 		spoil(&c)
 		if err := c.Validate(); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("bad %s: %v", field, err)
+		}
+	}
+}
+
+func TestStepClock(t *testing.T) {
+	c := stepClock{ahead: 1e18}
+	tests := []struct {
+		wall    int64
+		running time.Duration
+		want    time.Duration
+	}{
+		{1e18 + 60e9, 60 * time.Second, 0},
+		{1e18 + 120e9 + 5e8, 120 * time.Second, 0}, // slewed
+		{1e18 + 3720e9 + 5e8, 120 * time.Second, time.Hour},
+		{1e18 + 3780e9 + 5e8, 180 * time.Second, 0},
+		{1e18 + 180e9 + 5e8, 180 * time.Second, -time.Hour},
+	}
+	for _, test := range tests {
+		if got := c.step(test.wall, test.running); got != test.want {
+			t.Errorf("wall %d after %v: step %v, want %v", test.wall, test.running, got, test.want)
 		}
 	}
 }

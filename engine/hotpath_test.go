@@ -26,7 +26,7 @@ func (f *staticFetcher) Fetch(context.Context, fetcher.Request) (*fetcher.Respon
 	return f.resp, nil
 }
 
-// deafOwner is told, and hears nothing. It is not asked.
+// deafOwner ignores what it is told. It is not asked.
 type deafOwner struct{ Owner }
 
 func (deafOwner) Bound(channel.ID, uint64, time.Duration) {}
@@ -43,17 +43,18 @@ func newStatic(t testing.TB, answer *fetcher.Response) (*Engine, *target) {
 	t.Cleanup(func() { e.Close() })
 	e.mu.pool.start(context.Background())
 	e.Order(*testOrder(1, 1))
-	target := e.mu.schedule.targets.get(channel.IDOf(testURL(1)))
-	target.loaded, target.polled = true, true
-	target.holding = store.Holding{Validators: store.NewValidators("etag", "then", ""), OK: true, RawHash: deltas.RawHash(answer.Body)}
+	target := e.mu.channels.index.get(channel.IDOf(testURL(1)))
+	target.Channel.loaded, target.Channel.polled = true, true
+	target.Channel.holding = store.Holding{Validators: store.NewValidators("etag", "then", ""), OK: true, RawHash: deltas.RawHash(answer.Body)}
 	return e, target
 }
 
 // pollOnce is all that the engine does for one poll.
 func pollOnce(e *Engine, target *target, inbox chan poll) result {
 	e.mu.Lock()
-	e.mu.schedule.promote(target.due)
-	p, _ := e.mu.schedule.begin(target.due)
+	due, _ := target.Due()
+	e.mu.channels.schedule.Promote(true, due)
+	p, _ := e.mu.channels.begin(due)
 	e.mu.Unlock()
 	r := e.poll(context.Background(), &p)
 	e.finish(&p, &r, inbox)

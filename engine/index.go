@@ -10,7 +10,7 @@ import (
 
 // index finds targets by their IDs. It keeps nothing but pointers, since the ID is
 // in the target: 12 bytes for each, where a map takes 50. It is many small tables,
-// each with linear probing, so that growing one keeps nobody waiting.
+// each with linear probing, so that growing one takes a moment.
 type index struct {
 	seed   maphash.Seed // else URLs could be chosen that all come to one place
 	count  int
@@ -41,14 +41,14 @@ func (x *index) get(id channel.ID) *target {
 	return table.slots[table.find(hash, id)]
 }
 
-// put takes in a target whose ID nobody else has.
+// put adds a target, whose ID no other has.
 func (x *index) put(t *target) {
-	hash := x.hash(t.id)
+	hash := x.hash(t.ID)
 	table := x.table(hash)
 	if 5*(table.used+1) > 4*len(table.slots) { // four fifths are full
 		x.grow(table)
 	}
-	table.slots[table.find(hash, t.id)] = t
+	table.slots[table.find(hash, t.ID)] = t
 	table.used++
 	x.count++
 }
@@ -58,12 +58,12 @@ func (x *index) grow(table *indexTable) {
 	table.slots = make([]*target, max(len(old)+len(old)/2, leastTable))
 	for _, t := range old {
 		if t != nil {
-			table.slots[table.find(x.hash(t.id), t.id)] = t
+			table.slots[table.find(x.hash(t.ID), t.ID)] = t
 		}
 	}
 }
 
-// remove takes out the target with an ID, if it is in. Those behind it move up, so
+// remove removes the target with an ID, if it is in. Those behind it move up, so
 // that none is cut off from its place.
 func (x *index) remove(id channel.ID) {
 	if x.get(id) == nil {
@@ -75,7 +75,7 @@ func (x *index) remove(id channel.ID) {
 	x.count--
 	hole := table.find(hash, id)
 	for i := table.next(hole); table.slots[i] != nil; i = table.next(i) {
-		if home := table.place(x.hash(table.slots[i].id)); !between(hole, home, i) {
+		if home := table.place(x.hash(table.slots[i].ID)); !between(hole, home, i) {
 			table.slots[hole], hole = table.slots[i], i
 		}
 	}
@@ -88,7 +88,7 @@ func (x *index) table(hash uint64) *indexTable { return &x.tables[hash%indexTabl
 
 // find returns where the target with an ID is or would be. There is always room.
 func (t *indexTable) find(hash uint64, id channel.ID) (i int) {
-	for i = t.place(hash); t.slots[i] != nil && t.slots[i].id != id; i = t.next(i) {
+	for i = t.place(hash); t.slots[i] != nil && t.slots[i].ID != id; i = t.next(i) {
 	}
 	return i
 }

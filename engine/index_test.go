@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 )
 
 // An index does what a map does, whatever is put in and taken out in whatever order.
@@ -25,7 +26,7 @@ func TestIndex(t *testing.T) {
 				for range rapid.SampledFrom([]int{1, 50, 5000}).Draw(t, "number") {
 					binary.BigEndian.PutUint32(first[4:], binary.BigEndian.Uint32(first[4:])+1)
 					if want[first] == nil {
-						want[first] = &target{id: first}
+						want[first] = schedule.NewTarget[channelState](first)
 						x.put(want[first])
 					}
 				}
@@ -53,8 +54,8 @@ func checkIndex(t *rapid.T, x *index, want map[channel.ID]*target, other channel
 	n := 0
 	for target := range x.all() {
 		n++
-		if want[target.id] != target || x.get(target.id) != target {
-			t.Fatalf("target %s is in, and should not be, or is not found", target.id)
+		if want[target.ID] != target || x.get(target.ID) != target {
+			t.Fatalf("target %s is in, and should not be, or is not found", target.ID)
 		}
 	}
 	if n != len(want) || x.len() != n {

@@ -1,16 +1,13 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/fetcher"
-	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // Hosts that hang for as long as a fetch may, and there are more of them than
@@ -115,128 +112,4 @@ func TestHostGapAndParallel(t *testing.T) {
 			}
 		}
 	})
-}
-
-// First polls of long pages begin few at a time: more as they come in, if all that may
-// run do; half as many, once for all that were under way, when one found no memory
-// free; from then on one more each time that all have come in. Never none, never
-// beyond their share.
-func TestFirstPollsEase(t *testing.T) {
-	s := newSchedule(Config{}.withDefaults())
-	now := int64(1e18)
-	round := func(r result, times int) int { // of polls that begin and end together
-		begun := time.Unix(0, now+1)
-		now += 2
-		for range times {
-			s.polls[strange] = s.opening
-			s.ease(&poll{class: strange, begun: begun}, &r, now)
-		}
-		return s.opening
-	}
-	good, busy := result{outcome: changed}, result{outcome: canceled, busy: true}
-	for _, step := range []struct {
-		r           result
-		times, want int
-	}{
-		{good, 0, 64}, {good, 1000, 512}, {busy, 500, 256}, {result{outcome: canceled}, 1, 256},
-		{good, 255, 256}, {good, 1, 257}, {busy, 1, 128}, {good, 128, 129},
-	} {
-		if got := round(step.r, step.times); got != step.want {
-			t.Errorf("%+v %d times: %d, want %d", step.r.outcome, step.times, got, step.want)
-		}
-	}
-	for range 20 {
-		round(busy, 1)
-	}
-	if s.opening != leastOpening {
-		t.Errorf("%d at the least", s.opening)
-	}
-	s.polls[strange] = 0
-	for range 100 {
-		s.ease(&poll{class: strange, begun: time.Unix(0, now+1)}, &good, now+2)
-	}
-	if s.opening != leastOpening {
-		t.Errorf("%d after polls that ran alone, which say nothing", s.opening)
-	}
-}
-
-// A due poll that begins late while first polls are under way halves these, once for
-// all that waited with it: an import may not make those late who were there before.
-// It leaves as many as an import begins with.
-func TestFirstPollsYield(t *testing.T) {
-	s := newSchedule(Config{}.withDefaults())
-	const now = int64(1e18)
-	s.opening = 300
-	for _, step := range []struct {
-		name          string
-		others        int // strange polls under way
-		eligible, now int64
-		late          time.Duration
-		want          int
-	}{
-		{"in time", 300, now, now, lateEnough, 300},
-		{"late, with nobody in its way", 0, now, now, time.Second, 300},
-		{"late", 300, now, now + 1, time.Second, 150},
-		{"waited with the one before", 150, now, now + 2, time.Second, 150},
-		{"late again", 150, now + 2, now + 3, time.Second, 75},
-		{"at the least", 75, now + 4, now + 5, time.Second, 64},
-		{"and again", 64, now + 6, now + 7, time.Second, 64},
-	} {
-		s.polls[strange] = step.others
-		s.late(step.eligible, step.late, step.now)
-		if s.opening != step.want {
-			t.Errorf("%s: %d may be under way, want %d", step.name, s.opening, step.want)
-		}
-	}
-	s.opening = leastOpening // since no memory was free
-	if s.late(now+8, time.Second, now+9); s.opening != leastOpening {
-		t.Errorf("%d may be under way since a poll was late", s.opening)
-	}
-}
-
-// late has a due poll end that began late.
-func (s *schedule) late(eligible int64, late time.Duration, now int64) {
-	p := &poll{class: steady, eligible: eligible, begun: time.Unix(0, eligible).Add(late)}
-	s.ease(p, &result{outcome: notModified}, now)
-}
-
-// An import gets on while due polls begin late all the time, whoever is to blame for
-// that, and while a tenth of its hosts hang.
-func TestImportWhilePollsAreLate(t *testing.T) {
-	s := newSchedule(Config{Interval: time.Hour, Floor: time.Minute, HostGap: time.Second}.withDefaults())
-	const channels, step = 2000, int64(100 * time.Millisecond)
-	start := int64(1e18)
-	for i := range channels {
-		url := fmt.Sprintf("http://host%d.example/", i)
-		s.order(&Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, start)
-	}
-	type running struct {
-		poll
-		end int64
-	}
-	var polls []running
-	begun, done := 0, 0
-	for now := start; now < start+int64(2*time.Minute); now += step {
-		s.promote(now)
-		polls = slices.DeleteFunc(polls, func(r running) bool {
-			if r.end > now {
-				return false
-			}
-			endPoll(&s, &r.poll, now)
-			done++
-			return true
-		})
-		s.late(now-int64(lateEnough), 2*lateEnough, now)
-		for p, ok := s.begin(now); ok; p, ok = s.begin(now) {
-			p.begun = time.Unix(0, now)
-			took := int64(300 * time.Millisecond)
-			if begun++; begun%10 == 0 {
-				took = int64(30 * time.Second)
-			}
-			polls = append(polls, running{p, now + took})
-		}
-	}
-	if done < channels*9/10 {
-		t.Errorf("%d of %d first polls in two minutes", done, channels)
-	}
 }

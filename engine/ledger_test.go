@@ -17,6 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -155,7 +156,7 @@ func TestLedgerRowsAreUsedAgain(t *testing.T) {
 			}
 		}
 		w.pass(25 * time.Hour) // refusals are remembered for a day
-		if rows, free := w.engine.mu.schedule.rows.Count(); rows > 40+10 || free != rows {
+		if rows, free := w.engine.mu.channels.rows.Count(); rows > 40+10 || free != rows {
 			t.Errorf("%d rows, %d free", rows, free)
 		}
 	})
@@ -164,12 +165,12 @@ func TestLedgerRowsAreUsedAgain(t *testing.T) {
 // Two rows of one channel, as a crash may leave them: the later one counts.
 func TestRestoreDuplicates(t *testing.T) {
 	for _, last := range [][2]int64{{5, 9}, {9, 5}} {
-		s := newSchedule(Config{}.withDefaults())
+		s := newChannels(Config{}.withDefaults())
 		take := s.restorer(1e18)
 		for i, lastPoll := range last {
 			take.Channel(int32(i+1), &store.ChannelRow{ID: channel.ID{1}, LastPoll: lastPoll})
 		}
-		if t1 := s.targets.get(channel.ID{1}); s.targets.len() != 1 || t1.lastPoll != 9 || s.rows.Take() != 3-t1.row {
+		if t1 := s.index.get(channel.ID{1}); s.index.len() != 1 || t1.LastPoll() != 9 || s.rows.Take() != 3-t1.Channel.row {
 			t.Errorf("%v: %+v", last, t1)
 		}
 	}
@@ -179,7 +180,7 @@ func TestRestoreDuplicates(t *testing.T) {
 // slot, and what stands there is kept where it may be true.
 func TestRestoreBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := newSchedule(Config{Interval: halfHour, Floor: time.Minute, HostGap: time.Second}.withDefaults())
+		s := newChannels(Config{Interval: halfHour, Floor: time.Minute, HostGap: time.Second}.withDefaults())
 		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
 		o := testOrder(1, rapid.Uint64Range(0, 1).Draw(t, "version"))
 		c, h := drawChannelRow(t), drawHostRow(t)
@@ -193,29 +194,30 @@ func TestRestoreBounds(t *testing.T) {
 		take.Channel(1, &c)
 		take.Host(2, &h)
 		s.order(o, now)
-		target := s.targets.get(o.Channel)
-		if target.due < now || target.due > now+int64(longestRest+2*48*halfHour) {
-			t.Fatalf("due %v from now", time.Duration(target.due-now))
+		target := s.index.get(o.Channel)
+		due, _ := target.Due()
+		if due < now || due > now+int64(schedule.LongestRest+2*48*halfHour) {
+			t.Fatalf("due %v from now", time.Duration(due-now))
 		}
-		if c.LastPoll > 0 && c.LastPoll <= now && target.due < c.LastPoll+int64(time.Minute) {
-			t.Fatalf("due %v after the last poll", time.Duration(target.due-c.LastPoll))
+		if c.LastPoll > 0 && c.LastPoll <= now && due < c.LastPoll+int64(time.Minute) {
+			t.Fatalf("due %v after the last poll", time.Duration(due-c.LastPoll))
 		}
-		if until := h.Until; h.Count > 0 && until > now && until < now+int64(longestRest) && target.due < until {
-			t.Fatalf("due %v before its host has rested", time.Duration(until-target.due))
+		if until := h.Until; h.Count > 0 && until > now && until < now+int64(schedule.LongestRest) && due < until {
+			t.Fatalf("due %v before its host has rested", time.Duration(until-due))
 		}
-		if target.host.freeAt > now+int64(longestRest) {
-			t.Fatalf("host is free %v from now", time.Duration(target.host.freeAt-now))
+		if target.Host().Record().FreeAt > now+int64(schedule.LongestRest) {
+			t.Fatalf("host is free %v from now", time.Duration(target.Host().Record().FreeAt-now))
 		}
 	})
 }
 
 // A host that only redirects lead to is known after a kill, by its own row.
 func TestRestoredHostHasItsOwnGap(t *testing.T) {
-	s := newSchedule(Config{HostGap: time.Second, PrivateHostGap: time.Millisecond}.withDefaults())
+	s := newChannels(Config{HostGap: time.Second, PrivateHostGap: time.Millisecond}.withDefaults())
 	s.restorer(1e18).Host(1, &store.HostRow{ID: channel.HostID("127.0.0.1:80"), FreeAt: 1e18 + 5e9})
 	s.order(&Order{Channel: channel.ID{1}, URL: "http://127.0.0.1/a", Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, 1e18)
-	if h := s.targets.get(channel.ID{1}).host; h.freeAt != 1e18+5e9 || s.gapOf(h) != int64(time.Millisecond) {
-		t.Errorf("host %+v, gap %v", h, time.Duration(s.gapOf(h)))
+	if h := s.index.get(channel.ID{1}).Host(); h.Record().FreeAt != 1e18+5e9 || s.schedule.MannersOf(h).Gap != time.Millisecond {
+		t.Errorf("host %+v, gap %v", h, s.schedule.MannersOf(h).Gap)
 	}
 }
 
@@ -223,14 +225,14 @@ func TestRestoredHostHasItsOwnGap(t *testing.T) {
 // one that the earlier run had not asked for yet.
 func TestRestoredGapIsOfTheHost(t *testing.T) {
 	const now = int64(1e18)
-	s := newSchedule(Config{HostGap: 5 * time.Second}.withDefaults())
+	s := newChannels(Config{HostGap: 5 * time.Second}.withDefaults())
 	s.restorer(now).Channel(1, &store.ChannelRow{ID: channel.ID{1}, LastPoll: now - 1e9})
 	s.order(&Order{Channel: channel.ID{2}, URL: "http://a.example/b", Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, now)
-	s.promote(now)
+	s.schedule.Promote(true, now)
 	if p, ok := s.begin(now); ok {
 		t.Errorf("%s is asked a second after its host was", p.url)
 	}
-	s.promote(now + 4e9)
+	s.schedule.Promote(true, now+4e9)
 	if _, ok := s.begin(now + 4e9); !ok {
 		t.Error("not asked when the gap is over")
 	}

@@ -1,6 +1,10 @@
 package engine
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
+)
 
 // metrics are the engine's; none has a label per channel or host.
 type metrics struct {
@@ -39,24 +43,24 @@ func newMetrics() *metrics {
 
 // gauges read the engine when they are scraped.
 func (e *Engine) gauges() []prometheus.Collector {
-	under := func(read func(s *schedule) int) func() float64 {
+	under := func(read func(c schedule.Counts) int) func() float64 {
 		return func() float64 {
 			e.mu.Lock()
 			defer e.mu.Unlock()
-			return float64(read(&e.mu.schedule))
+			return float64(read(e.mu.channels.schedule.Count(wallNow())))
 		}
 	}
 	return []prometheus.Collector{
-		gauge("channels", "Channels that are ordered.", under(func(s *schedule) int { return s.live })),
-		gauge("hosts", "Hosts of all channels.", under(func(s *schedule) int { return len(s.hosts) })),
-		gauge("scheduled", "Channels that wait for their due time.", under(func(s *schedule) int { return s.due.len() })),
-		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(s *schedule) int { return s.queued })),
-		gauge("hosts_spaced", "Hosts with due polls that wait for their gap.", under(func(s *schedule) int { return s.spaced.len() })),
-		gauge("hosts_resting", "Hosts that asked not to be asked for a while.", under(func(s *schedule) int { return s.countResting(wallNow()) })),
-		gauge("polls_in_flight", "Polls under way.", under(func(s *schedule) int { return s.inFlight })),
-		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(s *schedule) int { return s.polls[strange] })),
-		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(s *schedule) int { return s.polls[slow] })),
-		gauge("workers", "Polls that may be under way at a time.", under(func(s *schedule) int { return s.limits.workers })),
+		gauge("channels", "Channels that are ordered.", under(func(c schedule.Counts) int { return c.Targets })),
+		gauge("hosts", "Hosts of all channels.", under(func(c schedule.Counts) int { return c.Hosts })),
+		gauge("scheduled", "Channels that wait for their due time.", under(func(c schedule.Counts) int { return c.Scheduled })),
+		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(c schedule.Counts) int { return c.Queued })),
+		gauge("hosts_spaced", "Hosts with due polls that wait for their gap.", under(func(c schedule.Counts) int { return c.Spaced })),
+		gauge("hosts_resting", "Hosts that asked not to be asked for a while.", under(func(c schedule.Counts) int { return c.Resting })),
+		gauge("polls_in_flight", "Polls under way.", under(func(c schedule.Counts) int { return c.InFlight })),
+		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(c schedule.Counts) int { return c.Strange })),
+		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(c schedule.Counts) int { return c.Slow })),
+		gauge("workers", "Polls that may be under way at a time.", under(func(c schedule.Counts) int { return c.Workers })),
 		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.Bytes()) }),
 	}
 }
@@ -64,8 +68,8 @@ func (e *Engine) gauges() []prometheus.Collector {
 // count notes a poll that ended.
 func (m *metrics) count(p *poll, r *result) {
 	m.polls[r.outcome].Inc()
-	m.lateness.Observe(p.lateness().Seconds())
-	m.hostWait.Observe(float64(p.hostWait) / 1e9)
+	m.lateness.Observe(p.Lateness().Seconds())
+	m.hostWait.Observe(float64(p.HostWait) / 1e9)
 }
 
 func counter(name, help string) prometheus.Counter {

@@ -1,40 +1,40 @@
 package engine
 
-// noteBegin writes down that a channel, and a host that a redirect led to, is asked
+// writeBegin writes down that a channel, and a host that a redirect led to, is asked
 // now: before it is.
-func (e *Engine) noteBegin(p *poll) {
-	p.noted.LastPoll = p.begun.UnixNano()
+func (e *Engine) writeBegin(p *poll) {
+	p.noted.LastPoll = p.Begun.UnixNano()
 	e.ledger.WriteChannel(p.row, &p.noted)
 	if p.hop != nil {
-		e.noteHost(p.host)
+		e.writeHost(p.Host)
 	}
 }
 
-// note writes down what a concluded poll has taught of its channel and its host,
-// and tells the owner what that is to know.
-func (e *Engine) note(p *poll) {
+// noteEnd writes down what a concluded poll has taught of its channel and its host,
+// and reports to the owner what that is to know.
+func (e *Engine) noteEnd(p *poll) {
 	e.ledger.WriteChannel(p.row, &p.noted)
-	if p.atHost {
-		e.noteHost(p.host)
+	if p.HostNews {
+		e.writeHost(p.Host)
 	}
-	if p.bound {
-		e.owner.Bound(p.id, p.noted.Incarnation, p.least)
+	if p.reportInterval {
+		e.owner.Bound(p.id, p.noted.Incarnation, p.minInterval)
 	}
-	if p.resized {
+	if p.reportSize {
 		e.owner.Sized(p.id, p.noted.Incarnation, int64(p.noted.Size))
 	}
 }
 
-// noteHost writes down what is known of a host. Several polls may be about to: the
+// writeHost writes down what is known of a host. Several polls may be about to: the
 // lock lets none write what another has overtaken.
-func (e *Engine) noteHost(h *host) {
+func (e *Engine) writeHost(h *host) {
 	e.hostRows.Lock()
 	defer e.hostRows.Unlock()
 	e.mu.Lock()
-	if h.row == 0 {
-		h.row = e.mu.schedule.rows.Take()
+	if h.Row == 0 {
+		h.Row = e.mu.channels.rows.Take()
 	}
-	number, row := h.row, h.ledgerRow()
+	number, row := h.Row, hostRow(h)
 	e.mu.Unlock()
 	e.ledger.WriteHost(number, &row)
 }

@@ -5,36 +5,100 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
+// poll is one poll of a channel: what its worker needs of the target, as it was
+// when the poll began. Orders may change the target meanwhile.
+type poll struct {
+	schedule.Poll[channelState]
+	id          channel.ID
+	own         string // the channel's URL
+	url         string // to be asked: own, or where redirects led
+	hop         *hop   // how redirects led there; nil: they did not
+	redirect    *redirectState
+	incarnation uint64
+	version     uint64
+	hash        deltas.Hash
+	holding     store.Holding
+	words       *words
+	known       int64 // when a poll before it began that showed version; 0: not known
+	subscribers uint32
+	loaded      bool
+	candidate   bool
+	stray       bool
+	first       bool // of a channel without content: rates do not plan it
+	whole       bool // the last body was received to its end
+
+	row   int32            // in the ledger
+	noted store.ChannelRow // what stands there, but for this poll's begin
+
+	reportInterval bool          // report minInterval to the owner
+	minInterval    time.Duration // the time between two polls that the origin asks for
+	reportSize     bool          // report noted.Size to the owner
+}
+
+// begin takes the next poll; ok is false when there is none, or no worker for it.
+func (cs *channels) begin(now int64) (p poll, ok bool) {
+	if p.Poll, ok = cs.schedule.Begin(now); !ok {
+		return p, false
+	}
+	t := p.Target
+	p.see(t)
+	if t.Channel.row == 0 {
+		t.Channel.row = cs.rows.Take()
+	}
+	p.row, p.noted = t.Channel.row, channelRow(t)
+	return p, true
+}
+
+// see copies the target as it is.
+func (p *poll) see(t *target) {
+	c := &t.Channel
+	p.id, p.own, p.url, p.incarnation = t.ID, c.url, c.url, c.incarnation
+	odd := c.oddities()
+	p.hop, p.redirect = odd.hop, odd.redirect
+	p.whole = t.Failures() == 0 && odd.lastError == ""
+	if p.asksLearned() {
+		p.own = p.redirect.own
+	}
+	if p.hop != nil {
+		p.url = p.hop.url
+	}
+	p.version, p.hash = c.version, c.hash
+	p.holding, p.loaded, p.candidate, p.stray = c.holding, c.loaded, c.candidate, c.stray
+	p.words, p.subscribers, p.known, p.first = c.words, c.subscribers, knownAt(t), c.isFirst()
+}
+
 // poll asks the origin once and finds out what that means. It changes no state
-// but the cache's and the ledger's: finish does.
+// but the cache's and the ledger's; [Engine.finish] does.
 func (e *Engine) poll(ctx context.Context, p *poll) result {
 	if !p.loaded && e.load(p) {
-		p.begun = time.Now()
+		p.Begun = time.Now()
 		return result{outcome: deferred}
 	}
 	room, r, ok := e.reserve(ctx, p)
-	p.begun = time.Now()
+	p.Begun = time.Now()
 	if !ok {
 		return r
 	}
-	e.noteBegin(p)
+	e.writeBegin(p)
 	r = e.exchange(ctx, p, room)
-	e.tellMoved(ctx, p, &r)
+	e.reportMove(ctx, p, &r)
 	return r
 }
 
 // reserve waits until there is memory for a body that is known to be large. ok is false
 // when the origin is not to be asked after all.
 func (e *Engine) reserve(ctx context.Context, p *poll) (room fetcher.Room, r result, ok bool) {
-	if p.body == 0 {
+	if p.Body == 0 {
 		return room, r, true
 	}
-	room, err := e.fetcher.Reserve(ctx, p.url, p.body, p.whole)
+	room, err := e.fetcher.Reserve(ctx, p.url, p.Body, p.whole)
 	if err != nil {
 		return room, r.fetchFailed(err), false
 	}
@@ -49,7 +113,7 @@ func (e *Engine) mayAsk(p *poll) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	ok := e.mu.schedule.ask(p, now)
+	ok := e.mu.channels.schedule.MayAsk(&p.Poll, p.Target.Channel.incarnation == p.incarnation, now)
 	e.dispatch(now)
 	e.wakeIfSooner()
 	return ok
@@ -60,7 +124,7 @@ func (e *Engine) exchange(ctx context.Context, p *poll, room fetcher.Room) resul
 	req := p.request()
 	req.Room = room
 	resp, err := e.fetcher.Fetch(ctx, req)
-	r := result{took: time.Since(p.begun)}
+	r := result{took: time.Since(p.Begun)}
 	if err != nil {
 		return r.fetchFailed(err)
 	}
@@ -77,12 +141,6 @@ func (p *poll) request() fetcher.Request {
 		URL: p.url, ETag: etag, LastModified: lastModified, ValidatorURL: cmp.Or(validatorURL, p.own), Trail: p.trail(),
 		Subscribers: uint64(p.subscribers), Delta: etag != "" && p.holding.Kind == deltas.KindFeed,
 	}
-}
-
-// lateness is how long after it might have begun the poll began: what the engine
-// is to blame for. What its host made it wait is counted apart.
-func (p *poll) lateness() time.Duration {
-	return max(0, time.Duration(p.begun.UnixNano()-p.eligible))
 }
 
 // respond goes by the response's status.
@@ -107,7 +165,7 @@ func (e *Engine) respond(ctx context.Context, p *poll, r result, resp *fetcher.R
 // confirm is what follows from a 304 to the validators of what is held.
 func (e *Engine) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
 	r.outcome, r.kind = notModified, p.holding.Kind
-	r = r.hear(resp, p.hints())
+	r = r.withWords(resp, p.hints())
 	r.holding = p.holding
 	r.holding.Pair = store.PairConfirmed
 	etag, lastModified, url := p.holding.Validators.Split()
@@ -118,12 +176,12 @@ func (e *Engine) confirm(ctx context.Context, p *poll, r result, resp *fetcher.R
 	if renewed || p.holding.Pair == store.PairUnsaved || !r.words.near(p.said()) {
 		e.cache.Failed("write record", e.cache.SetRecord(p.id, p.record(&r, r.holding)))
 	}
-	return e.stands(ctx, p, r)
+	return e.confirmed(ctx, p, r)
 }
 
-// hear takes in what a good answer says of when to ask again.
-func (r result) hear(resp *fetcher.Response, hints deltas.Hints) result {
-	r.heard, r.remaining = true, resp.Fresh.Remaining
+// withWords adds what a good answer says of when to ask again.
+func (r result) withWords(resp *fetcher.Response, hints deltas.Hints) result {
+	r.answered, r.remaining = true, resp.Fresh.Remaining
 	r.words = words{fresh: resp.Fresh.Lifetime, source: resp.Fresh.Source, hints: hints}
 	return r
 }
@@ -138,14 +196,14 @@ func (p *poll) said() words {
 
 func (p *poll) hints() deltas.Hints { return p.said().hints }
 
-// stands is what follows from a poll that showed the current version. The owner
+// confirmed is what follows from a poll that showed the current version. The owner
 // is told only while it waits for a candidate to be confirmed.
-func (e *Engine) stands(ctx context.Context, p *poll, r result) result {
-	if !p.held {
+func (e *Engine) confirmed(ctx context.Context, p *poll, r result) result {
+	if !p.candidate {
 		return r
 	}
 	e.releaseHost(p, &r)
-	answer, err := e.ask(ctx, p.report())
+	answer, err := e.report(ctx, p.newReport())
 	if err != nil {
 		return r.ownerFailed(err)
 	}
@@ -153,15 +211,15 @@ func (e *Engine) stands(ctx context.Context, p *poll, r result) result {
 		r.outcome, r.over = ended, true
 		return r
 	}
-	return r.knows(answer)
+	return r.withAnswer(answer)
 }
 
 // gone tells the owner that the origin withdrew the channel for good.
 func (e *Engine) gone(ctx context.Context, p *poll, r result) result {
 	e.releaseHost(p, &r)
-	report := p.report()
+	report := p.newReport()
 	report.Gone = true
-	answer, err := e.ask(ctx, report)
+	answer, err := e.report(ctx, report)
 	if err != nil {
 		return r.ownerFailed(err)
 	}
@@ -176,11 +234,11 @@ func (e *Engine) refusal(p *poll, r result, resp *fetcher.Response) result {
 	r.retryAfter = resp.RetryAfter
 	e.releaseHost(p, &r)
 	r = r.fail(statusError, statusText(resp.Status))
-	switch p.verdict {
-	case hostRefuses:
+	switch p.Verdict {
+	case schedule.HostRefuses:
 		r.outcome = refused
 		e.metrics.hostRefusals.Inc()
-	case channelRefuses:
+	case schedule.ChannelRefuses:
 		e.metrics.channelRefusals.Inc()
 	}
 	return r

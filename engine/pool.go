@@ -2,7 +2,7 @@ package engine
 
 import "context"
 
-// pool is the workers: started when there is work and nobody idle, never more
+// pool is the workers: started when there is work and none is idle, never more
 // than Config.Workers. The one that became idle last works first, so that few
 // stacks are warm when few are needed. Guarded by Engine.mu.
 type pool struct {
@@ -17,7 +17,7 @@ func (p *pool) start(ctx context.Context) { p.ctx = ctx }
 func (e *Engine) dispatch(now int64) {
 	pool := &e.mu.pool
 	for pool.ctx != nil && (len(pool.idle) > 0 || pool.count < e.config.Workers) {
-		p, ok := e.mu.schedule.begin(now)
+		p, ok := e.mu.channels.begin(now)
 		if !ok {
 			return
 		}
@@ -53,14 +53,14 @@ func (e *Engine) finish(p *poll, r *result, inbox chan poll) (next poll, more bo
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	e.mu.recent.note(now, kindOf(p, r), p.lateness())
-	if e.mu.schedule.conclude(p, r, now) {
+	e.mu.recent.note(now, kindOf(p, r), p.Lateness())
+	if e.mu.channels.conclude(p, r, now) {
 		e.mu.Unlock()
-		e.note(p) // while the target is still the worker's
+		e.noteEnd(p) // while the target is still the worker's
 		e.mu.Lock()
 		now = wallNow()
 	}
-	e.mu.schedule.finish(p, r, now)
+	e.mu.channels.finish(p, r, now)
 	next, more = e.another(inbox, now)
 	e.dispatch(now)
 	e.wakeIfSooner()
@@ -74,7 +74,7 @@ func (e *Engine) another(inbox chan poll, now int64) (poll, bool) {
 		close(inbox)
 		return poll{}, false
 	}
-	p, ok := e.mu.schedule.begin(now)
+	p, ok := e.mu.channels.begin(now)
 	if !ok {
 		e.mu.pool.idle = append(e.mu.pool.idle, inbox)
 	}
@@ -98,7 +98,7 @@ func (e *Engine) releaseHost(p *poll, r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	now := wallNow()
-	e.mu.schedule.release(p, r, now)
+	e.mu.channels.release(p, r, now)
 	e.dispatch(now)
 	e.wakeIfSooner()
 }

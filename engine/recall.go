@@ -38,26 +38,6 @@ func (e *Engine) recallSome(found []store.Recorded) {
 	defer e.mu.Unlock()
 	now := wallNow()
 	for i := range found {
-		e.mu.schedule.recall(found[i].ID, &found[i].Record, now)
-	}
-}
-
-// recall takes in the record of a channel that no poll has read it for. One that
-// nobody has ordered yet is at the version that is recorded until an order says
-// otherwise.
-func (s *schedule) recall(id channel.ID, found *store.Record, now int64) {
-	t := s.targets.get(id)
-	if t == nil || t.state != idle || t.incarnation != found.Incarnation {
-		return
-	}
-	if t.dropped && t.version == 0 {
-		t.know(found.Version, found.Hash)
-	}
-	if t.loaded {
-		return
-	}
-	t.take(found, now)
-	if !t.dropped {
-		s.plan(t, now)
+		e.mu.channels.recall(found[i].ID, &found[i].Record, now)
 	}
 }

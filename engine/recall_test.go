@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
@@ -52,12 +53,12 @@ func TestRecall(t *testing.T) {
 		w.engine.mu.Lock()
 		defer w.engine.mu.Unlock()
 		for i := range size {
-			c := w.engine.mu.schedule.targets.get(channel.IDOf(testURL(i)))
-			if held := c.loaded && c.holding.Validators != (store.Validators{}); held != (i == 0 || i > 3) {
-				t.Errorf("channel %d: loaded %v, holding %+v", i, c.loaded, c.holding)
+			c := w.engine.mu.channels.index.get(channel.IDOf(testURL(i)))
+			if held := c.Channel.loaded && c.Channel.holding.Validators != (store.Validators{}); held != (i == 0 || i > 3) {
+				t.Errorf("channel %d: loaded %v, holding %+v", i, c.Channel.loaded, c.Channel.holding)
 			}
-			if heard := c.words != nil && c.hold > c.lastPoll; heard != (i != 2 && i != 3) {
-				t.Errorf("channel %d: words %+v, hold %v after its last poll", i, c.words, time.Duration(c.hold-c.lastPoll))
+			if words := c.Channel.words; (words != nil && c.Waits(c.LastPoll())) != (i != 2 && i != 3) {
+				t.Errorf("channel %d: words %+v, which hold it back: %v", i, words, c.Waits(c.LastPoll()))
 			}
 		}
 	})
@@ -117,8 +118,8 @@ func BenchmarkRecall(b *testing.B) {
 	b.Run("one by one", func(b *testing.B) {
 		benchmarkRecall(b, config, ids, func(e *Engine) {
 			for _, i := range rand.Perm(size) {
-				t := e.mu.schedule.targets.get(ids[i])
-				e.load(&poll{target: t, id: t.id})
+				t := e.mu.channels.index.get(ids[i])
+				e.load(&poll{Poll: schedule.Poll[channelState]{Target: t}, id: t.ID})
 			}
 		})
 	})
@@ -139,8 +140,8 @@ func benchmarkRecall(b *testing.B, config Config, ids []channel.ID, read func(*E
 		read(e)
 		b.ReportMetric(float64(time.Since(begun).Nanoseconds())/float64(len(ids)), "ns/record")
 		b.ReportMetric(float64((processTime()-used).Nanoseconds())/float64(len(ids)), "cpu-ns/record")
-		for t := range e.mu.schedule.targets.all() {
-			if !t.holding.OK {
+		for t := range e.mu.channels.index.all() {
+			if !t.Channel.holding.OK {
 				b.Fatal("a record was not read")
 			}
 		}

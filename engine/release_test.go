@@ -11,28 +11,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
-// A host that is ready when its last exchange turns out slow gets no second request.
-func TestReadyHostThatGetsFewer(t *testing.T) {
-	s := newSchedule(Config{Interval: time.Minute, Floor: time.Second, HostParallel: 3}.withDefaults())
-	now := int64(1e18)
-	for i := range 6 {
-		s.order(testOrder(10*i, 1), now)
-	}
-	h := s.hostOf(testURL(0))
-	h.manner = steady
-	now += int64(2 * time.Minute)
-	s.promote(now)
-	a, _ := s.begin(now)
-	if _, ok := s.begin(now); !ok {
-		t.Fatal("not two at a time")
-	}
-	a.begun = time.Unix(0, now)
-	s.release(&a, &result{took: time.Minute, status: 200}, now)
-	if _, ok := s.begin(now); ok && h.busy > 1 {
-		t.Errorf("slow host has %d requests, may have %d", h.busy, s.parallel(h))
-	}
-}
-
 // A host that is released while the owner takes its time is asked again when its gap
 // is over, not when the loop wakes by itself.
 func TestReleasedHostWakesTheLoop(t *testing.T) {
@@ -115,26 +93,4 @@ func (f fetchFunc) Reserve(context.Context, string, int64, bool) (fetcher.Room, 
 
 func (f fetchFunc) Fetch(ctx context.Context, r fetcher.Request) (*fetcher.Response, error) {
 	return f(ctx, r)
-}
-
-// What an origin asked for binds the next incarnation of its channel too.
-func TestRetryAfterOutlivesIncarnation(t *testing.T) {
-	s := newSchedule(Config{Interval: time.Minute, Floor: time.Second}.withDefaults())
-	now := int64(1e18)
-	s.order(testOrder(0, 0), now)
-	s.promote(now)
-	p, _ := s.begin(now)
-	p.begun = time.Unix(0, now)
-	r := result{outcome: statusError, status: 404, took: time.Second, retryAfter: fetcher.RetryAfter{After: 20 * time.Hour, Given: true}}
-	s.conclude(&p, &r, now)
-	s.finish(&p, &r, now)
-	o := testOrder(0, 0)
-	o.Incarnation++
-	now += 5e9
-	s.order(o, now)
-	for target := range s.targets.all() {
-		if target.due < now+int64(19*time.Hour) {
-			t.Errorf("asked again in %v, Retry-After was 20 h", time.Duration(target.due-now))
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine/store"
-	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // base is the content that a change is compared with.
@@ -37,12 +36,12 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 			r.noRoom = errors.Is(err, store.ErrNoSpace)
 			return r.fail(cacheError, "content cache: it cannot be written")
 		}
-		report := p.report()
+		report := p.newReport()
 		if from.version != p.version {
 			report.Known = time.Time{}
 		}
 		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
-		answer, err := e.ask(ctx, report)
+		answer, err := e.report(ctx, report)
 		if err != nil {
 			return r.ownerFailed(err)
 		}
@@ -50,7 +49,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 			r.outcome, r.over = ended, true
 			return r
 		}
-		r = r.knows(answer)
+		r = r.withAnswer(answer)
 		switch {
 		case answer.Hash == core.Hash:
 			return e.adopt(p, r, found, core, beside)
@@ -75,7 +74,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 // become version 1, without waiting for the disk: a crash before that costs a GET.
 func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside []deltas.Hash) error {
 	switch {
-	case p.version == 0 && e.config.Volume.Level() >= volume.Low:
+	case p.version == 0 && !e.hasRoom():
 		return store.ErrNoSpace
 	case r.staged, from.version == 0 && !p.stray:
 		return nil
@@ -112,7 +111,7 @@ func (e *Engine) baseOf(p *poll) base {
 	if p.version == 0 {
 		return base{hash: p.hash}
 	}
-	current := e.held(p, p.version, p.hash)
+	current := e.contentOf(p, p.version, p.hash)
 	if current.err != nil || current.core != nil {
 		return current
 	}
@@ -120,14 +119,14 @@ func (e *Engine) baseOf(p *poll) base {
 	if current.err = err; err != nil || !ok || record.Incarnation != p.incarnation {
 		return current
 	}
-	if old := e.held(p, record.Version, record.Hash); old.err != nil || old.core != nil {
+	if old := e.contentOf(p, record.Version, record.Hash); old.err != nil || old.core != nil {
 		return old
 	}
 	return current
 }
 
-// held is a version as far as the cache has it.
-func (e *Engine) held(p *poll, version uint64, hash deltas.Hash) base {
+// contentOf is a version as far as the cache has it.
+func (e *Engine) contentOf(p *poll, version uint64, hash deltas.Hash) base {
 	core, err := e.cache.Content(p.id, hash)
 	return base{version, hash, core, err}
 }
@@ -144,12 +143,12 @@ func (e *Engine) rebase(p *poll, answer Answer) base {
 	} else {
 		to.core, err = nil, fmt.Errorf("owner sent content %s as version %d, which is %s", to.core.Hash, answer.Version, answer.Hash)
 	}
-	e.cache.Failed("take in the owner's version", err)
+	e.cache.Failed("read the owner's version", err)
 	return to
 }
 
-// ask sends a report, within its time.
-func (e *Engine) ask(ctx context.Context, report Report) (Answer, error) {
+// report sends a report, within its time.
+func (e *Engine) report(ctx context.Context, report Report) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, e.config.ReportTimeout)
 	defer cancel()
 	begun := time.Now()
@@ -158,9 +157,9 @@ func (e *Engine) ask(ctx context.Context, report Report) (Answer, error) {
 	return answer, err
 }
 
-// report returns what every report of the poll says.
-func (p *poll) report() Report {
-	return Report{Channel: p.id, Incarnation: p.incarnation, Begun: p.begun, Known: lastTime(p.known), BaseVersion: p.version}
+// newReport returns what every report of the poll says.
+func (p *poll) newReport() Report {
+	return Report{Channel: p.id, Incarnation: p.incarnation, Begun: p.Begun, Known: timeOf(p.known), BaseVersion: p.version}
 }
 
 // record returns the cache's record of the current version with what is held of it
@@ -184,20 +183,7 @@ func (e *Engine) load(p *poll) (wait bool) {
 	if !ok {
 		found = store.Record{}
 	}
-	wait = p.target.take(&found, wallNow())
-	p.see(p.target)
+	wait = takeRecord(p.Target, &found, wallNow())
+	p.see(p.Target)
 	return wait
-}
-
-// take holds on to what the cache has recorded of a target, and reports whether it is
-// too soon to ask. The zero record is none.
-func (t *target) take(found *store.Record, now int64) (wait bool) {
-	t.loaded = true
-	same := found.Incarnation == t.incarnation
-	if same && found.Version == t.version && found.Hash == t.hash && found.Holding.OK {
-		t.holding = found.Holding
-	} else {
-		t.shown = false
-	}
-	return same && t.words == nil && t.recall(words{fresh: found.Lifetime, source: found.Source, hints: found.Hints}, now)
 }

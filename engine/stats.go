@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
@@ -58,31 +59,31 @@ type HostStats struct {
 func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	s := &e.mu.schedule
-	t := s.targets.get(id)
-	if t == nil || t.dropped {
+	cs := e.mu.channels
+	t := cs.index.get(id)
+	if t == nil || t.Dropped() {
 		return ChannelStats{}, false
 	}
-	now := wallNow()
+	c, now := &t.Channel, wallNow()
 	stats = ChannelStats{
-		LastPoll:     lastTime(t.lastPoll),
-		LastStatus:   int(t.status),
-		LastError:    t.oddities().lastError,
-		Failures:     int(t.failures),
-		FailingSince: lastTime(t.oddities().failing),
-		SizeBytes:    int64(t.size),
-		FeedURL:      t.holding.FeedURL,
-		Waiting:      s.pace.waiting(t, now),
-		FinalURL:     t.courseOf().final,
-		MovedTo:      cmp.Or(t.courseOf().moved, t.courseOf().known),
-		SameAs:       s.sameAs(t),
-		Host:         s.hostStats(t, now),
+		LastPoll:     timeOf(t.LastPoll()),
+		LastStatus:   int(c.status),
+		LastError:    c.oddities().lastError,
+		Failures:     t.Failures(),
+		FailingSince: timeOf(c.oddities().failing),
+		SizeBytes:    int64(c.size),
+		FeedURL:      c.holding.FeedURL,
+		Waiting:      cs.waiting(t, now),
+		FinalURL:     c.redirect().final,
+		MovedTo:      cmp.Or(c.redirect().moved, c.redirect().known),
+		SameAs:       cs.sameAs(t),
+		Host:         cs.hostStats(t, now),
 	}
-	if t.words != nil {
-		stats.Bounds = t.words.bounds(timespan.Setting)
+	if c.words != nil {
+		stats.Bounds = c.words.bounds(timespan.Setting)
 	}
-	if t.due != never {
-		stats.NextPoll = time.Unix(0, t.due)
+	if due, ok := t.Due(); ok {
+		stats.NextPoll = time.Unix(0, due)
 	}
 	return stats, true
 }
@@ -93,39 +94,37 @@ func (e *Engine) Content(id channel.ID, hash deltas.Hash) (*deltas.Core, error) 
 	return e.cache.Content(id, hash)
 }
 
-// waiting returns what holds a channel back now, nil when nothing does.
-func (p pace) waiting(t *target, now int64) *Waiting {
-	_, until, why := p.plan(t, now)
+// waiting returns what makes a channel wait now, nil when nothing does.
+func (cs *channels) waiting(t *target, now int64) *Waiting {
+	until, why := cs.schedule.Explain(t, now)
 	if until <= now {
 		return nil
 	}
+	c := &t.Channel
 	w := &Waiting{For: string(why), Until: time.Unix(0, until)}
 	switch why {
-	case byHost:
-		w.Detail = fmt.Sprintf("%s asked not to be asked so soon (refusals: %d)", channel.Host(t.url), t.host.rest.count)
-	case byFailures:
-		w.Detail = fmt.Sprintf("%d in a row, the last one: %s", t.failures, t.oddities().lastError)
-	case byRetryAfter:
-		w.Detail = t.oddities().lastError
-	case byFreshness, bySkip:
-		w.Detail = t.words.detail(why)
+	case schedule.ByHost:
+		w.Detail = fmt.Sprintf("%s asked not to be asked so soon (refusals: %d)", channel.Host(c.url), t.Host().Refusals().Count)
+	case schedule.ByFailures:
+		w.Detail = fmt.Sprintf("%d in a row, the last one: %s", t.Failures(), c.oddities().lastError)
+	case schedule.ByRetryAfter:
+		w.Detail = c.oddities().lastError
+	case schedule.ByFreshness, schedule.BySkip:
+		w.Detail = c.words.detail(why)
 	}
 	return w
 }
 
-func (s *schedule) hostStats(t *target, now int64) HostStats {
-	h := t.host
+func (cs *channels) hostStats(t *target, now int64) HostStats {
+	manners, refusals := cs.schedule.MannersOf(t.Host()), t.Host().Refusals()
 	stats := HostStats{
-		Name:     channel.Host(t.url),
-		Gap:      time.Duration(s.gapOf(h)),
-		Parallel: s.parallel(h),
-		Refusals: int(h.rest.count),
+		Name: channel.Host(t.Channel.url), Gap: manners.Gap, Parallel: manners.Parallel, Refusals: int(refusals.Count),
 	}
-	switch {
-	case h.rest.resting(now):
-		stats.RestingUntil, stats.Scope = time.Unix(0, h.rest.until), "host"
-	case t.oddities().notBefore > now:
-		stats.RestingUntil, stats.Scope = time.Unix(0, t.oddities().notBefore), "channel"
+	switch notBefore := t.NotBefore(); {
+	case refusals.Resting(now):
+		stats.RestingUntil, stats.Scope = time.Unix(0, refusals.Until), "host"
+	case notBefore > now:
+		stats.RestingUntil, stats.Scope = time.Unix(0, notBefore), "channel"
 	}
 	return stats
 }
@@ -152,33 +151,26 @@ func (e *Engine) Load() Load {
 	defer e.mu.Unlock()
 	now := wallNow()
 	last := e.mu.recent.summary(now, share)
+	counts := e.mu.channels.schedule.Count(now)
 	return Load{
 		PollsPerSecond: last.perSecond,
 		ByPlan:         last.byPlan,
 		FirstPolls:     last.firsts,
 		LatenessP99:    last.lateness,
-		Behind:         time.Duration(e.mu.schedule.behind(now)),
-		Channels:       e.mu.schedule.live,
-		Failing:        e.mu.schedule.failing,
-		Resting:        e.mu.schedule.countResting(now),
-		Queued:         e.mu.schedule.queued,
-		InFlight:       e.mu.schedule.inFlight,
+		Behind:         time.Duration(e.mu.channels.schedule.Behind(now)),
+		Channels:       counts.Targets,
+		Failing:        counts.Failing,
+		Resting:        counts.Resting,
+		Queued:         counts.Queued,
+		InFlight:       counts.InFlight,
 		Starting:       e.starting(now),
 	}
 }
 
-// behind returns how long the poll has waited that might have begun first, by what
-// the engine is to blame for. First polls, and those on strange and slow hosts, wait
-// for the sake of others. Ready hosts take turns: it is at one of the next.
-func (s *schedule) behind(now int64) int64 {
-	since := now
-	if due, t, ok := s.due.min(); ok && !t.isFirst() {
-		since = min(since, due)
+// timeOf returns nanoseconds since 1970 as a time; 0 is the zero time.
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
 	}
-	for _, h := range s.ready.next(s.limits.batch) {
-		if t := h.queues[dueQueue].head(); t != nil && h.manner == steady && !h.clearing {
-			since = min(since, max(t.due, h.freeAt))
-		}
-	}
-	return now - since
+	return time.Unix(0, nanos)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -75,12 +76,14 @@ func TestReportKnown(t *testing.T) {
 // A poll that confirms a version which, as it turns out, is no longer the committed one
 // leaves no validators: a 304 to them would hide the difference.
 func TestStandsNoMore(t *testing.T) {
-	c := &target{version: 3, loaded: true}
-	p := poll{target: c, version: 3}
+	cs := newChannels(Config{}.withDefaults())
+	cs.order(testOrder(1, 3), 1e18)
+	target := cs.index.get(channel.IDOf(testURL(1)))
+	p := poll{Poll: schedule.Poll[channelState]{Target: target, Host: target.Host()}, incarnation: 1, version: 3}
 	r := result{outcome: notModified, holding: store.Holding{Validators: store.NewValidators("e", "", ""), OK: true}}
-	r = r.knows(Answer{Version: 4, Hash: coreOf(t, "four").Hash})
-	c.conclude(&p, &r, 1e18)
-	if c.version != 4 || c.holding.OK || c.shown {
+	r = r.withAnswer(Answer{Version: 4, Hash: coreOf(t, "four").Hash})
+	cs.learn(&p, &r, 1e18)
+	if c := target.Channel; c.version != 4 || c.holding.OK || c.shown {
 		t.Errorf("version %d with what is held of another: %+v", c.version, c.holding)
 	}
 }
@@ -146,57 +149,22 @@ func TestMostIsToldOnce(t *testing.T) {
 		if most != test.most {
 			t.Errorf("%v between two polls allow %v, want %v", test.least, most, test.most)
 		}
-		s := newSchedule(Config{}.withDefaults())
+		s := newChannels(Config{}.withDefaults())
 		o := testOrder(1, 1)
 		s.order(o, 1e18)
-		c := s.targets.get(o.Channel)
+		c := &s.index.get(o.Channel).Channel
 		c.words = &words{}
 		c.words.hints.TTL = test.least
-		if untold, least := s.untold(c); untold != (most.Polls > 0) || least != test.least {
-			t.Errorf("%v: told %v, %v", test.least, untold, least)
+		if least, news := s.newInterval(c); news != (most.Polls > 0) || least != test.least {
+			t.Errorf("%v: told %v, %v", test.least, news, least)
 		}
-		if untold, _ := s.untold(c); untold {
+		if _, news := s.newInterval(c); news {
 			t.Errorf("%v is told twice", test.least)
 		}
 		o.Most = most
 		s.order(o, 1e18)
-		if untold, _ := s.untold(c); untold {
+		if _, news := s.newInterval(c); news {
 			t.Errorf("%v is told though the order says it", test.least)
 		}
-	}
-}
-
-// The engine is behind while polls wait for a worker, and not while they wait for their
-// host, nor for the sake of channels without content.
-func TestBehind(t *testing.T) {
-	s := newSchedule(Config{Workers: 4, HostParallel: 1}.withDefaults())
-	now := int64(1e18)
-	for i := range 40 { // ten to a host
-		s.order(testOrder(i, 1), now)
-	}
-	for t := range s.targets.all() {
-		t.due, t.host.manner = now, steady
-		s.due.set(t, now)
-	}
-	now += int64(3 * time.Second)
-	if got := time.Duration(s.behind(now)); got != 3*time.Second {
-		t.Errorf("the loop is late by 3 s: behind by %v", got)
-	}
-	s.promote(now)
-	s.limits.workers = 2
-	s.begin(now)
-	_, ok := s.begin(now)
-	if got := time.Duration(s.behind(now)); !ok || got != 3*time.Second {
-		t.Errorf("no worker free: behind by %v", got)
-	}
-	s.limits.workers = 40
-	for _, ok := s.begin(now); ok; _, ok = s.begin(now) {
-	}
-	if got := s.behind(now + int64(time.Second)); got != 0 || s.queued == 0 {
-		t.Errorf("behind by %v, and all that waits does so for its host", time.Duration(got))
-	}
-	s.order(testOrder(90, 0), now)
-	if got := s.behind(now + int64(time.Minute)); got != 0 {
-		t.Errorf("behind by %v, because of a first poll", time.Duration(got))
 	}
 }

@@ -8,12 +8,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"pgregory.net/rapid"
-
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
-	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 func TestWords(t *testing.T) {
@@ -38,10 +37,10 @@ func TestWords(t *testing.T) {
 		"skipped hours are no bound": {words{hints: deltas.Hints{SkipHours: 7}}, 0, 0, 0},
 	}
 	for name, test := range tests {
-		if got := test.words.least(); got != test.least {
+		if got := test.words.minInterval(); got != test.least {
 			t.Errorf("%s: least %v, want %v", name, got, test.least)
 		}
-		if got := time.Duration(test.words.hold(1e18, test.remaining) - 1e18); got != test.hold {
+		if got := time.Duration(test.words.freshUntil(1e18, test.remaining) - 1e18); got != test.hold {
 			t.Errorf("%s: hold %v, want %v", name, got, test.hold)
 		}
 	}
@@ -69,88 +68,8 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	if len(w.bounds(timespan.Setting)) != 2 || w.mask().excludes(1e18) {
+	if len(w.bounds(timespan.Setting)) != 2 || schedule.NewSkip(w.hints.SkipHours, w.hints.SkipDays).Excludes(1e18) {
 		t.Errorf("%+v", w.bounds(timespan.Setting))
-	}
-}
-
-// A mask leaves something, and what it leaves is found: the first such hour.
-func TestMask(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		m := newMask(rapid.Uint32().Draw(t, "hours"), rapid.Uint8().Draw(t, "days"))
-		at := rapid.Int64Range(0, 4e18).Draw(t, "at")
-		next := m.next(at)
-		if next < at || m.excludes(next) || next > at && !m.excludes(at) {
-			t.Fatalf("%v after %d is %d", m, at, next)
-		}
-		for hour := at; hour < next; hour += int64(time.Hour) {
-			if !m.excludes(hour) {
-				t.Fatalf("%v leaves %d, before %d", m, hour, next)
-			}
-		}
-		if run := time.Duration(next - at); run > m.longest() {
-			t.Fatalf("%v excludes %v without a break, at most %v", m, run, m.longest())
-		}
-	})
-}
-
-// Whatever an origin says, it is not asked before, nor when it does not want to be,
-// nor later than a day and a slot; and slots of a rate that fits are not left out.
-func TestPaceHeedsWords(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		interval := time.Duration(rapid.Int64Range(10e9, 3600e9).Draw(t, "interval"))
-		p := pace{interval, interval / 10}
-		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
-		w := words{
-			fresh: time.Duration(rapid.Int64Range(0, 1<<58).Draw(t, "fresh")), source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
-			hints: deltas.Hints{TTL: time.Duration(rapid.SampledFrom([]int64{0, 0, 60e9, 5e12, 1 << 60}).Draw(t, "ttl"))},
-		}
-		if rapid.Bool().Draw(t, "skips") {
-			w.hints.SkipHours, w.hints.SkipDays = rapid.Uint32().Draw(t, "hours"), rapid.Uint8().Draw(t, "days")
-		}
-		target := &target{
-			host: &host{}, width: 1, version: 1, lastPoll: now - rapid.Int64Range(0, 1e9).Draw(t, "took"),
-			rate: overlay.Rate{Polls: 1, Intervals: rapid.Uint32Range(1, 48).Draw(t, "k")},
-		}
-		copy(target.id[:], rapid.SliceOfN(rapid.Byte(), 20, 20).Draw(t, "id"))
-		target.hear(w, time.Duration(rapid.Int64Range(0, int64(w.fresh)).Draw(t, "remaining")), now)
-		due := p.next(target, now)
-		if due < now || due < target.hold || due < target.lastPoll+int64(p.floor) {
-			t.Fatalf("due %d: now %d, hold %d, last %d", due, now, target.hold, target.lastPoll)
-		}
-		clamped := w.mask().longest() > longestWait
-		if w.mask().excludes(due) && (!clamped || due < target.lastPoll+int64(longestWait)) {
-			t.Fatalf("due at %v, which %v excludes", time.Unix(0, due).UTC(), w.mask())
-		}
-		period := int64(p.slots(target).Period())
-		if latest := max(now, target.hold) + period + 2*int64(longestWait); due > latest {
-			t.Fatalf("due %v later than the latest", time.Duration(due-latest))
-		}
-		// Planned anew before then it is the same, whenever that is.
-		later := now + rapid.Int64Range(0, due-now).Draw(t, "later")
-		if again := p.next(target, later); again != due {
-			t.Fatalf("due %d, and planned %v later %d", due, time.Duration(later-now), again)
-		}
-	})
-}
-
-// Content that is fresh for as long as the period of its slots is asked at each,
-// however late each poll begins, until that adds up.
-func TestFreshForOnePeriod(t *testing.T) {
-	p := pace{halfHour, 5 * time.Minute}
-	target := &target{host: &host{}, width: 1, version: 1, rate: overlay.Rate{Polls: 1, Intervals: 2}}
-	now := int64(1e18)
-	for range 100 {
-		due := p.next(target, now)
-		if target.lastPoll != 0 && due-target.lastPoll > int64(61*time.Minute) {
-			t.Fatalf("%v after the last poll", time.Duration(due-target.lastPoll))
-		}
-		target.lastPoll = due + 1e9
-		now = target.lastPoll + 1e8
-		target.hear(words{fresh: time.Hour, source: fetcher.SourceMaxAge}, time.Hour, now)
-		if got := p.next(target, now); got < now+int64(time.Hour) {
-			t.Fatalf("asked after %v", time.Duration(got-now))
-		}
 	}
 }
 
@@ -170,26 +89,26 @@ func TestMaxAgeLessAge(t *testing.T) {
 		"older than the clock says": {100 * time.Second, []time.Duration{-time.Minute}, 100 * time.Second},
 	}
 	for name, test := range tests {
-		target, now := &target{}, int64(1e18)
+		target, now := schedule.NewTarget[channelState](channel.ID{}), int64(1e18)
 		for _, age := range test.ages {
 			remaining := min(max(0, test.fresh-age), test.fresh)
-			target.hear(words{fresh: test.fresh, source: fetcher.SourceMaxAge}, remaining, now)
-			if most := now + int64(min(remaining+time.Second, test.fresh)); target.hold > most {
-				t.Errorf("%s: waits for %v, %v remain", name, time.Duration(target.hold-now), remaining)
+			setWords(target, words{fresh: test.fresh, source: fetcher.SourceMaxAge}, remaining, now)
+			if latest := now + int64(min(remaining+time.Second, test.fresh)); target.Waits(latest) || remaining > 0 && !target.Waits(latest-1) {
+				t.Errorf("%s: does not wait until %v from now, %v remain", name, time.Duration(latest-now), remaining)
 			}
 		}
-		if got := target.words.least(); (got - test.least).Abs() > test.fresh/128 {
+		if got := target.Channel.words.minInterval(); (got - test.least).Abs() > test.fresh/128 {
 			t.Errorf("%s: least %v, want %v", name, got, test.least)
 		}
 	}
 
 	// Of a cache on the way ages are all over the place: the mean counts, and neither one
 	// fresh nor one old answer changes much of it.
-	target, random := &target{}, rand.New(rand.NewPCG(1, 2))
+	target, random := schedule.NewTarget[channelState](channel.ID{}), rand.New(rand.NewPCG(1, 2))
 	const fresh = 1000 * time.Second
 	for i := range 400 {
-		target.hear(words{fresh: fresh, source: fetcher.SourceMaxAge}, time.Duration(random.Int64N(int64(fresh))), int64(1e18))
-		if left := target.words.least(); i > 40 && (left < 200*time.Second || left > 800*time.Second) {
+		setWords(target, words{fresh: fresh, source: fetcher.SourceMaxAge}, time.Duration(random.Int64N(int64(fresh))), int64(1e18))
+		if left := target.Channel.words.minInterval(); i > 40 && (left < 200*time.Second || left > 800*time.Second) {
 			t.Fatalf("least %v after %d answers", left, i)
 		}
 	}

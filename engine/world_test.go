@@ -21,6 +21,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // world is an engine with origins and owner of the test's making, in virtual
@@ -314,3 +315,14 @@ func wait(seconds string) fetcher.RetryAfter {
 
 // lastHash is the highest of all.
 var lastHash = deltas.Hash(bytes.Repeat([]byte{0xff}, len(deltas.Hash{})))
+
+const halfHour = 30 * time.Minute
+
+// testURL spreads channels over ten hosts.
+func testURL(i int) string { return fmt.Sprintf("http://host%d.example/%d", i%10, i) }
+
+// testOrder is an order for channel i, with so much content.
+func testOrder(i int, version uint64) *Order {
+	url := testURL(i)
+	return &Order{Channel: channel.IDOf(url), URL: url, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: version, Incarnation: 1}
+}

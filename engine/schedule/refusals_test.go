@@ -1,22 +1,18 @@
-package engine
+package schedule
 
 import (
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
-
-	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
-const halfHour = 30 * time.Minute
-
-func after(d time.Duration) fetcher.RetryAfter { return fetcher.RetryAfter{After: d, Given: true} }
+func after(d time.Duration) RetryAfter { return RetryAfter{After: d, Given: true} }
 
 // row 18: how long a host rests, by what it says and how often it has said so.
 func TestPause(t *testing.T) {
 	tests := []struct {
-		said     fetcher.RetryAfter
+		said     RetryAfter
 		count    uint8
 		interval time.Duration
 		want     time.Duration
@@ -26,13 +22,13 @@ func TestPause(t *testing.T) {
 		{after(24 * time.Hour), 1, halfHour, 24 * time.Hour},
 		{after(1 << 62), 1, halfHour, 24 * time.Hour},
 		{after(0), 1, halfHour, halfHour},
-		{fetcher.RetryAfter{}, 1, halfHour, halfHour},
-		{fetcher.RetryAfter{}, 2, halfHour, time.Hour},
-		{fetcher.RetryAfter{}, 6, halfHour, 16 * time.Hour},
-		{fetcher.RetryAfter{}, 7, halfHour, 24 * time.Hour},
-		{fetcher.RetryAfter{}, 255, halfHour, 24 * time.Hour},
-		{fetcher.RetryAfter{}, 1, 6 * time.Hour, time.Hour},
-		{fetcher.RetryAfter{}, 1, 10 * time.Second, 10 * time.Second},
+		{RetryAfter{}, 1, halfHour, halfHour},
+		{RetryAfter{}, 2, halfHour, time.Hour},
+		{RetryAfter{}, 6, halfHour, 16 * time.Hour},
+		{RetryAfter{}, 7, halfHour, 24 * time.Hour},
+		{RetryAfter{}, 255, halfHour, 24 * time.Hour},
+		{RetryAfter{}, 1, 6 * time.Hour, time.Hour},
+		{RetryAfter{}, 1, 10 * time.Second, 10 * time.Second},
 	}
 	for _, test := range tests {
 		if got := pause(test.said, test.count, test.interval); got != test.want {
@@ -58,7 +54,7 @@ func TestGapAfterRefusals(t *testing.T) {
 		{3, 10 * time.Minute, 10 * time.Minute}, // more than it would grow to
 	}
 	for _, test := range tests {
-		r := refusals{count: test.count}
+		r := Refusals{Count: test.count}
 		if got := time.Duration(r.gap(int64(test.given))); got != test.want {
 			t.Errorf("%d refusals, gap %v: %v, want %v", test.count, test.given, got, test.want)
 		}
@@ -69,55 +65,55 @@ func TestGapAfterRefusals(t *testing.T) {
 // begins a second after the last answer, or after the host's rest.
 func TestRefusals(t *testing.T) {
 	type step struct {
-		reply reply
-		want  verdict
+		reply answer
+		want  Verdict
 		count uint8
 	}
-	const none = concernsNobody
+	const none = NotRefused
 	tests := map[string][]step{
 		"429": {
-			{reply{status: 429}, hostRefuses, 1}, {reply{status: 429}, hostRefuses, 2},
-			{reply{status: 429, refused: true, retryAfter: after(time.Second)}, hostRefuses, 3},
+			{answer{status: 429}, HostRefuses, 1}, {answer{status: 429}, HostRefuses, 2},
+			{answer{status: 429, refused: true, retryAfter: after(time.Second)}, HostRefuses, 3},
 		},
-		"a bare 503": {{reply{status: 503}, none, 0}, {reply{status: 503, refused: true}, none, 0}},
+		"a bare 503": {{answer{status: 503}, none, 0}, {answer{status: 503, refused: true}, none, 0}},
 		"503 of one channel behind a host that serves others": {
-			{reply{status: 503, retryAfter: after(time.Second)}, hostRefuses, 1},
-			{reply{status: 503, retryAfter: after(time.Second), refused: true}, hostRefuses, 2},
-			{reply{status: 200}, none, 2},
-			{reply{status: 503, retryAfter: after(time.Second), refused: true}, channelRefuses, 2},
-			{reply{status: 503, retryAfter: after(time.Second)}, hostRefuses, 3}, // another's
-			{reply{status: 503, retryAfter: after(time.Second), refused: true}, hostRefuses, 4},
+			{answer{status: 503, retryAfter: after(time.Second)}, HostRefuses, 1},
+			{answer{status: 503, retryAfter: after(time.Second), refused: true}, HostRefuses, 2},
+			{answer{status: 200}, none, 2},
+			{answer{status: 503, retryAfter: after(time.Second), refused: true}, ChannelRefuses, 2},
+			{answer{status: 503, retryAfter: after(time.Second)}, HostRefuses, 3}, // another's
+			{answer{status: 503, retryAfter: after(time.Second), refused: true}, HostRefuses, 4},
 		},
 		"429 concerns the host though it serves others": {
-			{reply{status: 429}, hostRefuses, 1}, {reply{status: 304}, none, 1}, {reply{status: 429, refused: true}, hostRefuses, 2},
+			{answer{status: 429}, HostRefuses, 1}, {answer{status: 304}, none, 1}, {answer{status: 429, refused: true}, HostRefuses, 2},
 		},
-		"403 with a time": {{reply{status: 403, retryAfter: after(0)}, hostRefuses, 1}},
+		"403 with a time": {{answer{status: 403, retryAfter: after(0)}, HostRefuses, 1}},
 		"403 of channels that never answered": {
-			{reply{status: 403}, none, 0}, {reply{status: 403}, none, 0}, {reply{status: 403}, none, 0}, {reply{status: 403}, none, 0},
+			{answer{status: 403}, none, 0}, {answer{status: 403}, none, 0}, {answer{status: 403}, none, 0}, {answer{status: 403}, none, 0},
 		},
 		"403 of one channel after the other": {
-			{reply{status: 403, answered: true}, none, 0}, {reply{status: 403, answered: true}, none, 0},
-			{reply{status: 404}, none, 0},
-			{reply{status: 403, answered: true}, hostRefuses, 1},
-			{reply{status: 403}, hostRefuses, 2}, // until it answers well
-			{reply{status: 200}, none, 2},
-			{reply{status: 403}, none, 2},
+			{answer{status: 403, answered: true}, none, 0}, {answer{status: 403, answered: true}, none, 0},
+			{answer{status: 404}, none, 0},
+			{answer{status: 403, answered: true}, HostRefuses, 1},
+			{answer{status: 403}, HostRefuses, 2}, // until it answers well
+			{answer{status: 200}, none, 2},
+			{answer{status: 403}, none, 2},
 		},
 		"403s with others between": {
-			{reply{status: 403, answered: true}, none, 0}, {reply{status: 403, answered: true}, none, 0},
-			{reply{status: 304}, none, 0},
-			{reply{status: 403, answered: true}, none, 0},
+			{answer{status: 403, answered: true}, none, 0}, {answer{status: 403, answered: true}, none, 0},
+			{answer{status: 304}, none, 0},
+			{answer{status: 403, answered: true}, none, 0},
 		},
-		"failures of other kinds": {{reply{status: 500}, none, 0}, {reply{status: 404}, none, 0}, {reply{}, none, 0}},
+		"failures of other kinds": {{answer{status: 500}, none, 0}, {answer{status: 404}, none, 0}, {answer{}, none, 0}},
 	}
 	for name, steps := range tests {
-		var r refusals
+		var r Refusals
 		now := int64(1e18)
 		for i, step := range steps {
 			a := step.reply
-			a.begun = max(now, r.until) + 1e9
+			a.begun = max(now, r.Until) + 1e9
 			a.now, now = a.begun+1e9, a.begun+1e9
-			if got := r.hear(a, halfHour); got != step.want || r.count != step.count || r.resting(now) != (got == hostRefuses) {
+			if got := r.note(a, halfHour); got != step.want || r.Count != step.count || r.Resting(now) != (got == HostRefuses) {
 				t.Errorf("%s, answer %d: verdict %d, %+v; want %d, count %d", name, i+1, got, r, step.want, step.count)
 			}
 		}
@@ -127,12 +123,12 @@ func TestRefusals(t *testing.T) {
 // Requests that were under way when another was refused count no further refusal,
 // and their good answers are none since.
 func TestRefusalsUnderWay(t *testing.T) {
-	var r refusals
+	var r Refusals
 	now := int64(1e18)
-	r.hear(reply{status: 429, begun: now, now: now + 2e9}, halfHour)
-	r.hear(reply{status: 429, begun: now + 1e9, now: now + 3e9, retryAfter: after(time.Second)}, halfHour)
-	r.hear(reply{status: 200, begun: now + 2e9, now: now + 4e9}, halfHour)
-	if r.count != 1 || r.until != now+2e9+int64(halfHour) || r.good != 0 {
+	r.note(answer{status: 429, begun: now, now: now + 2e9}, halfHour)
+	r.note(answer{status: 429, begun: now + 1e9, now: now + 3e9, retryAfter: after(time.Second)}, halfHour)
+	r.note(answer{status: 200, begun: now + 2e9, now: now + 4e9}, halfHour)
+	if r.Count != 1 || r.Until != now+2e9+int64(halfHour) || r.Good != 0 {
 		t.Errorf("after one refusal of two requests at a time: %+v", r)
 	}
 }
@@ -140,33 +136,33 @@ func TestRefusalsUnderWay(t *testing.T) {
 // Each interval of good answers takes a refusal off the row, so that the host's gap
 // shrinks step by step.
 func TestRefusalsForgotten(t *testing.T) {
-	var r refusals
+	var r Refusals
 	now := int64(1e18)
 	answer := func(status int, later time.Duration) {
 		now += int64(later)
-		r.hear(reply{status: status, begun: now, now: now}, halfHour)
+		r.note(answer{status: status, begun: now, now: now}, halfHour)
 	}
 	answer(429, 0)
 	answer(429, time.Hour)
 	answer(200, time.Hour)
 	answer(304, 29*time.Minute)
-	if r.count != 2 {
+	if r.Count != 2 {
 		t.Errorf("within an interval: %+v", r)
 	}
 	answer(304, time.Minute)
-	if r.count != 1 {
+	if r.Count != 1 {
 		t.Errorf("after an interval: %+v", r)
 	}
 	answer(304, 29*time.Minute)
-	if r.count != 1 {
+	if r.Count != 1 {
 		t.Errorf("within the second interval: %+v", r)
 	}
 	answer(304, time.Minute)
-	if r.count != 0 {
+	if r.Count != 0 {
 		t.Errorf("after the second interval: %+v", r)
 	}
 	answer(429, time.Minute)
-	if r.count != 1 {
+	if r.Count != 1 {
 		t.Errorf("refused anew: %+v", r)
 	}
 }
@@ -175,13 +171,13 @@ func TestRefusalsForgotten(t *testing.T) {
 // at least a second after a refusal, and good answers never make it rest.
 func TestRefusalsBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var r refusals
+		var r Refusals
 		now := int64(1e18)
 		interval := time.Duration(rapid.Int64Range(1e9, 48*3600e9).Draw(t, "interval"))
 		for range rapid.IntRange(1, 30).Draw(t, "answers") {
 			now += rapid.Int64Range(1, 48*3600e9).Draw(t, "passed")
-			before := r.until
-			a := reply{
+			before := r.Until
+			a := answer{
 				status:   rapid.SampledFrom([]int{0, 200, 304, 301, 403, 404, 429, 500, 503}).Draw(t, "status"),
 				begun:    now - rapid.Int64Range(0, 60e9).Draw(t, "took"),
 				now:      now,
@@ -191,15 +187,15 @@ func TestRefusalsBounds(t *testing.T) {
 			if rapid.Bool().Draw(t, "given") {
 				a.retryAfter = after(time.Duration(rapid.Int64Range(0, 1<<62).Draw(t, "after")))
 			}
-			verdict := r.hear(a, interval)
-			if verdict == hostRefuses && !r.resting(now) || verdict != hostRefuses && r.until != before {
+			verdict := r.note(a, interval)
+			if verdict == HostRefuses && !r.Resting(now) || verdict != HostRefuses && r.Until != before {
 				t.Fatalf("verdict %d, %+v", verdict, r)
 			}
-			if r.until > now+int64(longestRest) {
-				t.Fatalf("rests for %v", time.Duration(r.until-now))
+			if r.Until > now+int64(LongestRest) {
+				t.Fatalf("rests for %v", time.Duration(r.Until-now))
 			}
 			given := rapid.Int64Range(0, 600e9).Draw(t, "gap")
-			if gap := r.gap(given); gap < given || r.count > 0 && gap < 1e9 || gap > max(given, 300e9) {
+			if gap := r.gap(given); gap < given || r.Count > 0 && gap < 1e9 || gap > max(given, 300e9) {
 				t.Fatalf("gap %v, given %v, %+v", time.Duration(gap), time.Duration(given), r)
 			}
 		}
@@ -220,30 +216,28 @@ func TestRestStarvesNobody(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			s := newSchedule(Config{Interval: 30 * time.Second, Floor: 5 * time.Second}.withDefaults())
+			s := newRig(Config{Interval: 30 * time.Second, Floor: 5 * time.Second})
 			now := int64(1e18)
 			for i := range 20 {
-				s.order(testOrder(10*i, 1), now)
+				s.order(10*i, 1, now)
 			}
-			served, left := make(map[string]int), 8
-			for end := now + int64(time.Hour); now < end; now = max(now+1, s.nextDue()) {
-				s.promote(now)
+			served, left := make(map[int]int), 8
+			for end := now + int64(time.Hour); now < end; now = max(now+1, s.NextDue()) {
+				s.Promote(true, now)
 				for p, ok := s.begin(now); ok; p, ok = s.begin(now) {
-					p.begun = time.Unix(0, now)
-					r := result{outcome: notModified, status: 304, took: time.Millisecond}
-					if left--; left < 0 || p.url == testURL(test.bad) {
-						r, left = result{outcome: refused, status: 429, retryAfter: after(time.Minute)}, 8
+					i := p.Target.Channel.i
+					reply := Reply{Status: 304, Took: time.Millisecond}
+					if left--; left < 0 || i == test.bad {
+						reply, left = Reply{Status: 429, RetryAfter: after(time.Minute)}, 8
 					} else {
-						served[p.url]++
+						served[i]++
 					}
-					s.release(&p, &r, now+1)
-					s.conclude(&p, &r, now+1)
-					s.finish(&p, &r, now+1)
+					s.end(p, reply, Result{}, now+1)
 				}
 			}
 			for i := range 20 {
-				if url := testURL(10 * i); 10*i != test.bad && served[url] < test.want {
-					t.Errorf("%s was served %d times in an hour", url, served[url])
+				if 10*i != test.bad && served[10*i] < test.want {
+					t.Errorf("channel %d was served %d times in an hour", 10*i, served[10*i])
 				}
 			}
 		})

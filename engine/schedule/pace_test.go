@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"testing"
@@ -6,7 +6,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -31,7 +30,7 @@ func TestBackoff(t *testing.T) {
 		{time.Second, 60000, time.Second, 47 * time.Second},
 	}
 	for _, test := range tests {
-		p := pace{interval: test.interval, floor: time.Second}
+		p := pace[site]{interval: test.interval, floor: time.Second}
 		if got := p.backoff(test.failures, test.period); got != test.want {
 			t.Errorf("interval %v, %d failures, period %v: backoff %v, want %v", test.interval, test.failures, test.period, got, test.want)
 		}
@@ -43,31 +42,30 @@ func TestBackoff(t *testing.T) {
 func TestPaceBounds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		interval := time.Duration(rapid.Int64Range(1e9, 3600e9).Draw(t, "interval"))
-		p := pace{interval, time.Duration(rapid.Int64Range(1, int64(interval)).Draw(t, "floor"))}
+		p := pace[site]{interval, time.Duration(rapid.Int64Range(1, int64(interval)).Draw(t, "floor"))}
 		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
-		target := &target{
-			host:     &host{},
+		target := &Target[site]{
+			host:     &Host[site]{},
 			rate:     overlay.Rate{Polls: rapid.Uint32Range(1, 20).Draw(t, "polls"), Intervals: 1},
 			width:    1,
-			version:  rapid.Uint64Range(0, 1).Draw(t, "version"),
-			polled:   rapid.Bool().Draw(t, "polled"),
+			first:    rapid.Bool().Draw(t, "first"),
 			failures: rapid.Uint16Range(0, 40).Draw(t, "failures"),
 		}
 		if rapid.Bool().Draw(t, "polled before") {
 			target.lastPoll = now - rapid.Int64Range(0, int64(interval)).Draw(t, "ago")
 		}
 		if rapid.Bool().Draw(t, "asked to wait") {
-			target.setOddities(oddities{notBefore: now + rapid.Int64Range(0, int64(longestRest)).Draw(t, "wait")})
+			target.setRare(rare[site]{notBefore: now + rapid.Int64Range(0, int64(LongestRest)).Draw(t, "wait")})
 		}
 		due := p.next(target, now)
-		if target.isFirst() && target.lastPoll == 0 && due != now {
+		if target.first && target.lastPoll == 0 && due != now {
 			t.Fatalf("first poll after %v", time.Duration(due-now))
 		}
-		if due < now || target.lastPoll != 0 && due < target.lastPoll+int64(p.floor) || !target.isFirst() && due < target.oddities().notBefore {
-			t.Fatalf("due %d: now %d, last %d, floor %v, not before %d", due, now, target.lastPoll, p.floor, target.oddities().notBefore)
+		if due < now || target.lastPoll != 0 && due < target.lastPoll+int64(p.floor) || !target.first && due < target.NotBefore() {
+			t.Fatalf("due %d: now %d, last %d, floor %v, not before %d", due, now, target.lastPoll, p.floor, target.NotBefore())
 		}
 		period := p.slots(target).Period()
-		latest := max(now, target.oddities().notBefore, target.lastPoll+int64(48*interval)) + int64(period) + int64(p.floor)
+		latest := max(now, target.NotBefore(), target.lastPoll+int64(48*interval)) + int64(period) + int64(p.floor)
 		if due > latest {
 			t.Fatalf("due %v after the latest", time.Duration(due-latest))
 		}
@@ -75,68 +73,42 @@ func TestPaceBounds(t *testing.T) {
 }
 
 func TestNeverDue(t *testing.T) {
-	p := pace{time.Second, time.Second}
-	if due := p.next(&target{}, 1e18); due != never {
+	p := pace[site]{time.Second, time.Second}
+	if due := p.next(&Target[site]{}, 1e18); due != never {
 		t.Errorf("rate 0 is due %d", due)
 	}
-	far := &target{host: &host{}, rate: overlay.Rate{Polls: 1, Intervals: 1 << 31}, width: 1 << 15, version: 1}
+	far := &Target[site]{host: &Host[site]{}, rate: overlay.Rate{Polls: 1, Intervals: 1 << 31}, width: 1 << 15}
 	if due := p.next(far, 1e18); due != never {
 		t.Errorf("a slot beyond 2262 is due %d", due)
-	}
-}
-
-func TestStepClock(t *testing.T) {
-	c := stepClock{ahead: 1e18}
-	tests := []struct {
-		wall    int64
-		running time.Duration
-		want    time.Duration
-	}{
-		{1e18 + 60e9, 60 * time.Second, 0},
-		{1e18 + 120e9 + 5e8, 120 * time.Second, 0}, // slewed
-		{1e18 + 3720e9 + 5e8, 120 * time.Second, time.Hour},
-		{1e18 + 3780e9 + 5e8, 180 * time.Second, 0},
-		{1e18 + 180e9 + 5e8, 180 * time.Second, -time.Hour},
-	}
-	for _, test := range tests {
-		if got := c.step(test.wall, test.running); got != test.want {
-			t.Errorf("wall %d after %v: step %v, want %v", test.wall, test.running, got, test.want)
-		}
 	}
 }
 
 // A clock that was set makes neither everything due at once nor nothing for long.
 func TestRealign(t *testing.T) {
 	for _, step := range []time.Duration{time.Hour, -time.Hour} {
-		s := newSchedule(Config{Interval: 10 * time.Second, Floor: 2 * time.Second}.withDefaults())
+		s := newRig(Config{Interval: 10 * time.Second, Floor: 2 * time.Second})
 		now := int64(1e18)
 		for i := range 100 {
-			s.order(testOrder(i, 1), now)
+			s.order(i, 1, now)
 		}
 		for range 100 {
 			due, item, _ := s.due.min()
 			item.lastPoll = due - int64(10*time.Second)
 			s.due.remove(item)
-			s.plan(item, now)
+			s.Plan(item, now)
 		}
 		now += int64(step)
-		s.realign(int64(step), now)
+		s.Realign(int64(step), now, s.all())
 		if s.due.len() != 100 {
 			t.Fatalf("%d channels are due", s.due.len())
 		}
-		s.promote(now + int64(time.Second))
+		s.Promote(true, now+int64(time.Second))
 		if s.queued == 0 || s.queued > 30 {
 			t.Errorf("step %v: %d of 100 channels are due within a tenth of an interval", step, s.queued)
 		}
-		s.promote(now + int64(12*time.Second))
+		s.Promote(true, now+int64(12*time.Second))
 		if s.queued != 100 {
 			t.Errorf("step %v: %d of 100 channels are due within an interval and a floor", step, s.queued)
 		}
 	}
-}
-
-// testOrder is an order for channel i, with so much content.
-func testOrder(i int, version uint64) *Order {
-	url := testURL(i)
-	return &Order{Channel: channel.IDOf(url), URL: url, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: version, Incarnation: 1}
 }

@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"fmt"
@@ -14,7 +14,7 @@ import (
 )
 
 // drawRate draws a rate that one poller realises.
-func drawRate(t *rapid.T, p pace) overlay.Rate {
+func drawRate(t *rapid.T, p pace[site]) overlay.Rate {
 	if rapid.Bool().Draw(t, "slow") {
 		return overlay.Rate{Polls: 1, Intervals: rapid.Uint32Range(2, overlay.MostIntervals).Draw(t, "intervals")}
 	}
@@ -26,10 +26,10 @@ func drawRate(t *rapid.T, p pace) overlay.Rate {
 // waits longer.
 func TestRateChangesKeepThePhase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := pace{interval: time.Duration(rapid.Int64Range(1e9, 3600e9).Draw(t, "interval"))}
+		p := pace[site]{interval: time.Duration(rapid.Int64Range(1e9, 3600e9).Draw(t, "interval"))}
 		p.floor = time.Duration(rapid.Int64Range(int64(p.interval)/40+1, int64(p.interval)).Draw(t, "floor"))
-		c := &target{host: &host{}, version: 1, polled: true, width: 1, rate: drawRate(t, p)}
-		copy(c.id[:], rapid.SliceOfN(rapid.Byte(), channel.IDLen, channel.IDLen).Draw(t, "id"))
+		c := &Target[site]{host: &Host[site]{}, width: 1, rate: drawRate(t, p)}
+		copy(c.ID[:], rapid.SliceOfN(rapid.Byte(), channel.IDLen, channel.IDLen).Draw(t, "id"))
 		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
 		c.lastPoll = p.next(c, now)
 		now = c.lastPoll
@@ -39,7 +39,7 @@ func TestRateChangesKeepThePhase(t *testing.T) {
 			if due > now && rapid.Bool().Draw(t, "changes") {
 				then := now + rapid.Int64Range(0, due-now-1).Draw(t, "after")
 				passed += float64(then-now) / float64(period)
-				p.repace(c, drawRate(t, p), 1, 0, then)
+				p.setRate(c, drawRate(t, p), 1, 0, then)
 				now = then
 				changes++
 				continue
@@ -60,8 +60,11 @@ func TestRateChangesKeepThePhase(t *testing.T) {
 // repaceAll gives every channel another rate.
 func (c *crowd) repaceAll(rate overlay.Rate) {
 	for i := range c.size {
-		o := testOrder(i, 1)
-		c.s.repace(&Pace{Channel: o.Channel, Incarnation: 1, Rate: rate, Width: 1}, c.now)
+		t := c.s.get(i)
+		c.s.SetRate(t, rate, 1, 0, c.now)
+		if t.Idle() && t.due > c.now {
+			c.s.Plan(t, c.now)
+		}
 	}
 }
 
@@ -123,7 +126,7 @@ func TestRatesThatFlap(t *testing.T) {
 	if float64(made) < 0.9*planned || float64(made) > 1.05*planned {
 		t.Errorf("%d polls, planned %.0f", made, planned)
 	}
-	for target := range c.s.targets.all() {
+	for target := range c.s.all() {
 		if waited := time.Duration(c.now - target.lastPoll); waited > 3*crowdInterval {
 			t.Errorf("not polled for %v", waited)
 		}
@@ -138,13 +141,13 @@ func TestRestartKeepsDrift(t *testing.T) {
 	c.repaceAll(overlay.Rate{Polls: 3, Intervals: 1})
 	c.run(60)
 	due := map[channel.ID]int64{}
-	for target := range c.s.targets.all() {
-		due[target.id] = target.due
+	for target := range c.s.all() {
+		due[target.ID] = target.due
 	}
 	c.start() // with orders of another rate
 	c.repaceAll(overlay.Rate{Polls: 3, Intervals: 1})
-	for target := range c.s.targets.all() {
-		if off := time.Duration(target.due - due[target.id]).Abs(); off > time.Millisecond {
+	for target := range c.s.all() {
+		if off := time.Duration(target.due - due[target.ID]).Abs(); off > time.Millisecond {
 			t.Errorf("due %v off, after a start", off)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"cmp"
@@ -6,16 +6,18 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // The heap does what a sorted list does.
 func TestDueHeap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var h dueHeap[*target]
-		targets := make([]*target, 60)
-		dues := map[*target]int64{}
+		var h dueHeap[*Target[site]]
+		targets := make([]*Target[site], 60)
+		dues := map[*Target[site]]int64{}
 		for i := range targets {
-			targets[i] = &target{pos: -1}
+			targets[i] = NewTarget[site](channel.ID{})
 		}
 		for range rapid.IntRange(1, 200).Draw(t, "operations") {
 			item := rapid.SampledFrom(targets).Draw(t, "item")
@@ -32,12 +34,12 @@ func TestDueHeap(t *testing.T) {
 	})
 }
 
-func checkHeap(t *rapid.T, h *dueHeap[*target], dues map[*target]int64) {
+func checkHeap(t *rapid.T, h *dueHeap[*Target[site]], dues map[*Target[site]]int64) {
 	if h.len() != len(dues) {
 		t.Fatalf("%d items, want %d", h.len(), len(dues))
 	}
 	for item, due := range dues {
-		if place := item.place(); h.slots[place].item != item || h.slots[place].due != due {
+		if place := item.heapIndex(); h.slots[place].item != item || h.slots[place].due != due {
 			t.Fatalf("item due %d is not at its place %d", due, place)
 		}
 	}
@@ -58,17 +60,17 @@ func checkHeap(t *rapid.T, h *dueHeap[*target], dues map[*target]int64) {
 // Taking the earliest again and again gives a sorted list, and leaves no place set.
 func TestDueHeapDrains(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var h dueHeap[*target]
+		var h dueHeap[*Target[site]]
 		want := rapid.SliceOf(rapid.Int64Range(0, 1000)).Draw(t, "dues")
 		for _, due := range want {
-			h.set(&target{pos: -1}, due)
+			h.set(NewTarget[site](channel.ID{}), due)
 		}
 		var got []int64
 		for due, item, ok := h.min(); ok; due, item, ok = h.min() {
 			h.remove(item)
 			got = append(got, due)
-			if item.place() != -1 {
-				t.Fatalf("a removed item is at %d", item.place())
+			if item.heapIndex() != -1 {
+				t.Fatalf("a removed item is at %d", item.heapIndex())
 			}
 		}
 		slices.SortFunc(want, cmp.Compare[int64])

@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"math/rand/v2"
@@ -47,7 +47,7 @@ func (l *dueLoad) later(t *dueItem, now int64) int64 {
 // intervals; beside each fifth poll another channel is planned anew, by an order or
 // since its host rests.
 //
-//	go test -bench '^BenchmarkDue$' -run '^$' -benchtime 2000000x -count 5 ./engine
+//	go test -bench '^BenchmarkDue$' -run '^$' -benchtime 2000000x -count 5 ./engine/schedule
 //
 // cpu-ns/op counts: the thread's processor time for one poll and a fifth of a plan,
 // whatever else the machine does. max-µs is the longest single step, of processor
@@ -167,4 +167,25 @@ func checkDue(t *rapid.T, s dueStructure) {
 			}
 		},
 	})
+}
+
+// BenchmarkDueHeap asks what the due structure alone costs at a million channels:
+// take the earliest, put it back an interval later.
+//
+//	go test -bench '^BenchmarkDueHeap$' -run '^$' ./engine/schedule
+func BenchmarkDueHeap(b *testing.B) {
+	s := fillShards(1)[0]
+	b.ReportAllocs()
+	for b.Loop() {
+		due, t, _ := s.due.min()
+		s.due.remove(t)
+		s.due.set(t, due+int64(30*time.Minute))
+	}
+}
+
+func heapBytes() uint64 {
+	var m runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }

@@ -1,41 +1,39 @@
-package engine
+package schedule
 
 import (
 	"fmt"
 	"testing"
 	"time"
-
-	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
 // crowd is a schedule of many channels in virtual time, whose polls are 304s that
 // take no time, and how many of them began in each second.
 type crowd struct {
-	s    schedule
+	s    *rig
 	size int
 	now  int64
-	rows []store.ChannelRow // what the ledger would hold
+	rows []Record // what the ledger would hold
 }
 
 const crowdInterval = 50 * time.Second
 
 func newCrowd(size int) *crowd {
-	c := &crowd{size: size, now: 1e18, rows: make([]store.ChannelRow, size+1)}
+	c := &crowd{size: size, now: 1e18, rows: make([]Record, size)}
 	c.start()
 	return c
 }
 
-// start begins anew with what is in the ledger.
+// start begins again with what is in the ledger.
 func (c *crowd) start() {
-	c.s = newSchedule(Config{Interval: crowdInterval, Floor: 5 * time.Second}.withDefaults())
-	restore := c.s.restorer(c.now)
-	for i := range c.rows[1:] {
-		if row := &c.rows[1+i]; row.LastPoll != 0 {
-			restore.Channel(int32(1+i), row)
+	c.s = newRig(Config{Interval: crowdInterval, Floor: 5 * time.Second})
+	for i, row := range c.rows {
+		if t := c.s.get(i); row.LastPoll != 0 {
+			c.s.Restore(t, row, c.now)
+			t.Channel.polled = true
 		}
 	}
 	for i := range c.size {
-		c.s.order(testOrder(i, 1), c.now)
+		c.s.order(i, 1, c.now)
 	}
 }
 
@@ -43,8 +41,8 @@ func (c *crowd) start() {
 func (c *crowd) run(seconds int) (perSecond []int) {
 	for range seconds {
 		n := 0
-		for end := c.now + int64(time.Second); c.now < end; c.now = min(max(c.s.nextDue(), c.now+int64(time.Millisecond)), end) {
-			for c.s.promote(c.now); c.s.nextDue() <= c.now; c.s.promote(c.now) {
+		for end := c.now + int64(time.Second); c.now < end; c.now = min(max(c.s.NextDue(), c.now+int64(time.Millisecond)), end) {
+			for c.s.Promote(true, c.now); c.s.NextDue() <= c.now; c.s.Promote(true, c.now) {
 			}
 			n += c.pollAll()
 		}
@@ -56,10 +54,10 @@ func (c *crowd) run(seconds int) (perSecond []int) {
 // pollAll makes every poll that may begin.
 func (c *crowd) pollAll() (n int) {
 	for p, ok := c.s.begin(c.now); ok; p, ok = c.s.begin(c.now) {
-		p.begun = time.Unix(0, c.now)
-		p.noted.LastPoll = c.now
-		c.rows[p.row] = p.noted
-		endPoll(&c.s, &p, c.now)
+		row := p.Target.Record()
+		row.LastPoll = c.now
+		c.rows[p.Target.Channel.i] = row
+		c.s.unchanged(p, c.now)
 		n++
 	}
 	return n

@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 // dueHeap is the due-time structure: a 4-ary heap in which an item knows its own
 // place, so that it can be moved or taken out. Due times are kept beside the
@@ -6,19 +6,19 @@ package engine
 //
 // Four children share a cache line, which halves the depth: at 1,000,000 items
 // it is 10 levels.
-type dueHeap[T placed] struct {
+type dueHeap[T heapItem] struct {
 	slots []dueSlot[T]
 }
 
-type dueSlot[T placed] struct {
+type dueSlot[T heapItem] struct {
 	due  int64 // nanoseconds since the epoch
 	item T
 }
 
-// placed is an item that keeps its place in a heap: −1 when it is in none.
-type placed interface {
-	place() int32
-	setPlace(int32)
+// heapItem is an item that keeps its place in a heap: −1 when it is in none.
+type heapItem interface {
+	heapIndex() int32
+	setHeapIndex(int32)
 }
 
 const arity = 4
@@ -35,7 +35,7 @@ func (h *dueHeap[T]) min() (due int64, item T, ok bool) {
 
 // set puts the item in, or moves it to another due time.
 func (h *dueHeap[T]) set(item T, due int64) {
-	i := int(item.place())
+	i := int(item.heapIndex())
 	if i < 0 {
 		i = len(h.slots)
 		h.slots = append(h.slots, dueSlot[T]{})
@@ -48,11 +48,11 @@ func (h *dueHeap[T]) set(item T, due int64) {
 
 // remove takes the item out, if it is in.
 func (h *dueHeap[T]) remove(item T) {
-	i := int(item.place())
+	i := int(item.heapIndex())
 	if i < 0 {
 		return
 	}
-	item.setPlace(-1)
+	item.setHeapIndex(-1)
 	last := len(h.slots) - 1
 	moved := h.slots[last]
 	h.slots[last] = dueSlot[T]{}
@@ -101,5 +101,5 @@ func (h *dueHeap[T]) down(i int, s dueSlot[T]) {
 
 func (h *dueHeap[T]) put(i int, s dueSlot[T]) {
 	h.slots[i] = s
-	s.item.setPlace(int32(i))
+	s.item.setHeapIndex(int32(i))
 }

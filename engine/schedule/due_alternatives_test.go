@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"math/bits"
@@ -16,8 +16,8 @@ type dueItem struct {
 	_          [192]byte
 }
 
-func (t *dueItem) place() int32         { return t.pos }
-func (t *dueItem) setPlace(place int32) { t.pos = place }
+func (t *dueItem) heapIndex() int32         { return t.pos }
+func (t *dueItem) setHeapIndex(place int32) { t.pos = place }
 
 // dueStructure is what a schedule asks of its due-time structure.
 type dueStructure interface {

@@ -1,4 +1,4 @@
-package engine
+package schedule
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 // given rate for the whole, with all channels behind one lock or split by host over
 // several.
 //
-//	go test -bench '^BenchmarkLock$' -run '^$' -benchtime 300000x ./engine
+//	go test -bench '^BenchmarkLock$' -run '^$' -benchtime 300000x ./engine/schedule
 //
 // wait-p99-µs counts, how long a worker waits for the lock, beside cpu-µs/poll of
 // the whole process. polls/s says whether the rate was reached. On a loaded machine
@@ -37,20 +37,26 @@ func BenchmarkLock(b *testing.B) {
 	}
 }
 
+const million = 1_000_000
+
 // shard is a part of the hosts with their channels, and its lock.
 type shard struct {
 	sync.Mutex
-	schedule
+	*rig
 }
 
 func fillShards(n int) []*shard {
 	shards := make([]*shard, n)
 	for i := range shards {
-		shards[i] = &shard{schedule: newSchedule(Config{Interval: 30 * time.Minute, Floor: 5 * time.Minute}.withDefaults())}
+		shards[i] = &shard{rig: newRig(Config{})}
 	}
 	for i := range million {
-		url := fmt.Sprintf("https://host%d.example/some/path/feed%d.xml", i/10, i)
-		shards[i/10%n].order(&Order{Channel: channel.IDOf(url), URL: url, Incarnation: 1, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1}, 1e18)
+		s := shards[i/10%n]
+		t := NewTarget[site](channel.IDOf(fmt.Sprint(i)))
+		s.Attach(t, s.Host(channel.HostID(fmt.Sprint(i/10)), func() bool { return false }))
+		s.Revive(t)
+		s.SetRate(t, overlay.Rate{Polls: 1, Intervals: 1}, 1, 0, 1e18)
+		s.Plan(t, 1e18)
 	}
 	return shards
 }
@@ -80,11 +86,11 @@ const shortestWait = 100 * time.Microsecond
 // one on, and returns how long it waited for the lock each time.
 func lockWorker(s *shard, polls int, period time.Duration) (waits []int64) {
 	waits = make([]int64, 0, polls)
-	r := result{outcome: notModified, status: 304, took: time.Millisecond, wire: 200}
+	reply := Reply{Status: 304, Took: time.Millisecond}
 	timer := time.NewTimer(0)
 	<-timer.C
 	next := time.Now().Add(time.Duration(rand.Int64N(int64(period))))
-	var p poll
+	var p *Poll[site]
 	for range polls {
 		if ahead := time.Until(next); ahead > shortestWait {
 			timer.Reset(ahead)
@@ -94,22 +100,18 @@ func lockWorker(s *shard, polls int, period time.Duration) (waits []int64) {
 		asked := time.Now()
 		s.Lock()
 		waits = append(waits, int64(time.Since(asked)))
-		if p.target != nil {
-			now := max(p.begun.UnixNano(), p.target.due)
-			s.conclude(&p, &r, now)
-			s.finish(&p, &r, now)
+		if p != nil && p.Target != nil {
+			s.end(p, reply, Result{}, max(p.Begun.UnixNano(), p.Target.due))
 		}
-		now := s.nextDue()
-		s.promote(now)
+		now := s.NextDue()
+		s.Promote(true, now)
 		p, _ = s.begin(now)
-		p.begun = time.Unix(0, now)
 		s.Unlock()
 	}
 	s.Lock()
 	defer s.Unlock()
-	if p.target != nil {
-		s.conclude(&p, &r, p.begun.UnixNano())
-		s.finish(&p, &r, p.begun.UnixNano())
+	if p.Target != nil {
+		s.end(p, reply, Result{}, p.Begun.UnixNano())
 	}
 	return waits
 }

@@ -1,0 +1,182 @@
+package engine
+
+import (
+	"math"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/engine/store"
+	"github.com/seed-91e7e7c1/corona/internal/guard"
+)
+
+// channels is the table of channels that are ordered, and of those that lately were:
+// the schedule, and what the engine knows of each. It is pure: it takes the time, and
+// does no I/O. Guarded by Engine.mu.
+type channels struct {
+	schedule        *schedule.Schedule[channelState]
+	index           *index
+	rows            store.RowNumbers
+	ends            ends
+	interval, floor time.Duration
+}
+
+func newChannels(c Config) *channels {
+	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, floor: c.Floor}
+	cs.schedule = schedule.New(schedule.Config{
+		Interval: c.Interval, Floor: c.Floor, Workers: c.Workers,
+		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap,
+	}, cs.idle)
+	return cs
+}
+
+// order adds a channel, or changes what is known of it. A target that is queued or
+// busy is planned when it is idle again.
+func (cs *channels) order(o *Order, now int64) {
+	t := cs.index.get(o.Channel)
+	if t == nil {
+		t = cs.add(o.Channel)
+	}
+	c := &t.Channel
+	if t.Host() == nil {
+		cs.attach(t, o.URL)
+	}
+	if c.incarnation != o.Incarnation {
+		c.setIncarnation(o.Incarnation)
+		cs.schedule.Forgive(t)
+	}
+	cs.schedule.Revive(t)
+	cs.schedule.SetRate(t, o.Rate, o.Width, o.Rank, now)
+	c.candidate, c.saidRate, c.saidSize = o.Held, rateStepOf(o.Most), 0
+	c.subscribers = uint32(min(o.Subscribers, math.MaxUint32))
+	c.setVersion(o.Version, o.Hash)
+	t.SetFirst(c.isFirst())
+	cs.direct(t, o)
+	if t.Idle() {
+		cs.readdress(t)
+		cs.schedule.Plan(t, now)
+	}
+}
+
+// repace moves a channel that is ordered to the slots of another rate.
+func (cs *channels) repace(p *Pace, now int64) {
+	t := cs.index.get(p.Channel)
+	if t == nil || t.Dropped() || t.Channel.incarnation != p.Incarnation {
+		return
+	}
+	cs.schedule.SetRate(t, p.Rate, p.Width, p.Rank, now)
+	if due, _ := t.Due(); t.Idle() && due > now { // else the loop is about to have it polled
+		cs.schedule.Plan(t, now)
+	}
+}
+
+func (cs *channels) drop(id channel.ID, now int64) {
+	if t := cs.index.get(id); t != nil {
+		cs.schedule.Drop(t, now)
+	}
+}
+
+// add makes a channel that is not ordered and not at its host yet.
+func (cs *channels) add(id channel.ID) *target {
+	t := schedule.NewTarget[channelState](id)
+	t.Channel.loaded = true
+	cs.index.put(t)
+	return t
+}
+
+// attach has polls of a channel ask a URL first.
+func (cs *channels) attach(t *target, url string) {
+	t.Channel.url = url
+	cs.schedule.Attach(t, cs.hostOf(url))
+}
+
+// hostOf returns the host of a URL.
+func (cs *channels) hostOf(url string) *host {
+	name := channel.Host(url)
+	return cs.schedule.Host(channel.HostID(name), func() bool { return guard.IsPrivate(name) })
+}
+
+// idle is called by the schedule with a target that is idle again: the hop that its
+// poll waited for is over.
+func (cs *channels) idle(t *target, stranded bool) {
+	c := &t.Channel
+	if c.odd != nil && c.odd.hop != nil {
+		o := *c.odd
+		if stranded {
+			o.lastError = strandedText(o.hop, "which asked not to be asked so soon")
+			c.polled = true
+			t.SetFirst(c.isFirst())
+		}
+		o.hop = nil
+		c.setOddities(o)
+	}
+	if !t.Dropped() {
+		cs.readdress(t)
+	}
+}
+
+// realign follows a wall clock that was set by step.
+func (cs *channels) realign(step, now int64) {
+	for t := range cs.index.all() {
+		t.Channel.shift(step, now)
+	}
+	cs.schedule.Realign(step, now, cs.index.all())
+}
+
+// recall notes the record of a channel that no poll has read it for. One that is not
+// ordered yet is at the version that is recorded until an order says otherwise.
+func (cs *channels) recall(id channel.ID, found *store.Record, now int64) {
+	t := cs.index.get(id)
+	if t == nil || !t.Idle() || t.Channel.incarnation != found.Incarnation {
+		return
+	}
+	c := &t.Channel
+	if t.Dropped() && c.version == 0 {
+		c.setVersion(found.Version, found.Hash)
+		t.SetFirst(c.isFirst())
+	}
+	if c.loaded {
+		return
+	}
+	takeRecord(t, found, now)
+	if !t.Dropped() {
+		cs.schedule.Plan(t, now)
+	}
+}
+
+// takeRecord notes what the cache has recorded of a target, and reports whether it is
+// too soon to ask.
+func takeRecord(t *target, found *store.Record, now int64) (wait bool) {
+	said := words{fresh: found.Lifetime, source: found.Source, hints: found.Hints}
+	if !t.Channel.setRecord(found) || t.Channel.words != nil || said == (words{}) || t.LastPoll() == 0 {
+		return false
+	}
+	setWords(t, said, said.fresh, t.LastPoll())
+	return t.Waits(now)
+}
+
+// orphan claims a channel of the cache that was not ordered since the start; nil when
+// it is known. The placeholder keeps an order that comes now from polling before the
+// cache is rid of the channel.
+func (cs *channels) orphan(id channel.ID) *target {
+	if cs.index.get(id) != nil {
+		return nil
+	}
+	t := cs.add(id)
+	cs.schedule.Claim(t)
+	return t
+}
+
+// unclaim forgets a claimed target whose part of the cache is purged, unless an
+// order came meanwhile: then it starts from nothing.
+func (cs *channels) unclaim(t *target, now int64) {
+	if !cs.schedule.Unclaim(t) {
+		cs.index.remove(t.ID)
+		cs.rows.Give(t.Channel.row)
+		cs.ends.remove(t.Channel.redirect().final, t)
+		return
+	}
+	t.Channel.holding, t.Channel.loaded = store.Holding{}, true
+	cs.readdress(t)
+	cs.schedule.Plan(t, now)
+}

@@ -1,0 +1,204 @@
+package engine
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/schedule"
+)
+
+// redirectState is where a channel leads other than to its URL: most have none. It
+// is replaced as a whole, never changed.
+type redirectState struct {
+	own   string // the channel's URL, while another one is asked first
+	final string // where the last poll ended; empty: at the channel's URL
+	moved string // where permanent redirects alone led it; empty: nowhere
+	since int64  // when they first led there, without a break
+
+	// By the last order:
+	ask   string // to be asked instead of the channel's URL; empty: none
+	known string // where the owner knows that permanent redirects lead
+	again int64  // when the owner wants to be told of that again; 0: never
+}
+
+// hop is a redirect that a poll follows: a request like any other, which waits for
+// its turn at the host that it really contacts. It is not changed once it is made.
+type hop struct {
+	url   string   // to be asked
+	trail []string // the URLs that redirected here, the first one first
+	moved string   // where permanent redirects alone have led; empty: nowhere
+}
+
+// beyond returns the next hop of a poll that asked p.url and was redirected.
+func (p *poll) beyond(r *result) *hop {
+	var trail []string
+	moved := ""
+	if p.hop != nil {
+		trail, moved = p.hop.trail, p.hop.moved
+	}
+	if r.permanent && (p.hop == nil || moved == p.url) {
+		moved = r.location
+	}
+	return &hop{url: r.location, trail: append(slices.Clip(trail), p.url), moved: moved}
+}
+
+// trail returns the URLs that redirected to the poll's.
+func (p *poll) trail() []string {
+	if p.hop == nil {
+		return nil
+	}
+	return p.hop.trail
+}
+
+// follow queues the target of an ended poll where a redirect has led it.
+func (cs *channels) follow(p *poll, r *result, now int64) {
+	c, next := &p.Target.Channel, p.beyond(r)
+	o := c.oddities()
+	o.hop = next
+	c.setOddities(o)
+	wait := schedule.RetryAfter(r.retryAfter)
+	if !cs.schedule.Follow(p.Target, cs.hostOf(next.url), wait, now) && wait.After > 0 {
+		o = c.oddities()
+		o.lastError = strandedText(next, "the origin asked not to come before")
+		c.setOddities(o)
+	}
+}
+
+// strandedText says why a poll has ended at a redirect.
+func strandedText(h *hop, why string) string {
+	return clipProblem("redirected to " + channel.Host(h.url) + ", " + why)
+}
+
+// movedHere reports that none but permanent redirects led to the URL that is asked.
+func (p *poll) movedHere() bool { return p.hop == nil || p.hop.moved == p.url }
+
+// movedTo returns where permanent redirects alone have led the poll.
+func (p *poll) movedTo() string {
+	if p.hop == nil {
+		return ""
+	}
+	return p.hop.moved
+}
+
+// movedSince returns when permanent redirects first led to where they lead now; 0
+// where they lead nowhere.
+func (p *poll) movedSince() int64 {
+	switch to := p.movedTo(); {
+	case to == "":
+		return 0
+	case p.redirect != nil && p.redirect.moved == to:
+		return p.redirect.since
+	}
+	return p.Begun.UnixNano()
+}
+
+// asksLearned reports that the poll began at another URL than the channel's.
+func (p *poll) asksLearned() bool { return p.redirect != nil && p.redirect.own != "" }
+
+// hasLearned reports that the order names another URL than the channel's. It may be
+// that one's turn, while the other fails.
+func (p *poll) hasLearned() bool { return p.redirect != nil && p.redirect.ask != "" }
+
+// setRedirect replaces what is known, and keeps the index of where channels end.
+func (cs *channels) setRedirect(t *target, next redirectState) {
+	before := t.Channel.redirect()
+	if before == next {
+		return
+	}
+	o := t.Channel.oddities()
+	o.redirect = nil
+	if next != (redirectState{}) {
+		kept := next // next itself stays off the heap: most have none
+		o.redirect = &kept
+	}
+	t.Channel.setOddities(o)
+	if before.final != next.final {
+		cs.ends.remove(before.final, t)
+		cs.ends.add(next.final, t)
+	}
+}
+
+// direct notes where an order wants a channel to be asked.
+func (cs *channels) direct(t *target, o *Order) {
+	next := t.Channel.redirect()
+	next.ask, next.known, next.again = o.Ask, o.MovedTo, 0
+	if !o.MovedAgain.IsZero() {
+		next.again = o.MovedAgain.UnixNano()
+	}
+	cs.setRedirect(t, next)
+}
+
+// readdress brings an idle target to the host of the URL that is to be asked: while
+// that of the order fails, the channel's own every other time. Whichever answers
+// shows what holds; where both fail, nothing is unlearned.
+func (cs *channels) readdress(t *target) {
+	state, own := t.Channel.redirect(), t.Channel.own()
+	url := cmp.Or(state.ask, own)
+	if t.Failures()%2 == 1 {
+		url = own
+	}
+	if url == t.Channel.url {
+		return
+	}
+	cs.attach(t, url)
+	if state.own = own; url == own {
+		state.own = ""
+	}
+	cs.setRedirect(t, state)
+}
+
+// noteEnd notes where redirects have led a poll that ended.
+func (cs *channels) noteEnd(t *target, p *poll) {
+	if p.hop == nil && (t.Channel.odd == nil || t.Channel.odd.redirect == nil) {
+		return
+	}
+	next := t.Channel.redirect()
+	next.final, next.since = otherURL(p.url, p.own), p.movedSince()
+	next.moved = p.movedTo()
+	cs.setRedirect(t, next)
+}
+
+// ends knows which channels end at a URL that is not their own, by its ID.
+type ends map[channel.ID]map[*target]struct{}
+
+func (e ends) add(final string, t *target) {
+	if final == "" {
+		return
+	}
+	id := channel.IDOf(final)
+	if e[id] == nil {
+		e[id] = make(map[*target]struct{}, 1)
+	}
+	e[id][t] = struct{}{}
+}
+
+func (e ends) remove(final string, t *target) {
+	if final == "" {
+		return
+	}
+	id := channel.IDOf(final)
+	delete(e[id], t)
+	if len(e[id]) == 0 {
+		delete(e, id)
+	}
+}
+
+// sameAs returns another channel that ends where t does: the one whose URL that is,
+// or the first of the others; zero when there is none.
+func (cs *channels) sameAs(t *target) (same channel.ID) {
+	final := t.Channel.redirect().final
+	if final == "" {
+		return channel.ID{}
+	}
+	id := channel.IDOf(final)
+	if other := cs.index.get(id); other != nil && !other.Dropped() && other.Channel.redirect().final == "" {
+		return id
+	}
+	for other := range cs.ends[id] {
+		if other != t && !other.Dropped() && (same == channel.ID{} || other.ID.Compare(same) < 0) {
+			same = other.ID
+		}
+	}
+	return same
+}

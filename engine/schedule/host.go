@@ -1,0 +1,133 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// Host is an origin: which targets wait for it, and how it has behaved.
+type Host[C any] struct {
+	ID  channel.ID // [channel.HostID]; not to be changed
+	Row int32      // the caller's: its row in the ledger; 0: none
+
+	freeAt   int64           // its gap allows no request before
+	rest     Refusals        // whether it may be asked at all
+	queues   [2]hostQueue[C] // polls that are due; first polls
+	targets  int32           // on it, and polls that redirects led to it
+	busy     int32           // requests under way
+	heapAt   int32           // its place in the heap of spaced hosts; −1: not in it
+	state    hostState
+	turn     uint8 // which queue is next
+	speed    class // by its last exchange: strange, steady or slow
+	parked   class // which of the parked queues it is in, when it is
+	private  bool  // its gap is that of private hosts
+	guest    bool  // in hosts.guests
+	clearing bool  // in turns.clearing: those that wait are planned again
+	reserves bool  // a poll that has begun waits for memory: it has not asked yet
+}
+
+type hostState uint8
+
+const (
+	hostQuiet  hostState = iota // nothing to do, or as many requests as it may get
+	hostReady                   // in turns.ready
+	hostSpaced                  // in turns.spaced, until freeAt
+	hostParked                  // in turns.parked, since what waits there has its share of workers
+)
+
+// The two queues of a host take turns, so that a list of thousands of new
+// channels on a host does not starve its old ones, nor these the new.
+const (
+	dueQueue   = 0
+	firstQueue = 1
+)
+
+// slowExchange is how long a host may hold a worker before it is slow.
+const slowExchange = 5 * time.Second
+
+// speedOf judges a host by how long an exchange took.
+func speedOf(took time.Duration) class {
+	if took > slowExchange {
+		return slow
+	}
+	return steady
+}
+
+func (h *Host[C]) heapIndex() int32     { return h.heapAt }
+func (h *Host[C]) setHeapIndex(i int32) { h.heapAt = i }
+
+// Refusals returns what the host has said of being asked too often.
+func (h *Host[C]) Refusals() Refusals { return h.rest }
+
+// Record returns what a restart must know of a host.
+func (h *Host[C]) Record() HostRecord { return HostRecord{h.ID, h.freeAt, h.rest} }
+
+func (h *Host[C]) empty() bool { return h.queues[dueQueue].empty() && h.queues[firstQueue].empty() }
+
+// queueOf returns which queue a target waits in.
+func queueOf[C any](t *Target[C]) uint8 {
+	if t.first {
+		return firstQueue
+	}
+	return dueQueue
+}
+
+// classOf returns whose share of workers the polls of a queue take. First polls
+// count as strange on hosts that we know too: each brings a document that is taken
+// apart and committed, where nearly all others end in a 304. Those of large bodies
+// have a share of their own, since they wait for memory with a worker.
+func (h *Host[C]) classOf(queue uint8) class {
+	switch head := h.queues[queue].head(); {
+	case h.speed != steady:
+		return h.speed
+	case queue == firstQueue:
+		return strange
+	case head != nil && head.rare != nil && head.rare.body > 0:
+		return large
+	}
+	return steady
+}
+
+// remembered reports a host that another request must still spare.
+func (h *Host[C]) remembered(now int64) bool {
+	return h.freeAt > now || h.rest.Count > 0 && max(h.rest.Until, h.rest.Last)+int64(LongestRest) > now
+}
+
+// hostQueue is first in, first out, through the targets' own next fields.
+type hostQueue[C any] struct {
+	tail *Target[C] // tail.next is the head
+}
+
+func (q *hostQueue[C]) empty() bool { return q.tail == nil }
+
+// head returns the next to be popped, nil when there is none.
+func (q *hostQueue[C]) head() *Target[C] {
+	if q.tail == nil {
+		return nil
+	}
+	return q.tail.next
+}
+
+func (q *hostQueue[C]) push(t *Target[C]) {
+	if q.tail == nil {
+		t.next = t
+	} else {
+		t.next, q.tail.next = q.tail.next, t
+	}
+	q.tail = t
+}
+
+func (q *hostQueue[C]) pop() *Target[C] {
+	if q.tail == nil {
+		return nil
+	}
+	head := q.tail.next
+	if head == q.tail {
+		q.tail = nil
+	} else {
+		q.tail.next = head.next
+	}
+	head.next = nil
+	return head
+}

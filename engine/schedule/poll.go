@@ -1,0 +1,259 @@
+package schedule
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
+
+// Poll is one request of a target, from [Schedule.Begin] to [Schedule.End].
+type Poll[C any] struct {
+	Target   *Target[C]
+	Host     *Host[C]  // that it asks
+	Begun    time.Time // of the request; the caller's to set
+	Eligible int64     // when its slot had come and its host allowed it
+	HostWait int64     // how long after its slot that was
+	Body     int64     // bytes of memory to be set aside before it asks; 0: none
+	Verdict  Verdict   // on its answer
+	HostNews bool      // its host's [HostRecord] has changed
+
+	class    class // it counts among the polls of this class
+	hopped   bool  // a redirect has led it to its host
+	reserves bool  // it waits for memory
+	released bool  // its host may be asked again
+}
+
+// Lateness is how long after it might have begun the poll began: what the poller is
+// to blame for. What its host made it wait is HostWait.
+func (p *Poll[C]) Lateness() time.Duration {
+	return max(0, time.Duration(p.Begun.UnixNano()-p.Eligible))
+}
+
+// Begin takes the next poll; ok is false when there is none, or no worker for it.
+func (s *Schedule[C]) Begin(now int64) (p Poll[C], ok bool) {
+	for s.workers.inFlight < s.workers.limit && !ok {
+		h, some := s.ready.pop()
+		if !some {
+			break
+		}
+		p, ok = s.beginAt(h, now)
+		s.unpark(now)
+	}
+	return p, ok
+}
+
+// beginAt takes the next poll of a ready host, unless that has to be parked, or
+// all that waited there was dropped.
+func (s *Schedule[C]) beginAt(h *Host[C], now int64) (p Poll[C], ok bool) {
+	h.state = hostQuiet
+	if !s.mayAsk(h) {
+		return p, false // any more
+	}
+	queue, of := s.choose(h)
+	if s.workers.full(of) {
+		s.park(h, of)
+		return p, false
+	}
+	t := s.pop(h, queue)
+	for t != nil && t.dropped {
+		s.leaveHop(t)
+		s.makeIdle(t, false, now)
+		t = s.pop(h, queue)
+	}
+	if t != nil {
+		p, ok = s.beginOf(t, of, now), true
+	}
+	s.place(h, now)
+	return p, ok
+}
+
+func (s *Schedule[C]) beginOf(t *Target[C], of class, now int64) Poll[C] {
+	h := t.at()
+	p := Poll[C]{Target: t, Host: h, Eligible: max(t.due, h.freeAt), class: of}
+	p.HostWait = p.Eligible - t.due
+	if t.rare != nil {
+		p.Body, p.hopped = t.rare.body, t.rare.hop != nil
+	}
+	p.reserves = p.Body > 0
+	h.reserves = h.reserves || p.reserves
+	t.state = busy
+	h.busy++
+	s.hosts.space(h, now)
+	s.workers.begin(of)
+	return p
+}
+
+// MayAsk reports that a poll which has waited for memory may ask now. Meanwhile its
+// host was not asked for anything else, so that its gap is kept; the host may have
+// begun to rest. stands says that the order of the poll does.
+func (s *Schedule[C]) MayAsk(p *Poll[C], stands bool, now int64) bool {
+	h := p.Host
+	p.reserves, h.reserves = false, false
+	p.HostWait += max(0, now-p.Eligible)
+	p.Eligible = max(p.Eligible, now)
+	if !stands || p.Target.dropped || h.rest.Resting(now) {
+		return false
+	}
+	s.hosts.space(h, now)
+	s.place(h, now)
+	return true
+}
+
+// Reply is what an exchange says of its host.
+type Reply struct {
+	Status     int // 0: there was no response
+	RetryAfter RetryAfter
+	Took       time.Duration // 0: it says nothing about the host
+	HasContent bool          // of the channel, which used to answer
+}
+
+// Release ends a poll's request: its host may be asked again, unless the answer
+// says otherwise. The poll itself goes on. A second release does nothing.
+func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
+	if p.released {
+		return
+	}
+	p.released = true
+	t, h := p.Target, p.Host
+	h.reserves = h.reserves && !p.reserves
+	if int(h.busy) >= s.hosts.parallelOf(h) {
+		h.freeAt = max(h.freeAt, now)
+	}
+	h.busy--
+	if r.Took > 0 {
+		s.setSpeed(h, speedOf(r.Took))
+	}
+	before := h.rest
+	p.Verdict = h.rest.note(answer{
+		status: r.Status, retryAfter: r.RetryAfter, begun: p.Begun.UnixNano(), now: now, phase: overlay.PhaseOf(t.ID),
+		answered: r.HasContent && t.failures == 0, refused: t.refused,
+	}, s.pace.interval)
+	p.HostNews = h.rest != before
+	if p.Verdict == HostRefuses {
+		s.rests(h, now)
+	}
+	s.place(h, now)
+}
+
+// Asked notes when a target was asked last.
+func (s *Schedule[C]) Asked(p *Poll[C], now int64) {
+	p.Target.lastPoll = min(p.Begun.UnixNano(), now) // the clock may have been set back meanwhile
+}
+
+// Blame says what the end of a poll means to its channel.
+type Blame uint8
+
+const (
+	Succeeded Blame = iota // the origin answered
+	Failed                 // the origin failed: it is asked less and less often
+	Refused                // the host asked not to be asked so soon
+	Canceled               // the origin was not asked, or not to its end, for a reason of ours
+)
+
+// Result is what a poll has shown, of a target whose order still stands.
+type Result struct {
+	Blame      Blame
+	RetryAfter RetryAfter
+	Status     int
+	Memory     int64 // bytes that the body took, or has to have the next time; 0: few, or not known
+	Busy       bool  // there was no memory or connection for it
+}
+
+// largeBody is how much memory a body takes that polls wait for before they ask.
+const largeBody = 1 << 20
+
+// Conclude notes what a poll has shown of its target.
+func (s *Schedule[C]) Conclude(p *Poll[C], r Result, now int64) {
+	t := p.Target
+	was := t.failing()
+	rare := t.rareOf()
+	rare.notBefore = 0
+	switch {
+	case r.Memory >= largeBody || r.Busy && r.Memory > 0: // what found no room is not to be thrown away twice
+		rare.body = max(r.Memory, largeBody)
+	case r.Status/100 == 2: // a 304 says nothing about it
+		rare.body = 0
+	}
+	switch r.Blame {
+	case Succeeded:
+		t.failures = 0
+	case Failed:
+		t.failures = min(t.failures, 1<<15) + 1
+	}
+	if r.Blame != Canceled {
+		rare.notBefore = p.spare(r, now)
+		t.refused = p.Verdict != NotRefused
+	}
+	t.setRare(rare)
+	s.recount(t, was)
+	s.pace.keepFloor(t)
+}
+
+// spare returns until when a poll's channel is not to be asked for; 0: the origin did
+// not say.
+func (p *Poll[C]) spare(r Result, now int64) int64 {
+	switch {
+	case r.Blame != Refused && r.RetryAfter.After > 0:
+		return now + int64(min(r.RetryAfter.After, LongestRest))
+	case r.Blame == Refused && p.hopped:
+		return p.Host.rest.Until // not its own host rests
+	}
+	return 0
+}
+
+// End ends a poll: its worker is free. [Schedule.Follow] or [Schedule.Finish] comes
+// next.
+func (s *Schedule[C]) End(p *Poll[C], l Load, now int64) {
+	s.workers.feedback(p.class, p.Begun.UnixNano(), p.Eligible, l, now)
+	s.workers.end(p.class)
+	s.unpark(now)
+}
+
+// Finish makes the target of an ended poll idle.
+func (s *Schedule[C]) Finish(t *Target[C], now int64) {
+	s.leaveHop(t)
+	s.makeIdle(t, false, now)
+}
+
+// Follow queues the target of an ended poll where a redirect has led it, and reports
+// whether it could: if the redirect or that host asks to wait, the poll ends without
+// blame, and the next one begins after that.
+func (s *Schedule[C]) Follow(t *Target[C], to *Host[C], retryAfter RetryAfter, now int64) (followed bool) {
+	s.hosts.refer(to, 1)
+	s.leaveHop(t)
+	r := t.rareOf()
+	r.hop = to
+	t.setRare(r)
+	switch {
+	case retryAfter.After > 0: // before the target is asked (RFC 9110, section 10.2.3)
+		s.Strand(t, now+int64(min(retryAfter.After, LongestRest)), now)
+		return false
+	case to.rest.Resting(now):
+		s.Strand(t, to.rest.Until, now)
+		return false
+	}
+	t.due = now
+	s.push(t, now)
+	return true
+}
+
+// Strand ends the poll of a target that was led to where it is not to be asked for
+// before until. The next one begins after that.
+func (s *Schedule[C]) Strand(t *Target[C], until int64, now int64) {
+	r := t.rareOf()
+	r.notBefore = until
+	t.setRare(r)
+	s.leaveHop(t)
+	s.makeIdle(t, true, now)
+}
+
+// leaveHop ends what redirects have led a target's poll to.
+func (s *Schedule[C]) leaveHop(t *Target[C]) {
+	r := t.rareOf()
+	if r.hop == nil {
+		return
+	}
+	s.hosts.refer(r.hop, -1)
+	r.hop = nil
+	t.setRare(r)
+}

@@ -1,0 +1,271 @@
+// Package schedule decides which channel is polled next, and when. It is pure: it
+// takes values and the time, returns values, and has no goroutine, lock, clock or
+// I/O.
+//
+// Each channel is a [Target] that goes idle (due heap) → queued (its host's queue)
+// → busy (a worker) → idle. A channel is due at its numbered slots, later where its
+// failures back off, its host rests or its origin's wishes say so (pace.go, drift.go,
+// refusals.go, skip.go). Hosts take turns (turns.go), and polls of each class have a
+// share of the workers (workers.go, window.go). testdata has timelines.
+package schedule
+
+import (
+	"iter"
+	"math"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
+
+// Config says how polls are spaced. Every field must be set but the gaps.
+type Config struct {
+	Interval                time.Duration // τ, that rates refer to
+	Floor                   time.Duration // shortest time between two polls of a channel
+	Workers                 int           // polls under way
+	HostParallel            int           // requests under way at a host
+	HostGap, PrivateHostGap time.Duration // between the beginnings of two requests to a host; 0: none
+}
+
+// Schedule holds the targets that are ordered, and those that lately were. C is what
+// the caller keeps of each. Its methods are for one caller at a time, and times are
+// nanoseconds since 1970.
+type Schedule[C any] struct {
+	turns[C]
+	pace    pace[C]
+	due     dueHeap[*Target[C]]
+	dormant fifo[dormancy[C]]
+	batch   int // of one thing that is done in one call
+	live    int // targets that are ordered
+	failing int // of those, whose last poll failed
+
+	// idle is called with a target that is idle again, before its next poll is planned.
+	// stranded says that its poll ended where a redirect had led it, at a host that rests.
+	idle func(t *Target[C], stranded bool)
+}
+
+// batch is how much is done of one thing at a time: workers wait for the lock
+// meanwhile, and after a stall, or at a host that refuses, thousands may be waiting.
+const batch = 512
+
+// New returns an empty schedule. It calls idle with each target that has become idle
+// again, before it plans its next poll: the caller may attach it to another host
+// then. stranded says that its poll has ended where a redirect had led it, at a host
+// that rests.
+func New[C any](c Config, idle func(t *Target[C], stranded bool)) *Schedule[C] {
+	return &Schedule[C]{
+		turns: turns[C]{hosts: newHosts[C](c), workers: newWorkers(c.Workers)},
+		pace:  pace[C]{c.Interval, c.Floor},
+		batch: batch,
+		idle:  idle,
+	}
+}
+
+// NewTarget returns a target that is neither ordered nor at a host.
+func NewTarget[C any](id channel.ID) *Target[C] {
+	return &Target[C]{ID: id, heapAt: -1, dropped: true}
+}
+
+// Host returns a host; private is asked whether its gap is that of private hosts.
+func (s *Schedule[C]) Host(id channel.ID, private func() bool) *Host[C] {
+	return s.hosts.get(id, private)
+}
+
+// Attach has the polls of a target, which must not be queued, ask a host first.
+func (s *Schedule[C]) Attach(t *Target[C], h *Host[C]) {
+	if t.host != nil {
+		s.hosts.refer(t.host, -1)
+	}
+	t.host = h
+	s.hosts.refer(h, 1)
+}
+
+// SetRate moves a target to the slots of another rate, of which it is one of width
+// pollers. The caller plans it.
+func (s *Schedule[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
+	s.pace.setRate(t, rate, clamp16(width), clamp16(rank), now)
+}
+
+// clamp16 keeps a width or rank in two bytes. A negative rank has no slots, nor has
+// the greatest.
+func clamp16(n int) uint16 {
+	if n < 0 {
+		return math.MaxUint16
+	}
+	return uint16(min(n, math.MaxUint16))
+}
+
+// Forgive forgets what a target's origin did and said, but not when it was asked, nor
+// when it may be asked again: another channel has its place.
+func (s *Schedule[C]) Forgive(t *Target[C]) {
+	was := t.failing()
+	t.failures, t.refused = 0, false
+	t.SetWishes(0, Skip{})
+	s.recount(t, was)
+}
+
+// recount keeps the number of failing targets, of which this one was one or not.
+func (s *Schedule[C]) recount(t *Target[C], was bool) {
+	switch is := t.failing(); {
+	case is && !was:
+		s.failing++
+	case was && !is:
+		s.failing--
+	}
+}
+
+// Restore has a new target be as an earlier run knew it; it is dormant from now on.
+// Restoring it again replaces that.
+func (s *Schedule[C]) Restore(t *Target[C], r Record, now int64) {
+	if t.lastPoll == 0 {
+		s.sleep(t, now)
+	}
+	t.lastPoll = min(r.LastPoll, now)
+	t.failures, t.refused = r.Failures, r.Refused
+	t.rate, t.rank, t.drift = r.Rate, r.Rank, r.Drift
+	t.width = clamp16(overlay.WidthOf(t.rate, s.pace.interval, s.pace.floor))
+	rare := t.rareOf()
+	rare.notBefore = min(r.NotBefore, now+int64(LongestRest))
+	t.setRare(rare)
+	s.hosts.restored = max(s.hosts.restored, t.lastPoll)
+}
+
+// RestoreHost returns a host as an earlier run knew it, nil if that says nothing any
+// more.
+func (s *Schedule[C]) RestoreHost(r HostRecord, now int64) *Host[C] { return s.hosts.restore(r, now) }
+
+// Plan puts an idle target where its next due time says.
+func (s *Schedule[C]) Plan(t *Target[C], now int64) {
+	t.due = s.pace.next(t, now)
+	if t.due == never {
+		s.due.remove(t)
+		return
+	}
+	s.due.set(t, t.due)
+}
+
+// makeIdle ends a target's waiting or poll: it is dormant or planned from now on.
+func (s *Schedule[C]) makeIdle(t *Target[C], stranded bool, now int64) {
+	t.state = idle
+	s.idle(t, stranded)
+	if t.dropped {
+		s.sleep(t, now)
+		return
+	}
+	s.Plan(t, now)
+}
+
+// NextDue returns when [Schedule.Promote] next has something to do; 0: at once.
+func (s *Schedule[C]) NextDue() int64 {
+	next := int64(never)
+	if s.clearing.len() > 0 {
+		return 0
+	}
+	if due, _, ok := s.due.min(); ok {
+		next = due
+	}
+	if free, _, ok := s.spaced.min(); ok {
+		next = min(next, free)
+	}
+	return next
+}
+
+// Promote queues targets that are due at their hosts, or plans them again where the
+// host rests, and readies hosts whose gap is over. What it leaves, NextDue still
+// names. It has no first polls begin unless firsts says so: while the disk is nearly
+// full what they bring would be thrown away.
+func (s *Schedule[C]) Promote(firsts bool, now int64) {
+	s.allowFirsts(firsts, now)
+	s.clearSome(now)
+	s.ungap(s.batch, now)
+	for range s.batch {
+		due, t, ok := s.due.min()
+		if !ok || due > now {
+			return
+		}
+		if t.host.rest.Resting(now) {
+			s.Plan(t, now)
+			continue
+		}
+		s.due.remove(t)
+		s.push(t, now)
+	}
+}
+
+// rests has what waits at a host that rests from now on planned again: each target
+// for its turn after that, so that nothing piles up and nothing comes in a burst.
+// Until that is done the host is not asked.
+func (s *Schedule[C]) rests(h *Host[C], now int64) {
+	s.hosts.resting[h] = struct{}{}
+	if h.clearing || h.empty() {
+		return
+	}
+	h.clearing = true
+	s.clearing.push(h)
+	s.clearSome(now)
+}
+
+// clearSome plans again what waits at hosts that rest, the first of them first. The
+// rest may be over by then: a target's next slot is as good.
+func (s *Schedule[C]) clearSome(now int64) {
+	for range s.batch {
+		h, ok := s.clearing.peek()
+		if !ok {
+			return
+		}
+		if t := s.popAny(h); t != nil {
+			if t.rare != nil && t.rare.hop != nil {
+				s.Strand(t, h.rest.Until, now)
+				continue
+			}
+			s.makeIdle(t, false, now)
+			continue
+		}
+		s.clearing.pop()
+		h.clearing = false
+		s.place(h, now)
+	}
+}
+
+// Realign follows a wall clock that was set by step: what was noted as past or
+// awaited moves with it, and the slots of all targets are looked up again. Without it
+// a clock set forwards would make every channel due at once, one set back none for as
+// long.
+// What polls have noted since it was set is of the new clock already: nothing that has
+// been is later than now, and nothing is awaited for longer than it may be.
+func (s *Schedule[C]) Realign(step, now int64, all iter.Seq[*Target[C]]) {
+	s.turns.shift(step, now)
+	for t := range all {
+		t.shift(step, now)
+		if t.state == queued || t.dropped {
+			t.due += step
+		} else if t.state == idle {
+			s.Plan(t, now)
+		}
+	}
+	for i := range s.dormant.items {
+		s.dormant.items[i].since += step
+	}
+}
+
+// Dismiss forgets hosts without targets that need no more be remembered, of at most
+// so many, and returns them.
+func (s *Schedule[C]) Dismiss(most int, now int64) (over []*Host[C]) {
+	for range most {
+		h, ok := s.hosts.guests.pop()
+		switch {
+		case !ok:
+			return over
+		case h.targets > 0:
+			h.guest = false
+		case h.remembered(now):
+			s.hosts.guests.push(h)
+		default:
+			s.spaced.remove(h)
+			delete(s.hosts.resting, h)
+			delete(s.hosts.byID, h.ID)
+			over = append(over, h)
+		}
+	}
+	return over
+}

@@ -1,0 +1,56 @@
+package schedule
+
+import "time"
+
+// Explain returns until when a target's slots are left out, which may be over, and
+// why.
+func (s *Schedule[C]) Explain(t *Target[C], now int64) (until int64, why Cause) {
+	_, until, why = s.pace.explain(t, now)
+	return until, why
+}
+
+// Manners is how a host is asked at present.
+type Manners struct {
+	Gap      time.Duration // between the beginnings of two requests; 0: none
+	Parallel int           // requests at a time
+}
+
+// MannersOf returns how a host is asked at present.
+func (s *Schedule[C]) MannersOf(h *Host[C]) Manners {
+	return Manners{Gap: time.Duration(s.hosts.gapOf(h)), Parallel: s.hosts.parallelOf(h)}
+}
+
+// Counts is how much there is of everything.
+type Counts struct {
+	Targets   int // ordered
+	Failing   int // of those, whose last poll failed
+	Scheduled int // that wait for their due time
+	Queued    int // due, and waiting for their host or a worker
+	Hosts     int
+	Spaced    int // hosts with due polls that wait for their gap
+	Resting   int // hosts that asked not to be asked for a while
+	Guests    int // hosts without targets
+	InFlight  int // polls under way
+	Strange   int // of those, first polls and polls of hosts that were not asked before
+	Slow      int // of those, of hosts that were slow the last time
+	Workers   int // polls that may be under way
+}
+
+// Count returns how much there is of everything.
+func (s *Schedule[C]) Count(now int64) Counts {
+	return Counts{
+		Targets: s.live, Failing: s.failing, Scheduled: s.due.len(), Queued: s.queued,
+		Hosts: len(s.hosts.byID), Spaced: s.spaced.len(), Resting: s.hosts.countResting(now), Guests: s.hosts.guests.len(),
+		InFlight: s.workers.inFlight, Strange: s.workers.polls[strange], Slow: s.workers.polls[slow], Workers: s.workers.limit,
+	}
+}
+
+// Behind returns for how long, in nanoseconds, the poll has waited that might have
+// begun first, by what the poller is to blame for: the loop and the workers.
+func (s *Schedule[C]) Behind(now int64) int64 {
+	since := s.waiting(s.batch, now)
+	if due, t, ok := s.due.min(); ok && !t.first {
+		since = min(since, due)
+	}
+	return now - since
+}
