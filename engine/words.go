@@ -2,6 +2,7 @@ package engine
 
 import (
 	"math"
+	"strconv"
 	"strings"
 	"time"
 
@@ -108,11 +109,11 @@ func (w *words) bounds(text func(time.Duration) string) (bounds []Bound) {
 	}
 	add("ttl", w.hints.TTL)
 	add("update-period", w.hints.UpdatePeriod)
-	if said := schedule.Said(w.hints.SkipHours, 0); said != (schedule.Skip{}) {
-		bounds = append(bounds, skipBound("skip-hours", schedule.NewSkip(w.hints.SkipHours, 0), said))
+	if hours := hoursText(w.hints.SkipHours); hours != "" {
+		bounds = append(bounds, skipBound("skip-hours", schedule.NewSkip(w.hints.SkipHours, 0), hours))
 	}
-	if said := schedule.Said(0, w.hints.SkipDays); said != (schedule.Skip{}) {
-		bounds = append(bounds, skipBound("skip-days", schedule.NewSkip(0, w.hints.SkipDays), said))
+	if days := daysText(w.hints.SkipDays); days != "" {
+		bounds = append(bounds, skipBound("skip-days", schedule.NewSkip(0, w.hints.SkipDays), days))
 	}
 	return bounds
 }
@@ -129,12 +130,34 @@ func (w *words) detail(why schedule.Cause) string {
 }
 
 // skipBound shows what is obeyed of hours or weekdays that were said.
-func skipBound(source string, obeyed, said schedule.Skip) Bound {
+func skipBound(source string, obeyed schedule.Skip, said string) Bound {
 	longest := obeyed.Longest()
 	return Bound{
 		Source: source, Interval: min(longest, schedule.LongestWait),
-		Clamped: longest > schedule.LongestWait || obeyed != said, Said: said.String(),
+		Clamped: longest > schedule.LongestWait || obeyed == (schedule.Skip{}), Said: said,
 	}
+}
+
+// hoursText lists hours: "0, 1".
+func hoursText(hours uint32) string {
+	var all []string
+	for h := range 24 {
+		if hours>>h&1 == 1 {
+			all = append(all, strconv.Itoa(h))
+		}
+	}
+	return strings.Join(all, ", ")
+}
+
+// daysText lists weekdays: "Sunday, Saturday".
+func daysText(days uint8) string {
+	var all []string
+	for d := time.Sunday; d <= time.Saturday; d++ {
+		if days>>d&1 == 1 {
+			all = append(all, d.String())
+		}
+	}
+	return strings.Join(all, ", ")
 }
 
 // setWords notes what an answer of now said.

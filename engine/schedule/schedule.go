@@ -11,7 +11,6 @@ package schedule
 
 import (
 	"iter"
-	"math"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -32,12 +31,8 @@ type Config struct {
 // nanoseconds since 1970.
 type Schedule[C any] struct {
 	turns[C]
-	pace    pace[C]
-	due     dueHeap[*Target[C]]
-	dormant fifo[dormancy[C]]
-	batch   int // of one thing that is done in one call
-	live    int // targets that are ordered
-	failing int // of those, whose last poll failed
+	agenda[C]
+	batch int // of one thing that is done in one call
 
 	// idle is called with a target that is idle again, before its next poll is planned.
 	// stranded says that its poll ended where a redirect had led it, at a host that rests.
@@ -54,10 +49,10 @@ const batch = 512
 // that rests.
 func New[C any](c Config, idle func(t *Target[C], stranded bool)) *Schedule[C] {
 	return &Schedule[C]{
-		turns: turns[C]{hosts: newHosts[C](c), workers: newWorkers(c.Workers)},
-		pace:  pace[C]{c.Interval, c.Floor},
-		batch: batch,
-		idle:  idle,
+		turns:  turns[C]{hosts: newHosts[C](c), workers: newWorkers(c.Workers)},
+		agenda: agenda[C]{pace: pace[C]{c.Interval, c.Floor}},
+		batch:  batch,
+		idle:   idle,
 	}
 }
 
@@ -80,40 +75,6 @@ func (s *Schedule[C]) Attach(t *Target[C], h *Host[C]) {
 	s.hosts.refer(h, 1)
 }
 
-// SetRate moves a target to the slots of another rate, of which it is one of width
-// pollers. The caller plans it.
-func (s *Schedule[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
-	s.pace.setRate(t, rate, clamp16(width), clamp16(rank), now)
-}
-
-// clamp16 keeps a width or rank in two bytes. A negative rank has no slots, nor has
-// the greatest.
-func clamp16(n int) uint16 {
-	if n < 0 {
-		return math.MaxUint16
-	}
-	return uint16(min(n, math.MaxUint16))
-}
-
-// Forgive forgets what a target's origin did and said, but not when it was asked, nor
-// when it may be asked again: another channel has its place.
-func (s *Schedule[C]) Forgive(t *Target[C]) {
-	was := t.failing()
-	t.failures, t.refused = 0, false
-	t.SetWishes(0, Skip{})
-	s.recount(t, was)
-}
-
-// recount keeps the number of failing targets, of which this one was one or not.
-func (s *Schedule[C]) recount(t *Target[C], was bool) {
-	switch is := t.failing(); {
-	case is && !was:
-		s.failing++
-	case was && !is:
-		s.failing--
-	}
-}
-
 // Restore has a new target be as an earlier run knew it; it is dormant from now on.
 // Restoring it again replaces that.
 func (s *Schedule[C]) Restore(t *Target[C], r Record, now int64) {
@@ -133,16 +94,6 @@ func (s *Schedule[C]) Restore(t *Target[C], r Record, now int64) {
 // RestoreHost returns a host as an earlier run knew it, nil if that says nothing any
 // more.
 func (s *Schedule[C]) RestoreHost(r HostRecord, now int64) *Host[C] { return s.hosts.restore(r, now) }
-
-// Plan puts an idle target where its next due time says.
-func (s *Schedule[C]) Plan(t *Target[C], now int64) {
-	t.due = s.pace.next(t, now)
-	if t.due == never {
-		s.due.remove(t)
-		return
-	}
-	s.due.set(t, t.due)
-}
 
 // makeIdle ends a target's waiting or poll: it is dormant or planned from now on.
 func (s *Schedule[C]) makeIdle(t *Target[C], stranded bool, now int64) {
@@ -225,6 +176,20 @@ func (s *Schedule[C]) clearSome(now int64) {
 		h.clearing = false
 		s.place(h, now)
 	}
+}
+
+// Unclaim gives a claimed target back. If it is dropped still, it is forgotten, and
+// ok is false; else the caller plans it.
+func (s *Schedule[C]) Unclaim(t *Target[C]) (ok bool) {
+	t.state = idle
+	if !t.dropped {
+		return true
+	}
+	t.due = never // which voids its dormancies
+	if t.host != nil {
+		s.hosts.refer(t.host, -1)
+	}
+	return false
 }
 
 // Realign follows a wall clock that was set by step: what was noted as past or

@@ -178,3 +178,50 @@ func TestRetryAfterOutlivesIncarnation(t *testing.T) {
 		t.Errorf("asked again in %v, Retry-After was 20 h", time.Duration(target.due-now))
 	}
 }
+
+// While a poll waits for memory its host is not asked for anything else, so that the
+// gap counts from its request; when that is made, the next one comes a gap later.
+func TestHostWaitsWithItsPoll(t *testing.T) {
+	s := newRig(Config{Interval: time.Hour, Floor: time.Second, HostGap: time.Second})
+	now := int64(1e18)
+	first := s.order(0, 1, now)
+	s.Promote(true, first.due)
+	p, ok := s.begin(first.due)
+	if !ok {
+		t.Fatal("not asked when it is due")
+	}
+	now = first.due
+	s.end(p, Reply{Status: 200, Took: time.Second}, Result{Memory: 2 * largeBody}, now)
+	now = first.due
+	s.order(10, 0, now-int64(time.Minute)) // the same host
+	s.Promote(true, now)
+	large, ok := s.begin(now)
+	if !ok || large.Body == 0 && large.Target == first {
+		t.Fatalf("%+v begins first: %v", large, ok)
+	}
+	if large.Target != first {
+		s.unchanged(large, now)
+		s.Promote(true, now+2e9)
+		if large, ok = s.begin(now + 2e9); !ok || large.Target != first || large.Body == 0 {
+			t.Fatalf("then %+v: %v", large, ok)
+		}
+		now += 2e9
+	}
+	s.order(20, 0, now)
+	now += int64(time.Minute)
+	s.Promote(true, now)
+	if p, ok := s.begin(now); ok {
+		t.Fatalf("channel %d is asked while another one's poll waits for memory", p.Target.Channel.i)
+	}
+	if !s.MayAsk(large, true, now) {
+		t.Fatal("the poll that waited may not ask")
+	}
+	s.Promote(true, now+5e8)
+	if _, ok := s.begin(now + 5e8); ok {
+		t.Error("asked half a gap after the request")
+	}
+	s.Promote(true, now+1e9)
+	if _, ok := s.begin(now + 1e9); !ok {
+		t.Error("not asked a gap after the request")
+	}
+}

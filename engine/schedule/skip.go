@@ -1,10 +1,6 @@
 package schedule
 
-import (
-	"strconv"
-	"strings"
-	"time"
-)
+import "time"
 
 // Skip is a set of hours and weekdays, UTC, in which a channel is not to be polled.
 // Either of the two leaves something. The zero value excludes nothing.
@@ -28,9 +24,6 @@ func NewSkip(hours uint32, days uint8) (s Skip) {
 	}
 	return s
 }
-
-// Said returns the set as it was said, whatever it leaves, for people to read.
-func Said(hours uint32, days uint8) Skip { return Skip{hours & allHours, days & allDays} }
 
 // Excludes reports a time, in nanoseconds since 1970, that is in the set.
 func (s Skip) Excludes(at int64) bool {
@@ -59,20 +52,4 @@ func (s Skip) Longest() time.Duration {
 		longest = max(longest, run)
 	}
 	return time.Duration(longest) * time.Hour
-}
-
-// String lists what is excluded: "0, 1, Saturday".
-func (s Skip) String() string {
-	var all []string
-	for h := range 24 {
-		if s.hours>>h&1 == 1 {
-			all = append(all, strconv.Itoa(h))
-		}
-	}
-	for d := time.Sunday; d <= time.Saturday; d++ {
-		if s.days>>d&1 == 1 {
-			all = append(all, d.String())
-		}
-	}
-	return strings.Join(all, ", ")
 }

@@ -2,13 +2,6 @@ package schedule
 
 import "time"
 
-// Explain returns until when a target's slots are left out, which may be over, and
-// why.
-func (s *Schedule[C]) Explain(t *Target[C], now int64) (until int64, why Cause) {
-	_, until, why = s.pace.explain(t, now)
-	return until, why
-}
-
 // Manners is how a host is asked at present.
 type Manners struct {
 	Gap      time.Duration // between the beginnings of two requests; 0: none

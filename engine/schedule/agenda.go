@@ -1,0 +1,128 @@
+package schedule
+
+import (
+	"math"
+
+	"github.com/seed-91e7e7c1/corona/overlay"
+)
+
+// agenda holds when each target is due, and since when those without an order are
+// dormant.
+type agenda[C any] struct {
+	pace    pace[C]
+	due     dueHeap[*Target[C]]
+	dormant fifo[dormancy[C]]
+	live    int // targets that are ordered
+	failing int // of those, whose last poll failed
+}
+
+// Plan puts an idle target where its next due time says.
+func (s *agenda[C]) Plan(t *Target[C], now int64) {
+	t.due = s.pace.next(t, now)
+	if t.due == never {
+		s.due.remove(t)
+		return
+	}
+	s.due.set(t, t.due)
+}
+
+// SetRate moves a target to the slots of another rate, of which it is one of width
+// pollers. The caller plans it.
+func (s *agenda[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
+	s.pace.setRate(t, rate, clamp16(width), clamp16(rank), now)
+}
+
+// clamp16 keeps a width or rank in two bytes. A negative rank has no slots, nor has
+// the greatest.
+func clamp16(n int) uint16 {
+	if n < 0 {
+		return math.MaxUint16
+	}
+	return uint16(min(n, math.MaxUint16))
+}
+
+// Explain returns until when a target's slots are left out, which may be over, and
+// why.
+func (s *agenda[C]) Explain(t *Target[C], now int64) (until int64, why Cause) {
+	_, until, why = s.pace.explain(t, now)
+	return until, why
+}
+
+// Forgive forgets what a target's origin did and said, but not when it was asked, nor
+// when it may be asked again: another channel has its place.
+func (s *agenda[C]) Forgive(t *Target[C]) {
+	was := t.failing()
+	t.failures, t.refused = 0, false
+	t.SetWishes(0, Skip{})
+	s.recount(t, was)
+}
+
+// recount keeps the number of failing targets, of which this one was one or not.
+func (s *agenda[C]) recount(t *Target[C], was bool) {
+	switch is := t.failing(); {
+	case is && !was:
+		s.failing++
+	case was && !is:
+		s.failing--
+	}
+}
+
+// dormancy is a target without an order, and since when it has none. It is void
+// when the target was ordered again meanwhile, or forgotten.
+type dormancy[C any] struct {
+	target *Target[C]
+	since  int64
+}
+
+// Drop makes a target dormant: an order within an interval finds it as it was. Its
+// poll, if it is under way, goes on.
+func (s *agenda[C]) Drop(t *Target[C], now int64) {
+	if t.dropped {
+		return
+	}
+	was := t.failing()
+	t.dropped = true
+	s.recount(t, was)
+	s.live--
+	if t.state == idle {
+		s.sleep(t, now)
+	}
+}
+
+// Revive ends a target's dormancy: it is ordered.
+func (s *agenda[C]) Revive(t *Target[C]) {
+	if !t.dropped {
+		return
+	}
+	was := t.failing()
+	t.dropped = false
+	s.recount(t, was)
+	s.live++
+}
+
+// sleep takes a dropped target that is idle out of the schedule.
+func (s *agenda[C]) sleep(t *Target[C], now int64) {
+	s.due.remove(t)
+	t.due = now
+	s.dormant.push(dormancy[C]{t, now})
+}
+
+// Expired takes the next target that has been dormant since before a time, and
+// claims it; nil when there is none.
+func (s *agenda[C]) Expired(before int64) *Target[C] {
+	for {
+		d, ok := s.dormant.peek()
+		if !ok || d.since > before {
+			return nil
+		}
+		s.dormant.pop()
+		if t := d.target; t.dropped && t.state == idle && t.due == d.since {
+			t.state = busy
+			return t
+		}
+	}
+}
+
+// Claim takes a target, which is idle, until [Schedule.Unclaim]: an order that comes
+// meanwhile does not have it polled.
+func (s *agenda[C]) Claim(t *Target[C]) { t.state = busy }
