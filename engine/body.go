@@ -9,37 +9,37 @@ import (
 )
 
 // body compares what came with the current version: raw first, which is cheap.
-func (e *Engine) body(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
+func (a *asker) body(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
 	found := p.found(resp)
 	found.RawHash = deltas.RawHash(resp.Body)
 	if p.holding.OK && found.RawHash == p.holding.RawHash {
 		found.FeedURL, found.Kind = p.holding.FeedURL, p.holding.Kind
 		r.outcome, r.kind = unchanged, found.Kind
-		return e.confirmed(ctx, p, e.keep(p, r.withWords(resp, p.hints()), found, nil))
+		return a.confirmed(ctx, p, a.keep(p, r.withWords(resp, p.hints()), found, nil))
 	}
-	e.releaseHost(p, &r)
-	from := e.baseOf(p)
-	core, err := e.extract(ctx, p, resp, from.core)
+	a.engine.releaseHost(p, &r)
+	from := a.baseOf(p)
+	core, err := a.extract(ctx, p, resp, from.core)
 	if err != nil {
 		return r.extractFailed(ctx, err)
 	}
-	return e.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
+	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
 // delta makes the whole document of an answer of new and changed entries alone (RFC
 // 3229). Where that cannot be done, the next poll gets all of it.
-func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
-	e.releaseHost(p, &r)
+func (a *asker) delta(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
+	a.engine.releaseHost(p, &r)
 	r.forget = true
-	from := e.contentOf(p, p.version, p.hash)
+	from := a.contentOf(p, p.version, p.hash)
 	if from.err != nil {
-		e.cache.Failed("read what a delta is of", from.err)
+		a.cache.Failed("read what a delta is of", from.err)
 		return r.fail(cacheError, "content cache: it cannot be read")
 	}
 	if from.core == nil {
 		return r.fail(cacheError, "content cache: the content that a delta is of is lost")
 	}
-	partial, err := e.extract(ctx, p, resp, from.core)
+	partial, err := a.extract(ctx, p, resp, from.core)
 	if err != nil {
 		return r.extractFailed(ctx, err)
 	}
@@ -52,7 +52,7 @@ func (e *Engine) delta(ctx context.Context, p *poll, r result, resp *fetcher.Res
 	if core.Hash == p.hash {
 		found.RawHash = p.holding.RawHash // of the whole document, which has not changed
 	}
-	return e.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
+	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
 // found is what is held of a response's content, but for the content's own part.
@@ -70,13 +70,13 @@ func otherURL(answered, own string) string {
 
 // compare goes by whether content is the current version's; from is what it would be
 // a change of.
-func (e *Engine) compare(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
+func (a *asker) compare(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
 	found.FeedURL, found.Kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
 	if p.version > 0 && core.Hash == p.hash {
 		r.outcome = unchanged
-		return e.confirmed(ctx, p, e.keep(p, r, found, core))
+		return a.confirmed(ctx, p, a.keep(p, r, found, core))
 	}
-	return e.change(ctx, p, r, found, from, core)
+	return a.change(ctx, p, r, found, from, core)
 }
 
 // clipURL drops a URL that is too long to be kept per channel.
@@ -93,10 +93,10 @@ func clipURL(url string) string {
 // The cache is written only when that saves a full GET after a restart: neither a
 // page that never repeats itself and has no validators, nor one whose validators
 // are others each time, costs a write per poll.
-func (e *Engine) keep(p *poll, r result, found store.Holding, core *deltas.Core) result {
+func (a *asker) keep(p *poll, r result, found store.Holding, core *deltas.Core) result {
 	if !p.holding.OK {
-		if err := e.cache.StageAlone(p.id, core); err != nil {
-			e.cache.Failed("write the current version", err)
+		if err := a.cache.StageAlone(p.id, core); err != nil {
+			a.cache.Failed("write the current version", err)
 			return r
 		}
 		r.staged = true
@@ -104,8 +104,8 @@ func (e *Engine) keep(p *poll, r result, found store.Holding, core *deltas.Core)
 	same := p.holding.SameOnDisk(found)
 	found.Pair = p.holding.Pair.After(same)
 	if !same && found.Pair == store.PairNew || same && p.holding.Pair == store.PairUnsaved || !r.words.near(p.said()) {
-		if err := e.cache.SetRecord(p.id, p.record(&r, found)); err != nil {
-			e.cache.Failed("write the current version", err)
+		if err := a.cache.SetRecord(p.id, p.record(&r, found)); err != nil {
+			a.cache.Failed("write the current version", err)
 			return r
 		}
 	}
@@ -115,10 +115,10 @@ func (e *Engine) keep(p *poll, r result, found store.Holding, core *deltas.Core)
 
 // extract reads the core content of a document, of a few documents at a time. base is
 // what it was before, nil if that is not there.
-func (e *Engine) extract(ctx context.Context, p *poll, resp *fetcher.Response, base *deltas.Core) (*deltas.Core, error) {
+func (a *asker) extract(ctx context.Context, p *poll, resp *fetcher.Response, base *deltas.Core) (*deltas.Core, error) {
 	select {
-	case e.cpu <- struct{}{}:
-		defer func() { <-e.cpu }()
+	case a.cpu <- struct{}{}:
+		defer func() { <-a.cpu }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

@@ -7,7 +7,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
-	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
 // channels is the table of channels that are ordered, and of those that lately were:
@@ -82,18 +81,6 @@ func (cs *channels) add(id channel.ID) *target {
 	t.Channel.loaded = true
 	cs.index.put(t)
 	return t
-}
-
-// attach has polls of a channel ask a URL first.
-func (cs *channels) attach(t *target, url string) {
-	t.Channel.url = url
-	cs.schedule.Attach(t, cs.hostOf(url))
-}
-
-// hostOf returns the host of a URL.
-func (cs *channels) hostOf(url string) *host {
-	name := channel.Host(url)
-	return cs.schedule.Host(channel.HostID(name), func() bool { return guard.IsPrivate(name) })
 }
 
 // idle is called by the schedule with a target that is idle again: the hop that its
@@ -179,4 +166,18 @@ func (cs *channels) unclaim(t *target, now int64) {
 	t.Channel.holding, t.Channel.loaded = store.Holding{}, true
 	cs.readdress(t)
 	cs.schedule.Plan(t, now)
+}
+
+// begin takes the next poll; ok is false when there is none, or no worker for it.
+func (cs *channels) begin(now int64) (p poll, ok bool) {
+	if p.Poll, ok = cs.schedule.Begin(now); !ok {
+		return p, false
+	}
+	t := p.Target
+	p.see(t)
+	if t.Channel.row == 0 {
+		t.Channel.row = cs.rows.Take()
+	}
+	p.row, p.noted = t.Channel.row, channelRow(t)
+	return p, true
 }

@@ -130,6 +130,10 @@ func (c Config) Validate() error {
 	)
 }
 
-// extractions is how many documents are taken apart at a time: that is work for a
+// hasRoom reports that the disk has room for first contents: one that is nearly full
+// has none, and the owner would not commit them.
+func (c Config) hasRoom() bool { return c.Volume.Level() < volume.Low }
+
+// extractions is how many documents are read at a time: that is work for a
 // processor, and each may need many times its size in memory.
 func (c Config) extractions() int { return 2 * runtime.GOMAXPROCS(0) }

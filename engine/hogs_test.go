@@ -118,7 +118,7 @@ func TestHogsStarveNobody(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		w.engine.fetcher = f
+		w.engine.asker.fetcher = f
 
 		var mu sync.Mutex
 		told := map[string][]time.Time{}

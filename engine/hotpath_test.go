@@ -56,7 +56,7 @@ func pollOnce(e *Engine, target *target, inbox chan poll) result {
 	e.mu.channels.schedule.Promote(true, due)
 	p, _ := e.mu.channels.begin(due)
 	e.mu.Unlock()
-	r := e.poll(context.Background(), &p)
+	r := e.asker.poll(context.Background(), &p)
 	e.finish(&p, &r, inbox)
 	e.mu.pool.idle = e.mu.pool.idle[:0]
 	return r

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/seed-91e7e7c1/corona/engine/schedule"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the engine's; none has a label per channel or host.
 type metrics struct {
@@ -39,37 +35,6 @@ func newMetrics() *metrics {
 		polls, refusals, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.clockSteps, m.loopBusy,
 	}
 	return m
-}
-
-// gauges read the engine when they are scraped.
-func (e *Engine) gauges() []prometheus.Collector {
-	under := func(read func(c schedule.Counts) int) func() float64 {
-		return func() float64 {
-			e.mu.Lock()
-			defer e.mu.Unlock()
-			return float64(read(e.mu.channels.schedule.Count(wallNow())))
-		}
-	}
-	return []prometheus.Collector{
-		gauge("channels", "Channels that are ordered.", under(func(c schedule.Counts) int { return c.Targets })),
-		gauge("hosts", "Hosts of all channels.", under(func(c schedule.Counts) int { return c.Hosts })),
-		gauge("scheduled", "Channels that wait for their due time.", under(func(c schedule.Counts) int { return c.Scheduled })),
-		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(c schedule.Counts) int { return c.Queued })),
-		gauge("hosts_spaced", "Hosts with due polls that wait for their gap.", under(func(c schedule.Counts) int { return c.Spaced })),
-		gauge("hosts_resting", "Hosts that asked not to be asked for a while.", under(func(c schedule.Counts) int { return c.Resting })),
-		gauge("polls_in_flight", "Polls under way.", under(func(c schedule.Counts) int { return c.InFlight })),
-		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(c schedule.Counts) int { return c.Strange })),
-		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(c schedule.Counts) int { return c.Slow })),
-		gauge("workers", "Polls that may be under way at a time.", under(func(c schedule.Counts) int { return c.Workers })),
-		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.Bytes()) }),
-	}
-}
-
-// count notes a poll that ended.
-func (m *metrics) count(p *poll, r *result) {
-	m.polls[r.outcome].Inc()
-	m.lateness.Observe(p.Lateness().Seconds())
-	m.hostWait.Observe(float64(p.HostWait) / 1e9)
 }
 
 func counter(name, help string) prometheus.Counter {

@@ -3,22 +3,7 @@ package engine
 import (
 	"context"
 	"time"
-
-	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/deltas"
 )
-
-// Move is what a poll showed of where a channel has moved.
-type Move struct {
-	Channel     channel.ID
-	Incarnation uint64
-	To          string      // where permanent redirects (301, 308) alone lead; empty: they lead nowhere
-	Since       time.Time   // when a poll was led there first, without another in between that was not
-	Kind        deltas.Kind // of the document at the end of all redirects; 0: not known
-	Foreign     bool        // that is another kind than what was current before the poll
-	Learned     bool        // the poll began at the learned URL instead of the channel's own
-	At          time.Time   // when the poll began
-}
 
 // moveSettled is for how many intervals a target must have stood before the owner
 // is told of it: one that is another in each poll, or comes and goes, is no news.
@@ -26,22 +11,22 @@ const moveSettled = 8
 
 // reportMove tells the owner what a poll has shown of where its channel has moved,
 // when that is news.
-func (e *Engine) reportMove(ctx context.Context, p *poll, r *result) {
+func (a *asker) reportMove(ctx context.Context, p *poll, r *result) {
 	if p.redirect == nil && p.hop == nil {
 		return
 	}
 	move := p.move(r)
-	if !p.isNews(&move, r, moveSettled*e.config.Interval) {
+	if !p.isNews(&move, r, moveSettled*a.config.Interval) {
 		return
 	}
-	e.releaseHost(p, r)
-	ctx, cancel := context.WithTimeout(ctx, e.config.ReportTimeout)
+	a.engine.releaseHost(p, r)
+	ctx, cancel := context.WithTimeout(ctx, a.config.ReportTimeout)
 	defer cancel()
-	if err := e.owner.Moved(ctx, move); err != nil {
-		e.metrics.moveErrors.Inc() // the next poll shows it again
+	if err := a.owner.Moved(ctx, move); err != nil {
+		a.metrics.moveErrors.Inc() // the next poll shows it again
 		return
 	}
-	e.metrics.moves.Inc()
+	a.metrics.moves.Inc()
 }
 
 // move returns what a poll that ends with r shows.

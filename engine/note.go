@@ -1,5 +1,7 @@
 package engine
 
+import "github.com/seed-91e7e7c1/corona/engine/store"
+
 // writeBegin writes down that a channel, and a host that a redirect led to, is asked
 // now: before it is.
 func (e *Engine) writeBegin(p *poll) {
@@ -37,4 +39,21 @@ func (e *Engine) writeHost(h *host) {
 	number, row := h.Row, hostRow(h)
 	e.mu.Unlock()
 	e.ledger.WriteHost(number, &row)
+}
+
+// load fetches from the cache what it holds of the poll's channel, once after a
+// start: content of another version than the current one counts for nothing. What
+// the origin said of when to ask again may come to light only now: wait reports
+// that it is too soon.
+func (e *Engine) load(p *poll) (wait bool) {
+	found, ok, err := e.cache.Record(p.id)
+	e.cache.Failed("read record", err)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !ok {
+		found = store.Record{}
+	}
+	wait = takeRecord(p.Target, &found, wallNow())
+	p.see(p.Target)
+	return wait
 }

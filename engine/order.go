@@ -80,6 +80,18 @@ type Answer struct {
 	Ended   bool         // the owner knows no such channel or incarnation, or it is gone: stop polling
 }
 
+// Move is what a poll showed of where a channel has moved.
+type Move struct {
+	Channel     channel.ID
+	Incarnation uint64
+	To          string      // where permanent redirects (301, 308) alone lead; empty: they lead nowhere
+	Since       time.Time   // when a poll was led there first, without another in between that was not
+	Kind        deltas.Kind // of the document at the end of all redirects; 0: not known
+	Foreign     bool        // that is another kind than what was current before the poll
+	Learned     bool        // the poll began at the learned URL instead of the channel's own
+	At          time.Time   // when the poll began
+}
+
 // Fetcher makes one conditional request; see [fetcher.Fetcher]. Its errors are
 // [*fetcher.Error]s.
 type Fetcher interface {

@@ -161,15 +161,3 @@ func (o outcome) blame() schedule.Blame {
 	}
 	return schedule.Succeeded
 }
-
-// shows reports a poll that showed what is current now: the version that it began
-// with, or the one that the owner has made of what it brought.
-func (r *result) shows(c *channelState, p *poll) bool {
-	switch {
-	case r.outcome == changed:
-		return r.version == c.version && r.hash == c.hash
-	case r.holding.OK, r.outcome == notModified, r.outcome == unchanged:
-		return p.version == c.version && p.hash == c.hash
-	}
-	return false
-}

@@ -37,7 +37,7 @@ func (e *Engine) dispatch(now int64) {
 func (e *Engine) work(ctx context.Context, inbox chan poll) {
 	for p := range inbox {
 		for more := true; more; {
-			r := e.poll(ctx, &p)
+			r := e.asker.poll(ctx, &p)
 			p, more = e.finish(&p, &r, inbox)
 		}
 	}
@@ -101,4 +101,27 @@ func (e *Engine) releaseHost(p *poll, r *result) {
 	e.mu.channels.release(p, r, now)
 	e.dispatch(now)
 	e.wakeIfSooner()
+}
+
+// mayAsk reports that a poll which has waited for memory may ask now.
+func (e *Engine) mayAsk(p *poll) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	now := wallNow()
+	ok := e.mu.channels.schedule.MayAsk(&p.Poll, p.Target.Channel.incarnation == p.incarnation, now)
+	e.dispatch(now)
+	e.wakeIfSooner()
+	return ok
+}
+
+// wakeIfSooner wakes the loop when something is due before its alarm. The caller
+// holds mu.
+func (e *Engine) wakeIfSooner() {
+	if e.mu.channels.schedule.NextDue() >= e.mu.alarm {
+		return
+	}
+	select {
+	case e.kick <- struct{}{}:
+	default: // it is awake, or about to be
+	}
 }

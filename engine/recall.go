@@ -9,22 +9,25 @@ import (
 
 const recallBatch = 256 // records under one lock
 
-// recall reads the records of all channels behind a start, until the context ends: in
+// recaller reads what the cache has recorded, behind a start.
+type recaller struct{ e *Engine }
+
+// run reads the records of all channels behind a start, until the context ends: in
 // the order of their keys that takes a fraction of what each poll would, looking for
 // its own. A poll that comes before does so still, so it is done as fast as one
 // processor can.
-func (e *Engine) recall(ctx context.Context) {
+func (c *recaller) run(ctx context.Context) {
 	var last channel.ID
 	for more := true; more && ctx.Err() == nil; {
 		var found []store.Recorded
 		var err error
-		found, last, more, err = e.cache.Records(last, recallBatch)
-		e.cache.Failed("read records", err)
-		e.recallSome(found)
+		found, last, more, err = c.e.cache.Records(last, recallBatch)
+		c.e.cache.Failed("read records", err)
+		c.some(found)
 	}
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.mu.recalling = false
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
+	c.e.mu.recalling = false
 }
 
 // starting says whether the start is not over: for an interval each poll may be the
@@ -33,11 +36,11 @@ func (e *Engine) starting(now int64) bool {
 	return e.mu.recalling || now < e.mu.began+int64(e.config.Interval)
 }
 
-func (e *Engine) recallSome(found []store.Recorded) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+func (c *recaller) some(found []store.Recorded) {
+	c.e.mu.Lock()
+	defer c.e.mu.Unlock()
 	now := wallNow()
 	for i := range found {
-		e.mu.channels.recall(found[i].ID, &found[i].Record, now)
+		c.e.mu.channels.recall(found[i].ID, &found[i].Record, now)
 	}
 }

@@ -85,7 +85,7 @@ func TestLoadWhileStarting(t *testing.T) {
 		}
 		time.Sleep(2 * time.Minute)
 		starting("before all is read", true)
-		e.recall(ctx)
+		(&recaller{e}).run(ctx)
 		starting("when all is read after an interval", false)
 		e.mu.began = wallNow()
 		starting("within an interval", true)
@@ -111,7 +111,7 @@ func BenchmarkRecall(b *testing.B) {
 			for last, more := (channel.ID{}), true; more; {
 				var found []store.Recorded
 				found, last, more, _ = e.cache.Records(last, recallBatch)
-				e.recallSome(found)
+				(&recaller{e}).some(found)
 			}
 		})
 	})

@@ -29,17 +29,6 @@ const (
 	pollKinds                 // their number
 )
 
-// kindOf returns what a poll that ended counts as.
-func kindOf(p *poll, r *result) pollKind {
-	switch {
-	case r.outcome == redirected, r.outcome == deferred:
-		return partial
-	case p.first:
-		return firstPoll
-	}
-	return byPlan
-}
-
 // minute is what recent polls come to.
 type minute struct {
 	perSecond float64 // all

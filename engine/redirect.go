@@ -2,54 +2,11 @@ package engine
 
 import (
 	"cmp"
-	"slices"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
-
-// redirectState is where a channel leads other than to its URL: most have none. It
-// is replaced as a whole, never changed.
-type redirectState struct {
-	own   string // the channel's URL, while another one is asked first
-	final string // where the last poll ended; empty: at the channel's URL
-	moved string // where permanent redirects alone led it; empty: nowhere
-	since int64  // when they first led there, without a break
-
-	// By the last order:
-	ask   string // to be asked instead of the channel's URL; empty: none
-	known string // where the owner knows that permanent redirects lead
-	again int64  // when the owner wants to be told of that again; 0: never
-}
-
-// hop is a redirect that a poll follows: a request like any other, which waits for
-// its turn at the host that it really contacts. It is not changed once it is made.
-type hop struct {
-	url   string   // to be asked
-	trail []string // the URLs that redirected here, the first one first
-	moved string   // where permanent redirects alone have led; empty: nowhere
-}
-
-// beyond returns the next hop of a poll that asked p.url and was redirected.
-func (p *poll) beyond(r *result) *hop {
-	var trail []string
-	moved := ""
-	if p.hop != nil {
-		trail, moved = p.hop.trail, p.hop.moved
-	}
-	if r.permanent && (p.hop == nil || moved == p.url) {
-		moved = r.location
-	}
-	return &hop{url: r.location, trail: append(slices.Clip(trail), p.url), moved: moved}
-}
-
-// trail returns the URLs that redirected to the poll's.
-func (p *poll) trail() []string {
-	if p.hop == nil {
-		return nil
-	}
-	return p.hop.trail
-}
 
 // follow queues the target of an ended poll where a redirect has led it.
 func (cs *channels) follow(p *poll, r *result, now int64) {
@@ -70,35 +27,17 @@ func strandedText(h *hop, why string) string {
 	return clipProblem("redirected to " + channel.Host(h.url) + ", " + why)
 }
 
-// movedHere reports that none but permanent redirects led to the URL that is asked.
-func (p *poll) movedHere() bool { return p.hop == nil || p.hop.moved == p.url }
-
-// movedTo returns where permanent redirects alone have led the poll.
-func (p *poll) movedTo() string {
-	if p.hop == nil {
-		return ""
-	}
-	return p.hop.moved
+// attach has polls of a channel ask a URL first.
+func (cs *channels) attach(t *target, url string) {
+	t.Channel.url = url
+	cs.schedule.Attach(t, cs.hostOf(url))
 }
 
-// movedSince returns when permanent redirects first led to where they lead now; 0
-// where they lead nowhere.
-func (p *poll) movedSince() int64 {
-	switch to := p.movedTo(); {
-	case to == "":
-		return 0
-	case p.redirect != nil && p.redirect.moved == to:
-		return p.redirect.since
-	}
-	return p.Begun.UnixNano()
+// hostOf returns the host of a URL.
+func (cs *channels) hostOf(url string) *host {
+	name := channel.Host(url)
+	return cs.schedule.Host(channel.HostID(name), func() bool { return guard.IsPrivate(name) })
 }
-
-// asksLearned reports that the poll began at another URL than the channel's.
-func (p *poll) asksLearned() bool { return p.redirect != nil && p.redirect.own != "" }
-
-// hasLearned reports that the order names another URL than the channel's. It may be
-// that one's turn, while the other fails.
-func (p *poll) hasLearned() bool { return p.redirect != nil && p.redirect.ask != "" }
 
 // setRedirect replaces what is known, and keeps the index of where channels end.
 func (cs *channels) setRedirect(t *target, next redirectState) {

@@ -48,7 +48,7 @@ func TestRetryAfterOfARedirect(t *testing.T) {
 		a, b := "http://a.example/a", "http://b.example/b"
 		w.origins[a] = &origin{status: 200, to: "b", via: 302, retryAfter: "120"}
 		w.origins[b] = &origin{status: 200, body: "b"}
-		w.engine.fetcher = fetchFunc(func(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
+		w.engine.asker.fetcher = fetchFunc(func(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
 			resp, err := w.Fetch(ctx, req)
 			if err == nil && resp.Location != "" {
 				resp.Location = b

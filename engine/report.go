@@ -24,15 +24,15 @@ const maxReports = 4
 
 // change reports a body that is not the current version, and makes it state if
 // the owner's answer says that it is now.
-func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
+func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
 	err := from.err
 	beside := []deltas.Hash{p.hash, from.hash}
 	for range maxReports {
 		if err == nil {
-			err = e.stage(p, &r, from, core, beside)
+			err = a.stage(p, &r, from, core, beside)
 		}
 		if err != nil {
-			e.cache.Failed("stage content", err)
+			a.cache.Failed("stage content", err)
 			r.noRoom = errors.Is(err, store.ErrNoSpace)
 			return r.fail(cacheError, "content cache: it cannot be written")
 		}
@@ -41,7 +41,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 			report.Known = time.Time{}
 		}
 		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
-		answer, err := e.report(ctx, report)
+		answer, err := a.report(ctx, report)
 		if err != nil {
 			return r.ownerFailed(err)
 		}
@@ -52,7 +52,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 		r = r.withAnswer(answer)
 		switch {
 		case answer.Hash == core.Hash:
-			return e.adopt(p, r, found, core, beside)
+			return a.adopt(p, r, found, core, beside)
 		case answer.Held:
 			r.outcome = heldBack
 			return r
@@ -60,7 +60,7 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 			r.outcome = declined
 			return r
 		}
-		from = e.rebase(p, answer)
+		from = a.rebase(p, answer)
 		beside = append(beside, from.hash)
 	}
 	return r.fail(outdated, "the owner had another version each time")
@@ -72,18 +72,18 @@ func (e *Engine) change(ctx context.Context, p *poll, r result, found store.Hold
 // First contents find no room on a disk that is nearly full: the owner would not
 // commit them. They are a change of nothing, so they are written when they have
 // become version 1, without waiting for the disk: a crash before that costs a GET.
-func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside []deltas.Hash) error {
+func (a *asker) stage(p *poll, r *result, from base, core *deltas.Core, beside []deltas.Hash) error {
 	switch {
-	case p.version == 0 && !e.hasRoom():
+	case p.version == 0 && !a.config.hasRoom():
 		return store.ErrNoSpace
 	case r.staged, from.version == 0 && !p.stray:
 		return nil
 	}
 	var err error
 	if p.stray {
-		err = e.cache.StageAlone(p.id, core, beside...)
+		err = a.cache.StageAlone(p.id, core, beside...)
 	} else {
-		err = e.cache.Stage(p.id, core)
+		err = a.cache.Stage(p.id, core)
 	}
 	r.staged, r.stray = err == nil, err == nil
 	return err
@@ -91,13 +91,13 @@ func (e *Engine) stage(p *poll, r *result, from base, core *deltas.Core, beside 
 
 // adopt makes content that the owner has committed the poller's state, and rids
 // the cache of what is beside it.
-func (e *Engine) adopt(p *poll, r result, found store.Holding, core *deltas.Core, beside []deltas.Hash) result {
+func (a *asker) adopt(p *poll, r result, found store.Holding, core *deltas.Core, beside []deltas.Hash) result {
 	record := p.record(&r, found)
 	record.Version, record.Hash = r.version, r.hash
 	if r.staged {
 		core = nil
 	}
-	e.cache.Failed("write record", e.cache.Adopt(p.id, record, core, beside...))
+	a.cache.Failed("write record", a.cache.Adopt(p.id, record, core, beside...))
 	found.Pair = store.PairNew
 	r.outcome, r.holding, r.stray = changed, found, false
 	return r
@@ -107,53 +107,53 @@ func (e *Engine) adopt(p *poll, r result, found store.Holding, core *deltas.Core
 // version's content, or that of the version which the cache holds, which the
 // owner will call stale and mend. The content of the current version may be
 // there without a record that says so: it was staged before a crash.
-func (e *Engine) baseOf(p *poll) base {
+func (a *asker) baseOf(p *poll) base {
 	if p.version == 0 {
 		return base{hash: p.hash}
 	}
-	current := e.contentOf(p, p.version, p.hash)
+	current := a.contentOf(p, p.version, p.hash)
 	if current.err != nil || current.core != nil {
 		return current
 	}
-	record, ok, err := e.cache.Record(p.id)
+	record, ok, err := a.cache.Record(p.id)
 	if current.err = err; err != nil || !ok || record.Incarnation != p.incarnation {
 		return current
 	}
-	if old := e.contentOf(p, record.Version, record.Hash); old.err != nil || old.core != nil {
+	if old := a.contentOf(p, record.Version, record.Hash); old.err != nil || old.core != nil {
 		return old
 	}
 	return current
 }
 
 // contentOf is a version as far as the cache has it.
-func (e *Engine) contentOf(p *poll, version uint64, hash deltas.Hash) base {
-	core, err := e.cache.Content(p.id, hash)
+func (a *asker) contentOf(p *poll, version uint64, hash deltas.Hash) base {
+	core, err := a.cache.Content(p.id, hash)
 	return base{version, hash, core, err}
 }
 
 // rebase takes the owner's version as the base of another comparison, with the
 // content that came with the answer, which is staged too, or that the cache has.
-func (e *Engine) rebase(p *poll, answer Answer) base {
+func (a *asker) rebase(p *poll, answer Answer) base {
 	to := base{version: answer.Version, hash: answer.Hash, core: answer.Current}
 	var err error
 	if to.core == nil {
-		to.core, err = e.cache.Content(p.id, answer.Hash)
+		to.core, err = a.cache.Content(p.id, answer.Hash)
 	} else if to.core.Hash == answer.Hash {
-		err = e.cache.Stage(p.id, to.core)
+		err = a.cache.Stage(p.id, to.core)
 	} else {
 		to.core, err = nil, fmt.Errorf("owner sent content %s as version %d, which is %s", to.core.Hash, answer.Version, answer.Hash)
 	}
-	e.cache.Failed("read the owner's version", err)
+	a.cache.Failed("read the owner's version", err)
 	return to
 }
 
 // report sends a report, within its time.
-func (e *Engine) report(ctx context.Context, report Report) (Answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.config.ReportTimeout)
+func (a *asker) report(ctx context.Context, report Report) (Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, a.config.ReportTimeout)
 	defer cancel()
 	begun := time.Now()
-	answer, err := e.owner.Report(ctx, report)
-	e.metrics.reports.Observe(time.Since(begun).Seconds())
+	answer, err := a.owner.Report(ctx, report)
+	a.metrics.reports.Observe(time.Since(begun).Seconds())
 	return answer, err
 }
 
@@ -171,19 +171,34 @@ func (p *poll) record(r *result, h store.Holding) store.Record {
 	}
 }
 
-// load fetches from the cache what it holds of the poll's channel, once after a
-// start: content of another version than the current one counts for nothing. What
-// the origin said of when to ask again may come to light only now: wait reports
-// that it is too soon.
-func (e *Engine) load(p *poll) (wait bool) {
-	found, ok, err := e.cache.Record(p.id)
-	e.cache.Failed("read record", err)
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if !ok {
-		found = store.Record{}
+// confirmed is what follows from a poll that showed the current version. The owner
+// is told only while it waits for a candidate to be confirmed.
+func (a *asker) confirmed(ctx context.Context, p *poll, r result) result {
+	if !p.candidate {
+		return r
 	}
-	wait = takeRecord(p.Target, &found, wallNow())
-	p.see(p.Target)
-	return wait
+	a.engine.releaseHost(p, &r)
+	answer, err := a.report(ctx, p.newReport())
+	if err != nil {
+		return r.ownerFailed(err)
+	}
+	if answer.Ended {
+		r.outcome, r.over = ended, true
+		return r
+	}
+	return r.withAnswer(answer)
+}
+
+// gone tells the owner that the origin withdrew the channel for good.
+func (a *asker) gone(ctx context.Context, p *poll, r result) result {
+	a.engine.releaseHost(p, &r)
+	report := p.newReport()
+	report.Gone = true
+	answer, err := a.report(ctx, report)
+	if err != nil {
+		return r.ownerFailed(err)
+	}
+	r = r.fail(gone, statusText(r.status))
+	r.over = answer.Ended
+	return r
 }

@@ -3,10 +3,12 @@ package engine
 import (
 	"cmp"
 	"math"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
+	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
 // target is a channel in the schedule, with what the engine knows of it, and host is
@@ -51,6 +53,28 @@ type oddities struct {
 	lastError string         // of the last poll; empty: it went well
 	failing   int64          // when the first of the failures in a row began; 0: none, or not known since a restart
 	known     int64          // when the last poll began that showed version, where that is not lastPoll; 0: none did
+}
+
+// redirectState is where a channel leads other than to its URL: most have none. It
+// is replaced as a whole, never changed.
+type redirectState struct {
+	own   string // the channel's URL, while another one is asked first
+	final string // where the last poll ended; empty: at the channel's URL
+	moved string // where permanent redirects alone led it; empty: nowhere
+	since int64  // when they first led there, without a break
+
+	// By the last order:
+	ask   string // to be asked instead of the channel's URL; empty: none
+	known string // where the owner knows that permanent redirects lead
+	again int64  // when the owner wants to be told of that again; 0: never
+}
+
+// hop is a redirect that a poll follows: a request like any other, which waits for
+// its turn at the host that it really contacts. It is not changed once it is made.
+type hop struct {
+	url   string   // to be asked
+	trail []string // the URLs that redirected here, the first one first
+	moved string   // where permanent redirects alone have led; empty: nowhere
 }
 
 func (c *channelState) oddities() oddities {
@@ -191,3 +215,31 @@ func sizeStepOf(bytes float64) sizeStep {
 }
 
 func (s sizeStep) bytes() float64 { return math.Exp2((float64(s) - 1) / sizeSteps) }
+
+// setWords notes what an answer of now said.
+func setWords(t *target, said words, remaining time.Duration, now int64) {
+	c := &t.Channel
+	if said == (words{}) {
+		c.words = nil
+		t.SetWishes(0, schedule.Skip{})
+		return
+	}
+	if said.source == fetcher.SourceMaxAge {
+		said.aged = said.age(remaining, c.words)
+	}
+	if c.words == nil || *c.words != said {
+		kept := said // said itself stays off the heap, as most of them
+		c.words = &kept
+	}
+	t.SetWishes(said.freshUntil(now, remaining), schedule.NewSkip(said.hints.SkipHours, said.hints.SkipDays))
+}
+
+// timeOf returns nanoseconds since 1970 as a time; 0 is the zero time.
+func timeOf(nanos int64) time.Time {
+	if nanos == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, nanos)
+}
+
+func wallNow() int64 { return time.Now().UnixNano() }

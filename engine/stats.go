@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
@@ -28,14 +30,6 @@ type ChannelStats struct {
 	FinalURL string     // where redirects led the last poll; empty: nowhere
 	MovedTo  string     // where permanent redirects alone led it; empty: nowhere
 	SameAs   channel.ID // another channel that ends at FinalURL; zero: none
-}
-
-// Bound is one of an origin's words on how often it wants to be asked.
-type Bound struct {
-	Source   string        // max-age, expires, ttl, update-period, skip-hours or skip-days
-	Interval time.Duration // shortest time between two polls that it asks for; of skip-…, the longest time without one
-	Clamped  bool          // it asks for more, which is not heeded
-	Said     string        // what it says: a duration, hours or weekdays
 }
 
 // Waiting is what keeps a channel from being polled for longer than its rate does.
@@ -167,10 +161,26 @@ func (e *Engine) Load() Load {
 	}
 }
 
-// timeOf returns nanoseconds since 1970 as a time; 0 is the zero time.
-func timeOf(nanos int64) time.Time {
-	if nanos == 0 {
-		return time.Time{}
+// gauges read the engine when they are scraped.
+func (e *Engine) gauges() []prometheus.Collector {
+	under := func(read func(c schedule.Counts) int) func() float64 {
+		return func() float64 {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return float64(read(e.mu.channels.schedule.Count(wallNow())))
+		}
 	}
-	return time.Unix(0, nanos)
+	return []prometheus.Collector{
+		gauge("channels", "Channels that are ordered.", under(func(c schedule.Counts) int { return c.Targets })),
+		gauge("hosts", "Hosts of all channels.", under(func(c schedule.Counts) int { return c.Hosts })),
+		gauge("scheduled", "Channels that wait for their due time.", under(func(c schedule.Counts) int { return c.Scheduled })),
+		gauge("queued", "Polls that are due and wait for their host or a worker.", under(func(c schedule.Counts) int { return c.Queued })),
+		gauge("hosts_spaced", "Hosts with due polls that wait for their gap.", under(func(c schedule.Counts) int { return c.Spaced })),
+		gauge("hosts_resting", "Hosts that asked not to be asked for a while.", under(func(c schedule.Counts) int { return c.Resting })),
+		gauge("polls_in_flight", "Polls under way.", under(func(c schedule.Counts) int { return c.InFlight })),
+		gauge("strange_polls_in_flight", "Polls under way of channels without content or on hosts that were not asked before.", under(func(c schedule.Counts) int { return c.Strange })),
+		gauge("slow_polls_in_flight", "Polls under way on hosts that were slow the last time.", under(func(c schedule.Counts) int { return c.Slow })),
+		gauge("workers", "Polls that may be under way at a time.", under(func(c schedule.Counts) int { return c.Workers })),
+		gauge("cache_bytes", "Size of the content cache on disk.", func() float64 { return float64(e.cache.Bytes()) }),
+	}
 }

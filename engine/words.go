@@ -129,6 +129,14 @@ func (w *words) detail(why schedule.Cause) string {
 	return strings.Join(all, "; ")
 }
 
+// Bound is one of an origin's words on how often it wants to be asked.
+type Bound struct {
+	Source   string        // max-age, expires, ttl, update-period, skip-hours or skip-days
+	Interval time.Duration // shortest time between two polls that it asks for; of skip-…, the longest time without one
+	Clamped  bool          // it asks for more, which is not heeded
+	Said     string        // what it says: a duration, hours or weekdays
+}
+
 // skipBound shows what is obeyed of hours or weekdays that were said.
 func skipBound(source string, obeyed schedule.Skip, said string) Bound {
 	longest := obeyed.Longest()
@@ -158,22 +166,4 @@ func daysText(days uint8) string {
 		}
 	}
 	return strings.Join(all, ", ")
-}
-
-// setWords notes what an answer of now said.
-func setWords(t *target, said words, remaining time.Duration, now int64) {
-	c := &t.Channel
-	if said == (words{}) {
-		c.words = nil
-		t.SetWishes(0, schedule.Skip{})
-		return
-	}
-	if said.source == fetcher.SourceMaxAge {
-		said.aged = said.age(remaining, c.words)
-	}
-	if c.words == nil || *c.words != said {
-		kept := said // said itself stays off the heap, as most of them
-		c.words = &kept
-	}
-	t.SetWishes(said.freshUntil(now, remaining), schedule.NewSkip(said.hints.SkipHours, said.hints.SkipDays))
 }
