@@ -116,7 +116,7 @@ func (e *Engine) orderSome(orders []Order) {
 	e.wakeIfSooner()
 }
 
-// Repace takes in other paces for channels that are ordered, whose polls move to
+// Repace sets other paces for channels that are ordered, whose polls move to
 // the slots of those from now on. One that is not ordered, or under another
 // incarnation, changes nothing.
 func (e *Engine) Repace(paces ...Pace) {

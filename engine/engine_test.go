@@ -86,7 +86,7 @@ func (w *world) polls() (n int) {
 	return n
 }
 
-// Memory and cache forget what nobody orders, after an interval: what is dropped,
+// Memory and cache forget what is not ordered any more, after an interval: what is dropped,
 // and what an earlier run left.
 func TestSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestSweep(t *testing.T) {
 	})
 }
 
-// Without the ledger, or with one that lacks rows, nobody knows whom an earlier run
+// Without the ledger, or with one that lacks rows, it is not known which channels an earlier run
 // polled: the cache is looked through for them. Else that would only cost time.
 func TestSweepOrphans(t *testing.T) {
 	for _, c := range []struct {

@@ -70,7 +70,7 @@ func (e *Engine) turn(step time.Duration) time.Duration {
 	if step != 0 {
 		e.metrics.clockSteps.Inc()
 		e.mu.channels.realign(int64(step), now)
-		e.config.Logger.Warn("clock was set, slots are planned anew", "step", step)
+		e.config.Logger.Warn("clock was set, slots are planned again", "step", step)
 	}
 	e.mu.channels.schedule.Promote(e.config.hasRoom(), now)
 	e.dispatch(now)

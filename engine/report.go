@@ -18,7 +18,7 @@ type base struct {
 	err     error        // or cannot read it
 }
 
-// maxReports bounds how often one poll is compared anew because the owner had
+// maxReports bounds how often one poll is compared again because the owner had
 // moved on: other pollers may keep finding changes.
 const maxReports = 4
 

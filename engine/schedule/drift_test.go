@@ -22,7 +22,7 @@ func drawRate(t *rapid.T, p pace[site]) overlay.Rate {
 }
 
 // However often a channel's rate changes, from one poll to the next the parts that
-// pass of its periods sum to one, but for rounding: nobody comes sooner, and nobody
+// pass of its periods sum to one, but for rounding: none comes sooner, and none
 // waits longer.
 func TestRateChangesKeepThePhase(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -25,7 +25,7 @@ func dueStructures() map[string]func(items int, span, now int64) dueStructure {
 }
 
 // dueLoad is what becomes of channels that are taken: most come an interval later,
-// on their slot; some back off; now and then one is planned anew while it waits.
+// on their slot; some back off; now and then one is planned again while it waits.
 type dueLoad struct {
 	random   *rand.Rand
 	items    []*dueItem
@@ -44,7 +44,7 @@ func (l *dueLoad) later(t *dueItem, now int64) int64 {
 
 // BenchmarkDue asks which structure should hold the due times of a million
 // channels: even phases over half an hour, a share of them backed off by 4 to 48
-// intervals; beside each fifth poll another channel is planned anew, by an order or
+// intervals; beside each fifth poll another channel is planned again, by an order or
 // since its host rests.
 //
 //	go test -bench '^BenchmarkDue$' -run '^$' -benchtime 2000000x -count 5 ./engine/schedule
@@ -93,12 +93,12 @@ func (l *dueLoad) step(s dueStructure, i int) {
 	now := t.due
 	s.set(t, l.later(t, now))
 	if i%5 == 0 {
-		l.anew(s, now)
+		l.replan(s, now)
 	}
 }
 
-// anew plans any of the channels anew, within the next interval.
-func (l *dueLoad) anew(s dueStructure, now int64) {
+// replan plans any of the channels again, within the next interval.
+func (l *dueLoad) replan(s dueStructure, now int64) {
 	other := l.items[l.random.IntN(len(l.items))]
 	s.set(other, now+1+l.random.Int64N(l.interval))
 }

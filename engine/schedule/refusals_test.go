@@ -163,7 +163,7 @@ func TestRefusalsForgotten(t *testing.T) {
 	}
 	answer(429, time.Minute)
 	if r.Count != 1 {
-		t.Errorf("refused anew: %+v", r)
+		t.Errorf("refused again: %+v", r)
 	}
 }
 
