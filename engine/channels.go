@@ -170,7 +170,7 @@ func (cs *channels) unclaim(t *target, now int64) {
 
 // begin takes the next poll; ok is false when there is none, or no worker for it.
 func (cs *channels) begin(now int64) (p poll, ok bool) {
-	if p.Poll, ok = cs.schedule.Begin(now); !ok {
+	if !cs.schedule.Begin(&p.Poll, now) {
 		return p, false
 	}
 	t := p.Target

@@ -58,12 +58,11 @@ func inMemory(t *testing.T) Config {
 // A newer program's ledger is refused, and left as it is.
 func TestLedgerOfNewerProgram(t *testing.T) {
 	c := inMemory(t)
-	header := newerLedger()
-	replace(t, c.fs, "cache/"+store.LedgerFile, header)
+	replace(t, c.fs, "cache/"+store.LedgerFile, newerLedger())
 	if _, err := Open(c, nil, nil, nil); !errors.Is(err, datadir.ErrNewer) {
 		t.Errorf("Open: %v", err)
 	}
-	if left := contentOf(t, c.fs, "cache/"+store.LedgerFile); !bytes.Equal(left, header) {
+	if left := contentOf(t, c.fs, "cache/"+store.LedgerFile); !bytes.Equal(left, newerLedger()) {
 		t.Errorf("the file is %x", left)
 	}
 }

@@ -72,6 +72,9 @@ func (cs *channels) direct(t *target, o *Order) {
 // that of the order fails, the channel's own every other time. Whichever answers
 // shows what holds; where both fail, nothing is unlearned.
 func (cs *channels) readdress(t *target) {
+	if t.Channel.odd == nil {
+		return // nearly all lead nowhere else
+	}
 	state, own := t.Channel.redirect(), t.Channel.own()
 	url := cmp.Or(state.ask, own)
 	if t.Failures()%2 == 1 {

@@ -29,30 +29,31 @@ func (p *Poll[C]) Lateness() time.Duration {
 	return max(0, time.Duration(p.Begun.UnixNano()-p.Eligible))
 }
 
-// Begin takes the next poll; ok is false when there is none, or no worker for it.
-func (s *Schedule[C]) Begin(now int64) (p Poll[C], ok bool) {
+// Begin fills p in with the next poll, of which the caller sets Begun; ok is false
+// when there is none, or no worker for it.
+func (s *Schedule[C]) Begin(p *Poll[C], now int64) (ok bool) {
 	for s.workers.inFlight < s.workers.limit && !ok {
 		h, some := s.ready.pop()
 		if !some {
 			break
 		}
-		p, ok = s.beginAt(h, now)
+		ok = s.beginAt(p, h, now)
 		s.unpark(now)
 	}
-	return p, ok
+	return ok
 }
 
 // beginAt takes the next poll of a ready host, unless that has to be parked, or
 // all that waited there was dropped.
-func (s *Schedule[C]) beginAt(h *Host[C], now int64) (p Poll[C], ok bool) {
+func (s *Schedule[C]) beginAt(p *Poll[C], h *Host[C], now int64) (ok bool) {
 	h.state = hostQuiet
 	if !s.mayAsk(h) {
-		return p, false // any more
+		return false // any more
 	}
 	queue, of := s.choose(h)
 	if s.workers.full(of) {
 		s.park(h, of)
-		return p, false
+		return false
 	}
 	t := s.pop(h, queue)
 	for t != nil && t.dropped {
@@ -61,15 +62,15 @@ func (s *Schedule[C]) beginAt(h *Host[C], now int64) (p Poll[C], ok bool) {
 		t = s.pop(h, queue)
 	}
 	if t != nil {
-		p, ok = s.beginOf(t, of, now), true
+		s.beginOf(p, t, of, now)
 	}
 	s.place(h, now)
-	return p, ok
+	return t != nil
 }
 
-func (s *Schedule[C]) beginOf(t *Target[C], of class, now int64) Poll[C] {
+func (s *Schedule[C]) beginOf(p *Poll[C], t *Target[C], of class, now int64) {
 	h := t.at()
-	p := Poll[C]{Target: t, Host: h, Eligible: max(t.due, h.freeAt), class: of}
+	*p = Poll[C]{Target: t, Host: h, Eligible: max(t.due, h.freeAt), class: of}
 	p.HostWait = p.Eligible - t.due
 	if t.rare != nil {
 		p.Body, p.hopped = t.rare.body, t.rare.hop != nil
@@ -80,7 +81,6 @@ func (s *Schedule[C]) beginOf(t *Target[C], of class, now int64) Poll[C] {
 	h.busy++
 	s.hosts.space(h, now)
 	s.workers.begin(of)
-	return p
 }
 
 // MayAsk reports that a poll which has waited for memory may ask now. Meanwhile its

@@ -88,9 +88,10 @@ func (r *rig) orderAt(i int, version uint64, rate overlay.Rate, now int64) *Targ
 
 // begin begins a poll.
 func (r *rig) begin(now int64) (p *Poll[site], ok bool) {
-	begun, ok := r.Begin(now)
-	begun.Begun = time.Unix(0, now)
-	return &begun, ok
+	p = new(Poll[site])
+	ok = r.Begin(p, now)
+	p.Begun = time.Unix(0, now)
+	return p, ok
 }
 
 // end ends a poll with an answer.

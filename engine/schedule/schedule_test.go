@@ -225,3 +225,31 @@ func TestHostWaitsWithItsPoll(t *testing.T) {
 		t.Error("not asked a gap after the request")
 	}
 }
+
+// What waits at a host that begins to rest is planned again a batch at a time, so that
+// no call takes long: each leaves the rest to the next, which is due at once.
+func TestRestIsPlannedInBatches(t *testing.T) {
+	s := newRig(Config{Interval: time.Hour, Floor: time.Second})
+	now := int64(1e18)
+	const size = 2*batch + 100
+	for i := range size {
+		s.order(10*i, 0, now)
+	}
+	for s.Count(now).Queued < size {
+		s.Promote(true, now)
+	}
+	p, ok := s.begin(now)
+	if !ok {
+		t.Fatal("none begins")
+	}
+	s.end(p, Reply{Status: 429, Took: time.Second}, Result{}, now)
+	for left := size - 1 - batch; left > 0; left -= batch {
+		if got := s.Count(now).Queued; got != left || s.NextDue() != 0 {
+			t.Fatalf("%d wait, next due %d; want %d, at once", got, s.NextDue(), left)
+		}
+		s.Promote(true, now)
+	}
+	if s.Promote(true, now); s.Count(now).Queued != 0 || s.NextDue() <= now {
+		t.Errorf("%d wait in the end, next due %d", s.Count(now).Queued, s.NextDue())
+	}
+}

@@ -87,6 +87,9 @@ func (t *Target[C]) NotBefore() int64 { return t.rareOf().notBefore }
 // 0: it did not say, and hours to be skipped.
 func (t *Target[C]) SetWishes(freshUntil int64, skip Skip) {
 	t.freshUntil = freshUntil
+	if t.rare == nil && skip == (Skip{}) {
+		return
+	}
 	r := t.rareOf()
 	r.skip = skip
 	t.setRare(r)

@@ -261,9 +261,9 @@ func (tl *timeline) step() {
 	})
 	for tl.s.Promote(tl.room, tl.now); tl.s.NextDue() <= tl.now; tl.s.Promote(tl.room, tl.now) {
 	}
-	for p, ok := tl.s.Begin(tl.now); ok; p, ok = tl.s.Begin(tl.now) {
+	for p := new(Poll[*played]); tl.s.Begin(p, tl.now); p = new(Poll[*played]) {
 		p.Begun = time.Unix(0, tl.now)
-		tl.begin(&p)
+		tl.begin(p)
 	}
 }
 
