@@ -569,3 +569,18 @@ func TestStepClock(t *testing.T) {
 		}
 	}
 }
+
+// A turn of the loop that finds the clock set moves what was noted with it, once.
+func TestTurnFollowsTheClock(t *testing.T) {
+	e, target := newStatic(t, notModifiedAnswer())
+	e.Drop(target.ID)
+	dropped, _ := target.Due() // of a dormant channel: since when
+	e.turn(0)
+	if due, _ := target.Due(); due != dropped || counterValue(t, e.metrics.clockSteps) != 0 {
+		t.Errorf("moved by %v though no clock was set", time.Duration(due-dropped))
+	}
+	e.turn(8 * time.Hour)
+	if due, _ := target.Due(); due-dropped != int64(8*time.Hour) || counterValue(t, e.metrics.clockSteps) != 1 {
+		t.Errorf("moved by %v, %v steps counted; want 8 h, 1", time.Duration(due-dropped), counterValue(t, e.metrics.clockSteps))
+	}
+}

@@ -121,7 +121,7 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 	}
 	h.busy--
 	if r.Took > 0 {
-		s.setSpeed(h, speedOf(r.Took))
+		h.speed = speedOf(r.Took)
 	}
 	before := h.rest
 	p.Verdict = h.rest.note(answer{

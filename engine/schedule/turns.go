@@ -151,15 +151,6 @@ func (s *turns[C]) allowFirsts(allowed bool, now int64) {
 	}
 }
 
-// setSpeed notes how long a host's last exchange took; a host that was parked is so
-// no more if that changes its class.
-func (s *turns[C]) setSpeed(h *Host[C], speed class) {
-	if h.speed != speed && h.state == hostParked {
-		h.state = hostQuiet
-	}
-	h.speed = speed
-}
-
 // shift follows a wall clock that was set. What was noted since it was set is of the
 // new clock already: no gap ends later than it may.
 func (s *turns[C]) shift(step, now int64) {
