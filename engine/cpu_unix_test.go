@@ -8,15 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// threadTime is the processor time of the calling thread so far.
-func threadTime() time.Duration {
-	var t unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &t); err != nil {
-		panic(err)
-	}
-	return time.Duration(t.Nano())
-}
-
 // processTime is the processor time of the process so far.
 func processTime() time.Duration {
 	var u unix.Rusage

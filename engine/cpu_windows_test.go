@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"time"
-)
+import "time"
 
 // Processor time is not measured on Windows.
-func threadTime() time.Duration { return 0 }
-
 func processTime() time.Duration { return 0 }
