@@ -74,7 +74,7 @@ type room struct {
 // not listed has its folder's rule alone.
 var rooms = map[string]room{
 	"engine/schedule": {[]string{"channel", "overlay"}, true, "the schedule is pure: values and the time in, values out"},
-	"engine/store":    {[]string{"channel", "deltas", "fetcher", "overlay", "internal"}, false, "what is kept on disk does not know who decides on it"},
+	"engine/store":    {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
 	"notify/position": {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
 	"notify/payload":  {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
 	"notify/stream":   {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},

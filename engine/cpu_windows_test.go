@@ -1,7 +1,6 @@
 package engine
 
-import (
-	"time"
-)
+import "time"
 
+// Processor time is not measured on Windows.
 func processTime() time.Duration { return 0 }

@@ -70,7 +70,7 @@ func (cs *channels) direct(t *target, o *Order) {
 
 // readdress brings an idle target to the host of the URL that is to be asked: while
 // that of the order fails, the channel's own every other time. Whichever answers
-// shows what holds; where both fail, nothing is unlearned.
+// shows which stands; where both fail, nothing is unlearned.
 func (cs *channels) readdress(t *target) {
 	if t.Channel.odd == nil {
 		return // nearly all lead nowhere else

@@ -43,7 +43,7 @@ const (
 	firstQueue = 1
 )
 
-// slowExchange is how long a host may hold a worker before it is slow.
+// slowExchange is how long a host may occupy a worker before it is slow.
 const slowExchange = 5 * time.Second
 
 // speedOf judges a host by how long an exchange took.

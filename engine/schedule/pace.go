@@ -133,7 +133,7 @@ func (p pace[C]) afterWishes(t *Target[C], slots overlay.Slots, at int64) (due, 
 	return min(free+int64(spread), p.slotAfter(t, slots, free-1)), free
 }
 
-// turnAfterRest returns when a target that its host's rest has held up is asked: all
+// turnAfterRest returns when a target that its host's rest has delayed is asked: all
 // that are come within an interval after it, by their phases, first those that follow
 // the one that was refused. Were it their slots, the same ones would come first
 // after each rest, and use up what such a host allows.

@@ -67,6 +67,7 @@ var midnight = time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC).UnixNano()
 // timeline is a schedule in virtual time, with origins that answer as a script says.
 type timeline struct {
 	t        *testing.T
+	config   Config
 	s        *Schedule[*played]
 	channels map[string]*played
 	answers  map[string]reaction // by the name of a channel or a host
@@ -121,6 +122,9 @@ func (tl *timeline) block(commands string) string {
 //	add NAME … rate=N/K content=true       orders channels; a1..a9 are nine of host a
 //	drop NAME …
 //	answer NAME|HOST … status=N took=D retry-after=N fresh=D skip=H,H to=HOST memory=N busy=true
+//	forgive NAME …                         starts another incarnation
+//	restart                                keeps what a ledger would; orders come again with add
+//	forget D                               prints what was dormant for so long, and forgets it
 //	room true|false                        for first contents
 //	clock D                                sets the wall clock by so much
 //	run D                                  lets time pass, and prints each poll
@@ -130,10 +134,11 @@ func (tl *timeline) command(verb string, fields []string) {
 	names, args := tl.parse(fields)
 	switch verb {
 	case "config":
-		tl.s = New(Config{
+		tl.config = Config{
 			Interval: tl.duration(args, "interval", halfHour), Floor: tl.duration(args, "floor", 5*time.Minute),
 			Workers: tl.number(args, "workers", 64), HostParallel: tl.number(args, "parallel", 2), HostGap: tl.duration(args, "gap", 0),
-		}, tl.idle)
+		}
+		tl.s = New(tl.config, tl.idle)
 	case "add":
 		for _, name := range names {
 			tl.add(name, args)
@@ -146,6 +151,16 @@ func (tl *timeline) command(verb string, fields []string) {
 		for _, name := range names {
 			tl.answers[name] = tl.reaction(args)
 		}
+	case "forgive":
+		for _, name := range names {
+			p := tl.channels[name]
+			p.polled, p.content = false, false
+			tl.s.Forgive(p.target)
+		}
+	case "restart":
+		tl.restart()
+	case "forget":
+		tl.forget(tl.duration(map[string]string{"for": names[0]}, "for", 0))
 	case "room":
 		tl.room = names[0] == "true"
 	case "clock":
@@ -169,6 +184,45 @@ func (tl *timeline) command(verb string, fields []string) {
 	default:
 		tl.t.Fatalf("no command %q", verb)
 	}
+}
+
+// restart makes another schedule of what a ledger would hold of this one.
+func (tl *timeline) restart() {
+	before := tl.s
+	tl.s = New(tl.config, tl.idle)
+	hosts := slices.SortedFunc(maps.Values(before.hosts.byID), func(a, b *Host[*played]) int { return a.ID.Compare(b.ID) })
+	for _, h := range hosts {
+		restored := tl.s.RestoreHost(h.Record(), tl.now)
+		if restored == nil {
+			continue
+		}
+		if refusals := restored.Refusals(); refusals.Count == 0 {
+			tl.print("a host is remembered for its gap")
+		} else {
+			tl.print("a host is remembered: it refused %d times, rests until %s", refusals.Count, tl.since(refusals.Until))
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(tl.channels)) {
+		p := tl.channels[name]
+		record := p.target.Record()
+		p.target = NewTarget[*played](channel.IDOf(name))
+		p.target.Channel = p
+		if record.LastPoll != 0 {
+			tl.s.Restore(p.target, record, tl.now)
+		}
+	}
+}
+
+// forget prints what was dormant for a time, and forgets it.
+func (tl *timeline) forget(d time.Duration) {
+	for t := tl.s.Expired(tl.now - int64(d)); t != nil; t = tl.s.Expired(tl.now - int64(d)) {
+		tl.print("%s is forgotten: %v", t.Channel.name, !tl.s.Unclaim(t))
+		delete(tl.channels, t.Channel.name)
+	}
+	for _, h := range tl.s.Dismiss(tl.s.Count(tl.now).Guests, tl.now) {
+		tl.print("a host that refused %d times is forgotten", h.Refusals().Count)
+	}
+	tl.print("%+v", tl.s.Count(tl.now))
 }
 
 // parse splits fields into names, of which a1..a9 stands for nine, and arguments.
@@ -201,6 +255,8 @@ func (tl *timeline) add(name string, args map[string]string) {
 		p = &played{name: name, target: NewTarget[*played](channel.IDOf(name))}
 		p.target.Channel = p
 		tl.channels[name] = p
+	}
+	if p.target.Host() == nil {
 		tl.s.Attach(p.target, tl.host(name[:1]))
 	}
 	p.content = p.content || args["content"] == "true"
