@@ -3,6 +3,7 @@ package deltas
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // spelt returns a line with its numbers in brackets, and what the numbers are.
@@ -87,6 +88,12 @@ func TestDatesOfLines(t *testing.T) {
 		{"15:04:05", "#", "15:04:05"},
 		{"5 am", "#", "5 am"},
 		{"5 amp", "# amp", "5"},
+		{"1 2 3 4 5 Nov x", "# x", "1 2 3 4 5 Nov"},
+		{"0 1 2 3 4 5 Nov x", "# # x", "0|1 2 3 4 5 Nov"},
+		{"5, , ,Nov x", "# x", "5, , ,Nov"},
+		{"5, , , Nov x", "#, , , Nov x", "5"},
+		{"9:30 1 2 3 4 5:45 x", "# x", "9:30 1 2 3 4 5:45"},
+		{"9:30 0 1 2 3 4 5:45 x", "# # # # # # # x", "9:30|0|1|2|3|4|5:45"},
 	})
 }
 
@@ -99,6 +106,8 @@ func TestTokensOfLines(t *testing.T) {
 		{"id 1234567a x", "id #a x", "1234567"},
 		{"id 123456ab x", "id # x", "123456ab"},
 		{"id AB12-CD34 x", "id # x", "AB12-CD34"},
+		{"id AB12CD34- x", "id #- x", "AB12CD34"},
+		{"id AB12CD34--5 x", "id #--# x", "AB12CD34|5"},
 		{"id xab12cd34", "id x#", "ab12cd34"},
 		{"id ab12cd34x", "id #x", "ab12cd34"},
 		{"12345678", "#", "12345678"},
@@ -173,6 +182,8 @@ func TestKeysOfNumbers(t *testing.T) {
 		{"(1) x", 0, "(#) x"},
 		{"first last 5", 0, "last #"},
 		{"5 first last", 0, "# first"},
+		{strings.Repeat("-", 200) + "5" + strings.Repeat("-", 200), 0, strings.Repeat("-", 128) + "#" + strings.Repeat("-", 128)},
+		{"first" + strings.Repeat("-", 123) + "5" + strings.Repeat("-", 123) + "last x", 0, "first" + strings.Repeat("-", 123) + "#" + strings.Repeat("-", 123) + "last"},
 	} {
 		if got := around(tc.line, tc.i); got != tc.want {
 			t.Errorf("number %d of %q is known by %q, want %q", tc.i, tc.line, got, tc.want)
@@ -217,5 +228,29 @@ func TestJudgeLinesThatEndInNull(t *testing.T) {
 	})...)
 	if got[:1] != "p" || len(got) != 6 {
 		t.Errorf("%s", got)
+	}
+}
+
+// Rows 24 and 33: long lines of whatever could belong to one number are read, keyed and
+// explained in time that grows with their length.
+func TestLongLinesAreNotQuadratic(t *testing.T) {
+	for _, unit := range []string{"1, ", "1  ", "1 ", "1--", "1 -- ", "1; ", "1 mon ", "mon 1 ", "1h 1 ", "12:30 1 1 1 1 ", "1 12:30 mon, ", "a 1 ", "1-a", "a1--", "a1-", "x1", "1,,", "... "} {
+		line := strings.Repeat(unit, 96<<10/len(unit))
+		base, next := mustExtract(t, []byte(`{"a":"`+line+`5"}`)), mustExtract(t, []byte(`{"a":"`+line+`6"}`))
+		var n Noise
+		var r reader
+		begun := time.Now()
+		keys := make(map[slotKey]int)
+		r.slots(line, slotNumber, func(key slotKey, _ string) { keys[key]++ })
+		n.watch(keys, 0)
+		for i := range n.slots {
+			n.slots[i].score, n.slots[i].masked = 5, true
+		}
+		n.makeRoom()
+		n.Explain(next)
+		Judge(settled(base), nil, base, Observation{Begun: epoch.Add(usualGap), Core: next})
+		if took := time.Since(begun); took > 2*time.Second {
+			t.Errorf("%q over and over: %v for %d bytes, %d slots", unit, took, len(line), len(keys))
+		}
 	}
 }
