@@ -254,9 +254,11 @@ func TestNoiseBeneath(t *testing.T) {
 	for score, news := range map[uint8]bool{matureFrom - 1: true, matureFrom: false} {
 		n.regions[0].masked, n.regions[0].score = true, score
 		n.regions[0].learn(lines, run{1, 2})
-		if s := newSight(n, sunny, Observation{Begun: epoch, Core: cloudy}); s.face == faceOf(cloudy) && sunny.Kind == KindHTML {
-			t.Errorf("a region hides nothing")
-		} else if _, got := n.beneath(s); got != news && len(n.hidden(lines)) > 0 {
+		s := newSight(n, sunny, Observation{Begun: epoch, Core: cloudy})
+		if s.face == faceOf(cloudy) || s.face != n.face(n.view(sunny)) {
+			t.Error("the region hides nothing")
+		}
+		if shows, got := n.beneath(s); got != news || news && shows != faceOf(cloudy) {
 			t.Errorf("a region of score %d: news %v", score, got)
 		}
 	}
