@@ -29,7 +29,7 @@ type Update struct {
 func Compare(base, next *Core) *Update { return Noise{}.Compare(base, next) }
 
 // Compare is [Compare] without what the noise masks: the entries that changed tell
-// nothing of it. Nor does the difference of stamps, controls and counters of entries;
+// nothing of it. Nor does the difference of controls and counters of entries;
 // but what has been learned of a page it shows, so that a wrong guess is seen with the
 // next update. The delta is of the whole contents.
 func (n Noise) Compare(base, next *Core) *Update {

@@ -2,6 +2,7 @@ package deltas
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -139,12 +140,10 @@ func (e *explainer) line(line string, kind slotKind) {
 // filled returns a part of the last line's shape with its numbers.
 func (e *explainer) filled(from, to int) string {
 	var text strings.Builder
-	for i, at := range e.at {
-		if at >= from && at < to {
-			text.Write(e.shape[from:at])
-			text.WriteString(e.numbers[i])
-			from = at + 1
-		}
+	for i, _ := slices.BinarySearch(e.at, from); i < len(e.at) && e.at[i] < to; i++ {
+		text.Write(e.shape[from:e.at[i]])
+		text.WriteString(e.numbers[i])
+		from = e.at[i] + 1
 	}
 	text.Write(e.shape[from:to])
 	return text.String()

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // Verdict is what an observation is to the channel.
@@ -181,8 +179,9 @@ func onlyNoise(state State, s sight) Decision {
 	case old == nil:
 	case !s.Begun.After(old.Begun):
 		return unchanged(state, s.Observation)
-	case old.Hash == shows:
+	case old.Hash == shows: // shown again: no run of a single look that unchanged would count
 		c.Polls = min(old.Polls, math.MaxUint8-1) + 1
+		state.Candidate, state.Shown = nil, later(state.Shown, s.Begun)
 	}
 	need := uint8(2)
 	if news && slices.Contains(state.Recent, s.Core.Hash) {
@@ -241,50 +240,6 @@ func hold(state State, s sight, f findings) (Decision, bool) {
 	return Decision{Verdict: VerdictHeld, State: state, Reason: f.suspicion}, true
 }
 
-// stillGone reports whether a content lacks most of what a candidate lacked. A list
-// that shrinks and moves is never the same twice.
-func stillGone(gone []uint32, is *Core) bool {
-	if len(gone) == 0 {
-		return false
-	}
-	missing := len(gone)
-	is.eachSaid(func(said uint32) {
-		if _, ok := slices.BinarySearch(gone, said); ok {
-			missing--
-		}
-	})
-	return 2*missing >= len(gone)
-}
-
-// eachSaid calls f with a digest of each entry, by its identity, and of each line of
-// the page, once each.
-func (c *Core) eachSaid(f func(said uint32)) {
-	said := make(map[uint32]bool)
-	for _, id := range c.ids {
-		said[uint32(id)] = true
-	}
-	for line := range strings.Lines(c.body) {
-		said[uint32(xxhash.Sum64String(line))] = true
-	}
-	for digest := range said {
-		f(digest)
-	}
-}
-
-// lacks returns digests of what next has not of base, the smallest, in order.
-func lacks(base, next *Core) []uint32 {
-	var gone []uint32
-	is := make(map[uint32]bool)
-	next.eachSaid(func(said uint32) { is[said] = true })
-	base.eachSaid(func(said uint32) {
-		if !is[said] {
-			gone = append(gone, said)
-		}
-	})
-	slices.Sort(gone)
-	return slices.Clone(gone[:min(len(gone), maxGone)])
-}
-
 // findings are what speaks for and against an observation.
 type findings struct {
 	fresh      []uint64 // what is new, see unseen
@@ -325,7 +280,7 @@ func examine(state State, seen []uint64, s sight) findings {
 	case onlyRemoves(c, base, next):
 		f.suspicion = reasonRemoval
 	}
-	if f.suspicion != "" && base != nil {
+	if f.suspicion != "" {
 		f.gone = lacks(base, next)
 	}
 	if f.suspicion == "" && f.returned && !f.nothingNew {
@@ -359,9 +314,9 @@ func unseen(seen []uint64, added []int, next *Core) []uint64 {
 }
 
 // nothingStays reports a page that shares neither its title nor a line with base, as
-// error pages do.
+// error pages do. Of an empty base nothing can go.
 func nothingStays(base, next *Core) bool {
-	if next.Kind != KindHTML || base.Title == next.Title {
+	if next.Kind != KindHTML || base.Title == next.Title || base.Empty() {
 		return false
 	}
 	var t ticks

@@ -23,7 +23,7 @@ type Noise struct {
 	regions []region // in the order of [compareRegions], at most maxRegions
 }
 
-// slot is a number or a stamp that is watched.
+// slot is a number that is watched.
 type slot struct {
 	key  slotKey
 	last uint32 // digest of what stood there at the last look
@@ -50,8 +50,7 @@ func newKey(kind slotKind, what string) slotKey {
 func (k slotKey) kind() slotKind { return slotKind(k >> 30) }
 
 // A number of a page is masked after three looks in a row at which it changed, one
-// of entries after two at which it changed in half of them and more. A stamp is
-// masked until it was calm for two hours.
+// of entries after two at which it changed in half of them and more.
 var policies = [slotKinds]policy{
 	slotNumber: {again: 2, mask: 5, early: 3, byTime: true},
 	slotField:  {again: 2, mask: 3, early: 3},
@@ -75,8 +74,8 @@ func (n Noise) clone() Noise {
 	return n
 }
 
-// rest returns the noise at a time before which so many looks showed the current content. Numbers of entries are compared where something
-// changed alone.
+// rest returns the noise at a time before which so many looks showed the current
+// content. Numbers of entries are compared where something changed alone.
 func (n Noise) rest(looks int, at uint32) Noise {
 	next := n.clone()
 	next.looks = uint8(min(int(n.looks)+looks, earlyLooks))
@@ -240,8 +239,7 @@ func forget[T any](list []T, most int, score func(T) (int, bool)) []T {
 	})
 }
 
-// sameMasks reports whether the two mask the same. A stamp that is not watched
-// is masked.
+// sameMasks reports whether the two mask the same.
 func (n Noise) sameMasks(other Noise) bool {
 	return (n.chosen >= chosenFrom) == (other.chosen >= chosenFrom) && slices.Equal(n.exceptions(), other.exceptions()) &&
 		slices.EqualFunc(n.maskedRegions(), other.maskedRegions(), func(a, b region) bool { return compareRegions(a, b) == 0 && a.seen == b.seen })

@@ -121,11 +121,13 @@ func wordsBefore(line string, at int) int {
 
 // datesAfter returns where the words and numbers of a date end that begin at a place,
 // and whether there is a word among them. Without one, what follows belongs to no date.
+// Numbers that may yet belong to one are looked at no further than a date has parts, so
+// that a list of numbers is read in linear time.
 func datesAfter(line string, at int) (end int, words bool) {
 	end = at
-	for next := at; ; {
+	for next, loose := at, 0; loose <= mostLoose; {
 		begin := next
-		for begin < len(line) && (line[begin] == ' ' || line[begin] == ',') {
+		for begin < len(line) && begin-next <= mostLoose && (line[begin] == ' ' || line[begin] == ',') {
 			begin++
 		}
 		switch {
@@ -134,7 +136,9 @@ func datesAfter(line string, at int) (end int, words bool) {
 		case isDigit(line[begin]) && begin > next:
 			next = begin + numberEnd(line[begin:])
 			if words || strings.Contains(line[begin:next], ":") {
-				end = next
+				end, loose = next, 0
+			} else {
+				loose++
 			}
 		default:
 			last := begin
@@ -144,10 +148,15 @@ func datesAfter(line string, at int) (end int, words bool) {
 			if last < len(line) && isWordByte(line[last]) || !calendarWords[strings.ToLower(line[begin:last])] {
 				return end, words
 			}
-			next, end, words = last, last, true
+			next, end, words, loose = last, last, true, 0
 		}
 	}
+	return end, words
 }
+
+// mostLoose is how many numbers in a row, or spaces and commas, may stand in a date
+// before a word or a time shows that it is one.
+const mostLoose = 4
 
 // calendarWords are words that stand in dates and times.
 var calendarWords = set("jan", "january", "feb", "february", "mar", "march", "apr", "april", "may", "jun", "june", "jul", "july",
@@ -182,7 +191,7 @@ func tokenAround(line string, digit int) (from, to int, ok bool) {
 	for from = digit; from > 0 && isHex(line[from-1]); from-- {
 		letters++
 	}
-	for to = digit; to < len(line) && (isHex(line[to]) || line[to] == '-'); to++ {
+	for to = digit; to < len(line) && (isHex(line[to]) || line[to] == '-' && to+1 < len(line) && isHex(line[to+1])); to++ {
 		if isLetter(line[to]) {
 			letters++
 		}
@@ -201,17 +210,19 @@ func (r *reader) key(kind slotKind, i int) slotKey {
 }
 
 // around returns what of the shape number i is known by: what stands around it up
-// to a word on either side, so that "Pulls: 7,093" is one slot in whatever line.
+// to a word on either side, so that "Pulls: 7,093" is one slot in whatever line; of
+// lines without words near, mostAround bytes.
 func (r *reader) around(i int) (from, to int) {
-	from, to = r.at[i], r.at[i]+1
-	for word := false; from > 0; from-- {
+	at := r.at[i]
+	from, to = at, at+1
+	for word := false; from > max(0, at-mostAround); from-- {
 		letter := isWordByte(r.shape[from-1])
 		if word && !letter {
 			break
 		}
 		word = word || letter
 	}
-	for word := false; to < len(r.shape); to++ {
+	for word := false; to < min(len(r.shape), at+1+mostAround); to++ {
 		letter := isWordByte(r.shape[to])
 		if word && !letter {
 			break
@@ -220,3 +231,6 @@ func (r *reader) around(i int) (from, to int) {
 	}
 	return from, to
 }
+
+// mostAround bounds what of a line a number is known by, in bytes on either side.
+const mostAround = 128

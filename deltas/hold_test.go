@@ -1,0 +1,106 @@
+package deltas
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+// seenAs is a look at a document by a poller that has the current content, or has not.
+type seenAs struct {
+	body    string
+	without bool // the current content
+}
+
+// What is held is told when a later look lacks most of the same, whatever the looks
+// could be compared with, and whatever else they show.
+func TestHoldsAreConfirmed(t *testing.T) {
+	titled := func(title string, lines ...string) string {
+		return "<html><title>" + title + "</title>" + pageOf(lines...)[len("<html>"):]
+	}
+	list := func(text string) string { return fmt.Sprintf(`{"items":[{"id":"id-1","title":%q}]}`, text) }
+	const page, feed = "<html><title>News</title><p>a<p>b<p>c", `<rss version="2.0"><channel><title>News</title><item><guid>id-1</guid><title>x</title></item></channel></rss>`
+	for _, tc := range []struct {
+		name    string
+		current string
+		looks   []seenAs
+		want    string
+	}{
+		{"empty", page, []seenAs{{titled("News"), false}, {titled("News"), false}}, "hp"},
+		{"empty, without the current content", page, []seenAs{{titled("News"), true}, {titled("News"), true}}, "hp"},
+		{"empty under other titles, without the current content", page, []seenAs{{titled("1"), true}, {titled("2"), true}}, "hp"},
+		{"empty, at first without the current content", page, []seenAs{{titled("News"), true}, {titled("1"), false}}, "hp"},
+		{"empty, then without the current content", page, []seenAs{{titled("News"), false}, {titled("1"), true}}, "hp"},
+		{"empty without the current content, then a line less", page, []seenAs{{titled("News"), true}, {titled("News", "a", "b"), false}, {titled("News", "a", "b"), false}}, "hhp"},
+		{"an empty feed, without the current content", feed, []seenAs{{string(stories()), true}, {string(stories()), true}}, "hp"},
+		{"another kind with the same entries", feed, []seenAs{{list("x"), false}, {list("x"), false}}, "hr"},
+		{"another kind with the same entries, which change", feed, []seenAs{{list("y"), false}, {list("z"), false}}, "hr"},
+		{"one of two equal lines", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "a", "b"), false}}, "hp"},
+		{"one of two equal lines, then the other too", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "b"), false}}, "hp"},
+		{"one of two equal lines, then another line", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "a", "a"), false}}, "hh"},
+		{"content behind an empty page", titled("Loading"), []seenAs{{titled("News", "a"), false}}, "p"},
+	} {
+		current := mustExtract(t, []byte(tc.current))
+		state := settled(current)
+		got := ""
+		for n, look := range tc.looks {
+			core := mustExtract(t, []byte(look.body))
+			base := current
+			if look.without {
+				base = nil
+			}
+			seen := slices.Concat(current.Identities(), core.Identities())
+			d := Judge(state, seen, base, Observation{Begun: epoch.Add(time.Duration(n+1) * usualGap), Core: core})
+			state = d.State
+			got += d.Verdict.String()[:1]
+		}
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+// No hold lasts: a content that was never here before and is held is told, or takes the
+// current one's place, when the next look shows the very same.
+func TestHoldsEnd(t *testing.T) {
+	held := 0
+	rapid.Check(t, func(t *rapid.T) {
+		line := rapid.SampledFrom([]string{"a", "b", "c", "d 1", "e"})
+		document := rapid.OneOf(
+			rapid.Custom(func(t *rapid.T) string {
+				title := rapid.SampledFrom([]string{"", "<title>News</title>", "<title>503</title>"}).Draw(t, "title")
+				return "<html>" + title + pageOf(rapid.SliceOfN(line, 0, 5).Draw(t, "lines")...)[len("<html>"):]
+			}),
+			rapid.Map(rapid.SliceOfNDistinct(rapid.IntRange(1, 4), 0, 4, rapid.ID), func(numbers []int) string { return string(stories(numbers...)) }),
+			rapid.Map(rapid.SliceOfNDistinct(rapid.IntRange(1, 4), 0, 4, rapid.ID), func(numbers []int) string {
+				list := ""
+				for i, n := range numbers {
+					if i > 0 {
+						list += ","
+					}
+					list += fmt.Sprintf(`{"id":"id-%d","title":"Story %d"}`, n, n)
+				}
+				return `{"items":[` + list + `]}`
+			}),
+		)
+		base, next := mustExtract(t, []byte(document.Draw(t, "base"))), mustExtract(t, []byte(document.Draw(t, "next")))
+		seen := slices.Concat(base.Identities(), next.Identities())
+		known := []*Core{base, nil}
+		state := settled(base)
+		first := Judge(state, seen, rapid.SampledFrom(known).Draw(t, "known first"), Observation{Begun: epoch.Add(time.Hour), Core: next})
+		if first.Verdict != VerdictHeld {
+			return
+		}
+		held++
+		second := Judge(first.State, seen, rapid.SampledFrom(known).Draw(t, "known then"), Observation{Begun: epoch.Add(2 * time.Hour), Core: next})
+		if second.Verdict == VerdictHeld || second.Verdict == VerdictUnchanged {
+			t.Fatalf("held for %q at the first look, %v for %q at the second", first.Reason, second.Verdict, second.Reason)
+		}
+	})
+	if held == 0 {
+		t.Error("nothing was held")
+	}
+}
