@@ -49,16 +49,18 @@ var impure = []string{"sync", "sync/atomic", "context", "os", "io/fs", "net", "n
 // exclusive names the one folder whose code may import a third-party engine, so
 // that its types leak nowhere. Benchmarks may compare with anything.
 var exclusive = map[string][]string{
-	"github.com/hashicorp/raft":        {"ownership"},
-	"github.com/hashicorp/raft-boltdb": {"ownership"},
-	"go.etcd.io/bbolt":                 {"ownership"},
-	"github.com/cockroachdb/pebble":    {"ownership", "engine", "internal"}, // internal/volume: its files
-	"github.com/valyala/fasthttp":      {"fetcher", "loadgen"},
-	"github.com/mmcdole/gofeed":        {"deltas"},
-	"github.com/spf13/cobra":           {"cmd"},
-	"github.com/google/pprof":          {"cmd"},
-	"github.com/standard-webhooks":     {"notify"},
-	"code.dny.dev/ssrf":                {"internal"},
+	"github.com/hashicorp/raft":         {"ownership"},
+	"github.com/hashicorp/raft-boltdb":  {"ownership"},
+	"go.etcd.io/bbolt":                  {"ownership"},
+	"github.com/cockroachdb/pebble":     {"ownership", "engine", "internal"}, // internal/volume: its files
+	"github.com/valyala/fasthttp":       {"fetcher", "loadgen"},
+	"github.com/mmcdole/gofeed":         {"deltas"},
+	"github.com/hashicorp/memberlist":   {"internal"}, // internal/members
+	"github.com/anishathalye/porcupine": {"internal"}, // internal/testcluster/history
+	"github.com/spf13/cobra":            {"cmd"},
+	"github.com/google/pprof":           {"cmd"},
+	"github.com/standard-webhooks":      {"notify"},
+	"code.dny.dev/ssrf":                 {"internal"},
 }
 
 // A room is a package inside a folder whose arrows are its own. What it may import
@@ -70,15 +72,30 @@ type room struct {
 	why  string
 }
 
+const nodeCommand = "a command talks to a node through the API's client and prints what it answers"
+
 // rooms holds the arrows inside folders; tests may import more. A package that is
 // not listed has its folder's rule alone.
 var rooms = map[string]room{
-	"engine/schedule": {[]string{"channel", "overlay"}, true, "the schedule is pure: values and the time in, values out"},
-	"engine/store":    {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
-	"notify/position": {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
-	"notify/payload":  {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
-	"notify/stream":   {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
-	"notify/webhook":  {[]string{"api", "channel", "internal/guard", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
+	"engine/admission":         {nil, true, "shares of workers are counts"},
+	"engine/pace":              {[]string{"overlay"}, true, "due times are computed from values, and the schedule keeps these"},
+	"engine/schedule":          {[]string{"channel", "overlay", "engine/pace", "engine/admission"}, true, "the schedule is pure: values and the time in, values out"},
+	"engine/store":             {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
+	"notify/position":          {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
+	"notify/payload":           {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
+	"notify/stream":            {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
+	"honeycomb/local":          {[]string{"honeycomb"}, true, "one owner's solve is pure: summaries in, rates and a summary out"},
+	"overlay/ring":             {[]string{"channel"}, true, "the paper's overlay is pure arithmetic"},
+	"cmd/corona/internal/cli":  {[]string{"api", "channel", "deltas", "internal/timespan"}, false, "what the commands share must not know the commands"},
+	"cmd/corona/channels":      {[]string{"api", "channel", "deltas", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},
+	"cmd/corona/lists":         {[]string{"api", "channel", "cmd/corona/internal"}, false, nodeCommand},
+	"cmd/corona/status":        {[]string{"api", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},
+	"cmd/corona/subscriptions": {[]string{"api", "channel", "cmd/corona/internal", "cmd/corona/channels"}, false, nodeCommand},
+	"cmd/corona/watch":         {[]string{"api", "channel", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},
+	"cmd/corona/sim":           {[]string{"benchmarks/sim", "cmd/corona/internal", "internal/timespan"}, false, "a simulation needs no node"},
+	"cmd/corona/solve":         {[]string{"honeycomb", "cmd/corona/internal", "internal/timespan"}, false, "a solve needs no node"},
+	"cmd/corona/trace":         {[]string{"deltas", "cmd/corona/internal"}, false, "a replay needs no node"},
+	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
 }
 
 // TestRooms holds the arrows inside folders: none leads from a pure package to its

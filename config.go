@@ -56,6 +56,8 @@ type Config struct {
 	Version      string // of the program, in the User-Agent and the status
 	AllowPrivate bool   // poll and call private and loopback addresses
 
+	Cluster ClusterConfig // the other nodes; default: none, a node alone
+
 	Now      func() time.Time     // the clock of commits and judgements; default: time.Now
 	Logger   *slog.Logger         // default: discard
 	Registry *prometheus.Registry // of one node at a time; default: one of the node's own
@@ -90,6 +92,7 @@ func (c Config) withDefaults() Config {
 	set(&c.HostParallel, defaultHostParallel)
 	set(&c.RetainBytes, defaultRetainBytes)
 	set(&c.Version, "unknown")
+	c.Cluster = c.Cluster.withDefaults()
 	if c.Now == nil {
 		c.Now = time.Now
 	}
@@ -132,8 +135,8 @@ func set[T comparable](field *T, value T) {
 	}
 }
 
-// nodeName is what a node may be called: its name stands in URLs, file names,
-// lists with commas, and metrics.
+// nodeName is what a node may be called, and its egress be labelled: names stand in
+// URLs, file names, lists with commas, and metrics.
 var nodeName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$`)
 
 // ErrConfig says that a node was asked to be what it cannot be.
@@ -164,6 +167,7 @@ func (c Config) Validate() error {
 		check(c.HostGap >= 0 && c.HostGap <= maxSpan || c.HostGap == NoHostGap, "host gap %s: want 0s to %s", timespan.Setting(c.HostGap), timespan.Setting(maxSpan)),
 		check(c.DiskReserve == 0 || c.DiskReserve >= volume.LeastReserve, "disk reserve %d: want %d bytes at least", c.DiskReserve, volume.LeastReserve),
 		check(c.HostParallel >= 1, "host parallel %d: want 1 at least", c.HostParallel),
+		c.Cluster.validate(),
 	)
 }
 

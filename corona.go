@@ -37,11 +37,13 @@ type Node struct {
 	metrics  *registered
 	dir      *datadir.Dir
 	volume   *volume.Volume
+	company  *company // nil: a node alone
 	store    *ownership.Store
 	fetcher  *fetcher.Fetcher
 	owner    *primary.Owner
 	engine   *engine.Engine
 	notifier *notify.Notifier
+	calls    nodeCalls
 
 	stop      context.CancelFunc
 	running   sync.WaitGroup
@@ -86,6 +88,9 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return err
 	}
 	n.watch()
+	if n.company, err = n.openCompany(); err != nil {
+		return err
+	}
 	events := &observer{volume: n.volume}
 	if err := n.openStore(ctx, events); err != nil {
 		return err
@@ -93,13 +98,14 @@ func (n *Node) open(ctx context.Context) (err error) {
 	if n.fetcher, err = n.newFetcher(); err != nil {
 		return fmt.Errorf("open fetcher: %w", err)
 	}
-	n.owner = primary.New(n.primaryConfig(), n.store, n.metrics)
+	n.owner = primary.New(n.primaryConfig(events), n.store, n.metrics)
 	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, n.metrics); err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}
-	if n.notifier, err = notify.New(n.notifyConfig(), n.store, n.metrics); err != nil {
+	if n.notifier, err = notify.New(n.notifyConfig(), n.notifyStores(), n.metrics); err != nil {
 		return fmt.Errorf("open notifier: %w", err)
 	}
+	n.calls = n.newCalls()
 	events.connect(n.owner, n.notifier)
 	return n.start()
 }
@@ -170,6 +176,9 @@ func (n *Node) close() error {
 	}
 	if n.store != nil {
 		errs = append(errs, n.store.Close())
+	}
+	if n.company != nil {
+		errs = append(errs, n.company.close())
 	}
 	if n.unwatch != nil {
 		n.unwatch()

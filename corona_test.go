@@ -162,7 +162,7 @@ func TestRestartKeepsWhatWasAcknowledged(t *testing.T) {
 	until(t, node, kept.Channel, func(ch *api.Channel) bool { return ch.Version == 1 })
 	closeNode(t, node)
 
-	origin.entries.Store(2) // while nobody looks
+	origin.entries.Store(2) // while no node polls
 	node = open(t, data)
 	defer closeNode(t, node)
 	if node.Name() != name {

@@ -2,7 +2,6 @@ package corona
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -12,28 +11,47 @@ import (
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
-// Channel returns what the node knows of a channel.
-func (n *Node) Channel(_ context.Context, id channel.ID) (*api.Channel, error) {
+// Channel returns what is known of a channel.
+func (n *Node) Channel(ctx context.Context, id channel.ID) (*api.Channel, error) {
+	view, err := n.calls.channel.At(ctx, id.Bucket(), id)
+	if err != nil {
+		return nil, problem(named(id, err))
+	}
+	return &view, nil
+}
+
+func (n *Node) channelHere(id channel.ID) (api.Channel, error) {
 	stored, err := n.store.Channel(id)
 	if err != nil {
-		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
+		return api.Channel{}, err
 	}
-	view := n.channelView(stored)
-	return &view, nil
+	return n.channelView(stored), nil
 }
 
 // Channels returns at most limit channels behind after, in the order of their
 // IDs; nil is the beginning.
-func (n *Node) Channels(_ context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
-	stored, err := n.store.Channels(after, limit)
-	if err != nil {
-		return nil, problem(err)
+func (n *Node) Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
+	views := []api.Channel{}
+	for _, r := range n.store.Table() {
+		if len(views) == limit || after != nil && r.To < after.Bucket() {
+			continue
+		}
+		page, err := n.calls.channels.At(ctx, r.From, channelsQuery{after, limit - len(views)})
+		if err != nil {
+			return nil, problem(err)
+		}
+		views, after = append(views, page...), nil
 	}
+	return views, nil
+}
+
+func (n *Node) channelsHere(r channel.Range, q channelsQuery) ([]api.Channel, error) {
+	stored, err := n.store.ChannelsIn(r, q.After, q.Limit)
 	views := make([]api.Channel, len(stored))
 	for i, ch := range stored {
 		views[i] = n.channelView(ch)
 	}
-	return views, nil
+	return views, err
 }
 
 func (n *Node) channelView(ch channel.Channel) api.Channel {
@@ -72,7 +90,8 @@ func (n *Node) channelView(ch channel.Channel) api.Channel {
 
 // Forget makes durable that nothing is learned of the noise of a channel's content.
 func (n *Node) Forget(ctx context.Context, id channel.ID) error {
-	return problem(n.owner.Forget(ctx, id))
+	_, err := n.calls.forget.At(ctx, id.Bucket(), id)
+	return problem(err)
 }
 
 // heldView is nil for none.
@@ -94,10 +113,10 @@ func timeView(t time.Time) *time.Time {
 
 // Updates returns at most limit updates with versions above after, the oldest
 // first, and the gap before them if some are no longer kept.
-func (n *Node) Updates(_ context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error) {
-	stored, gap, err := n.store.Updates(id, after, limit)
+func (n *Node) Updates(ctx context.Context, id channel.ID, after uint64, limit int) (*api.Updates, error) {
+	stored, gap, err := n.store.View().Updates(ctx, id, after, limit)
 	if err != nil {
-		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
+		return nil, problem(named(id, err))
 	}
 	updates := &api.Updates{Updates: make([]api.Update, 0, len(stored))}
 	if gap != nil {

@@ -13,23 +13,31 @@ import (
 )
 
 // Explain returns why a channel is polled as often as it is.
-func (n *Node) Explain(_ context.Context, id channel.ID) (*api.Explanation, error) {
+func (n *Node) Explain(ctx context.Context, id channel.ID) (*api.Explanation, error) {
+	view, err := n.calls.explain.At(ctx, id.Bucket(), id)
+	if err != nil {
+		return nil, problem(named(id, err))
+	}
+	return &view, nil
+}
+
+func (n *Node) explainHere(id channel.ID) (api.Explanation, error) {
 	stored, err := n.store.Channel(id)
 	if err != nil {
-		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
+		return api.Explanation{}, err
 	}
 	why, err := n.owner.Explain(id)
 	if err != nil {
-		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
+		return api.Explanation{}, err
 	}
 	view := n.explanationView(stored, &why)
 	if view.Noise, err = n.noiseView(stored); err != nil {
-		return nil, problem(fmt.Errorf("channel %s: %w", id, err))
+		return api.Explanation{}, err
 	}
 	if stats, polled := n.engine.Stats(id); polled {
 		view.NextPoll, view.Waiting = timeView(stats.NextPoll), waitingView(stats.Waiting)
 	}
-	return &view, nil
+	return view, nil
 }
 
 func (n *Node) explanationView(ch channel.Channel, why *primary.Explanation) api.Explanation {

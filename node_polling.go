@@ -36,7 +36,7 @@ func waitingView(waiting *engine.Waiting) *api.Waiting {
 	return &api.Waiting{For: waiting.For, Until: timeView(waiting.Until), Detail: waiting.Detail}
 }
 
-// hostView is nil for a host that nobody has named yet.
+// hostView is nil for a host without a name yet.
 func hostView(host engine.HostStats) *api.ChannelHost {
 	if host.Name == "" {
 		return nil

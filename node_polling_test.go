@@ -38,7 +38,7 @@ func TestPollingView(t *testing.T) {
 	}{
 		{"everything", full, api.Channel{Bounds: []api.Bound{}}, shown},
 		{"nothing", engine.ChannelStats{}, api.Channel{Bounds: []api.Bound{}}, api.Channel{Bounds: []api.Bound{}}},
-		{"nobody knows until when", engine.ChannelStats{Waiting: &engine.Waiting{For: "host"}}, api.Channel{}, api.Channel{Waiting: &api.Waiting{For: api.WaitHost}}},
+		{"until when is not known", engine.ChannelStats{Waiting: &engine.Waiting{For: "host"}}, api.Channel{}, api.Channel{Waiting: &api.Waiting{For: api.WaitHost}}},
 		{"the owner knows where it moved", engine.ChannelStats{MovedTo: "http://c.example/"}, api.Channel{MovedTo: "http://b.example/"}, api.Channel{MovedTo: "http://b.example/"}},
 	}
 	for _, test := range tests {

@@ -12,13 +12,16 @@ import (
 
 // Status returns what the node sees of the cluster, its load, and what
 // detection that load buys.
-func (n *Node) Status(context.Context) (*api.Status, error) {
-	channels, subscriptions := n.store.Counts()
+func (n *Node) Status(ctx context.Context) (*api.Status, error) {
+	channels, subscriptions, err := n.store.View().Counts(ctx)
+	if err != nil {
+		return nil, problem(err)
+	}
 	plan, load, disk := n.owner.Plan(), n.engine.Load(), n.volume.Status()
 	return &api.Status{
 		Node:          n.Name(),
 		Version:       n.config.Version,
-		Cluster:       api.Cluster{Nodes: []string{n.Name()}, Ranges: rangeViews(n.store.Ranges())},
+		Cluster:       n.clusterView(),
 		Load:          n.loadView(&plan, load.PollsPerSecond),
 		Detection:     api.Detection{PlannedS: plan.Detected.Seconds(), BoundS: plan.Bound.Seconds()},
 		Optimiser:     n.optimiserView(&plan, load.FirstPolls),
@@ -57,10 +60,40 @@ func (n *Node) optimiserView(plan *primary.Plan, firstPolls int) api.Optimiser {
 		Feasible:     plan.Feasible,
 		Unmet:        api.Unmet(plan.Unmet),
 		Solved:       timeView(plan.Solved),
-		SolveMs:      float64(plan.Took) / float64(time.Millisecond),
+		SolveMs:      milliseconds(plan.Took),
 		Updates:      plan.Incremental,
 	}
 }
+
+func (n *Node) clusterView() api.Cluster {
+	ranges := n.store.Ranges()
+	leads := make(map[string]int)
+	for _, r := range ranges {
+		leads[r.Leader]++
+	}
+	view := api.Cluster{ID: n.store.Cluster(), Ranges: rangeViews(ranges)}
+	nodes := n.store.Nodes()
+	if nodes == nil {
+		nodes = []ownership.NodeHealth{{Name: n.Name(), Self: true}}
+	}
+	for _, node := range nodes {
+		member := api.Member{Name: node.Name, Address: node.Address, State: "alive", Leads: leads[node.Name]}
+		switch {
+		case node.Silent():
+			member.State = "dead"
+		case node.Missed > 0:
+			member.State = "suspect"
+		}
+		if node.RTT > 0 {
+			rtt, offset := milliseconds(node.RTT), milliseconds(node.ClockOffset)
+			member.RTTMs, member.ClockOffsetMs = &rtt, &offset
+		}
+		view.Nodes, view.Members = append(view.Nodes, node.Name), append(view.Members, member)
+	}
+	return view
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func rangeViews(ranges []ownership.RangeStatus) []api.Range {
 	views := make([]api.Range, len(ranges))

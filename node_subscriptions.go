@@ -78,13 +78,13 @@ func (n *Node) Unsubscribe(ctx context.Context, id string) error {
 }
 
 // Subscription returns a subscription with the state of its delivery.
-func (n *Node) Subscription(_ context.Context, id string) (*api.Subscription, error) {
-	stored, err := n.store.Subscription(id)
+func (n *Node) Subscription(ctx context.Context, id string) (*api.Subscription, error) {
+	stored, err := n.store.View().Subscription(ctx, id)
 	if err != nil {
 		return nil, problem(err)
 	}
-	positions := newPositions(n.store)
-	view, err := positions.view(stored)
+	positions := newPositions(n.store.View())
+	view, err := positions.view(ctx, stored)
 	if err != nil {
 		return nil, problem(err)
 	}
@@ -92,8 +92,8 @@ func (n *Node) Subscription(_ context.Context, id string) (*api.Subscription, er
 }
 
 // Subscriptions returns a page of subscriptions, in the order of their buckets.
-func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*api.Subscriptions, error) {
-	stored, next, err := n.store.Subscriptions(ownership.SubscriptionQuery{
+func (n *Node) Subscriptions(ctx context.Context, query api.SubscriptionQuery) (*api.Subscriptions, error) {
+	stored, next, err := n.store.View().Subscriptions(ctx, ownership.SubscriptionQuery{
 		After: query.After, Channel: query.Channel, Limit: query.Limit,
 	})
 	if errors.Is(err, channel.ErrNotFound) {
@@ -103,9 +103,9 @@ func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*a
 		return nil, problem(err)
 	}
 	page := &api.Subscriptions{Subscriptions: make([]api.Subscription, 0, len(stored)), Next: next}
-	positions := newPositions(n.store)
+	positions := newPositions(n.store.View())
 	for _, s := range stored {
-		view, err := positions.view(s)
+		view, err := positions.view(ctx, s)
 		if err != nil {
 			return nil, problem(err)
 		}
@@ -117,18 +117,33 @@ func (n *Node) Subscriptions(_ context.Context, query api.SubscriptionQuery) (*a
 // TestSink sends a subscription.test message and returns nil once the endpoint
 // has acknowledged it.
 func (n *Node) TestSink(ctx context.Context, id string) error {
-	stored, err := n.store.Subscription(id)
+	stored, err := n.store.View().Subscription(ctx, id)
 	if err != nil {
 		return problem(err)
 	}
-	if stored.Sink.Type != api.SinkWebhook {
-		return api.NewProblem(http.StatusConflict, "only webhooks can be tested: a stream is tested by reading it")
+	failed, err := n.calls.test.At(ctx, stored.Channel.Bucket(), id)
+	if err != nil {
+		return problem(err)
 	}
-	return testProblem(n.notifier.TestSink(ctx, stored))
+	if failed != nil {
+		return failed
+	}
+	return nil
+}
+
+func (n *Node) testHere(ctx context.Context, id string) (*api.Problem, error) {
+	stored, err := n.store.Subscription(id)
+	if err != nil {
+		return nil, err
+	}
+	if stored.Sink.Type != api.SinkWebhook {
+		return api.NewProblem(http.StatusConflict, "only webhooks can be tested: a stream is tested by reading it"), nil
+	}
+	return testProblem(n.notifier.TestSink(ctx, stored)), nil
 }
 
 // testProblem says how a test failed, and whether another may not.
-func testProblem(err error) error {
+func testProblem(err error) *api.Problem {
 	if err == nil {
 		return nil
 	}
@@ -142,12 +157,12 @@ func testProblem(err error) error {
 // positions reads what one page of subscriptions needs of delivery state, each
 // channel and each endpoint once.
 type positions struct {
-	store     *ownership.Store
+	store     ownership.View
 	channels  map[channel.ID]channel.Progress
 	endpoints map[string]channel.Endpoint
 }
 
-func newPositions(store *ownership.Store) *positions {
+func newPositions(store ownership.View) *positions {
 	return &positions{
 		store:     store,
 		channels:  make(map[channel.ID]channel.Progress),
@@ -155,17 +170,17 @@ func newPositions(store *ownership.Store) *positions {
 	}
 }
 
-func (p *positions) view(s channel.Subscription) (api.Subscription, error) {
+func (p *positions) view(ctx context.Context, s channel.Subscription) (api.Subscription, error) {
 	view := subscriptionView(s)
 	if s.Sink.Type != api.SinkWebhook {
 		return view, nil
 	}
-	progress, err := p.progress(s.Channel)
+	progress, err := p.progress(ctx, s.Channel)
 	if err != nil {
 		return view, err
 	}
 	view.DeliveredVersion = progress.Delivered(s)
-	endpoint, err := p.endpoint(s.Sink.URL)
+	endpoint, err := p.endpoint(ctx, s.Sink.URL)
 	if err != nil {
 		return view, err
 	}
@@ -180,22 +195,22 @@ func (p *positions) view(s channel.Subscription) (api.Subscription, error) {
 	return view, nil
 }
 
-func (p *positions) progress(id channel.ID) (channel.Progress, error) {
+func (p *positions) progress(ctx context.Context, id channel.ID) (channel.Progress, error) {
 	if progress, known := p.channels[id]; known {
 		return progress, nil
 	}
-	progress, err := p.store.Progress(id)
+	progress, err := p.store.Progress(ctx, id)
 	if err == nil {
 		p.channels[id] = progress
 	}
 	return progress, err
 }
 
-func (p *positions) endpoint(url string) (channel.Endpoint, error) {
+func (p *positions) endpoint(ctx context.Context, url string) (channel.Endpoint, error) {
 	if endpoint, known := p.endpoints[url]; known {
 		return endpoint, nil
 	}
-	endpoint, err := p.store.Endpoint(url)
+	endpoint, err := p.store.Endpoint(ctx, url)
 	if err == nil {
 		p.endpoints[url] = endpoint
 	}

@@ -38,7 +38,7 @@ func (s *oneChannel) Channel(channel.ID) (channel.Channel, error) {
 	return s.ch, nil
 }
 
-func (s *oneChannel) Channels(after *channel.ID, _ int) ([]channel.Channel, error) {
+func (s *oneChannel) ChannelsIn(_ channel.Range, after *channel.ID, _ int) ([]channel.Channel, error) {
 	if after != nil {
 		return nil, nil
 	}
@@ -133,6 +133,7 @@ func weeks(t *testing.T, site *website) *oneChannel {
 	config := primary.Config{Interval: day / 2, Floor: time.Second, MovedHold: 21 * day, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
 	store := &oneChannel{ch: channel.Channel{ID: channel.IDOf(ownURL), URL: ownURL, Incarnation: 7, Subscribers: 1}}
 	owner := primary.New(config, store, nil)
+	owner.RangeGained(channel.Range{To: channel.Buckets - 1}, 1)
 	store.changed = owner.ChannelChanged
 	poller, err := engine.Open(engine.Config{Dir: t.TempDir(), Interval: config.Interval, Floor: config.Floor}, site, owner, nil)
 	if err != nil {

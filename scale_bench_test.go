@@ -57,7 +57,7 @@ func scale(b *testing.B, each int) {
 	owner := primary.New(primary.Config{
 		Interval: time.Minute, Floor: time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 	}, store, prometheus.NewRegistry())
-	notifier, err := notify.New(notify.Config{Stream: stream.Config{Epoch: 1}}, store, prometheus.NewRegistry())
+	notifier, err := notify.New(notify.Config{Stream: stream.Config{Epoch: 1}}, notify.Stores{Webhooks: store, Streams: store}, prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}

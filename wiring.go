@@ -6,7 +6,9 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -35,7 +37,8 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (err er
 		Dir:         n.dir.Join(rangesFolder),
 		Node:        n.Name(),
 		Ranges:      n.config.Ranges,
-		Replicas:    1,
+		Replicas:    n.config.Cluster.Replicas,
+		Cluster:     n.cluster(),
 		RetainBytes: n.config.RetainBytes,
 		Now:         n.config.Now,
 		Observer:    events,
@@ -44,7 +47,7 @@ func (n *Node) openStore(ctx context.Context, events ownership.Observer) (err er
 		Logger:      n.config.Logger,
 		Registerer:  n.metrics,
 	})
-	if errors.Is(err, ownership.ErrRanges) {
+	if errors.Is(err, ownership.ErrRanges) || errors.Is(err, ownership.ErrMode) {
 		return fmt.Errorf("%w: %w", ErrConfig, err)
 	}
 	if err != nil {
@@ -72,7 +75,7 @@ func (n *Node) openVolume() (*volume.Volume, error) {
 	return v, err
 }
 
-func (n *Node) primaryConfig() primary.Config {
+func (n *Node) primaryConfig(events *observer) primary.Config {
 	return primary.Config{
 		Interval:    n.config.Interval,
 		Floor:       n.config.Floor,
@@ -83,7 +86,9 @@ func (n *Node) primaryConfig() primary.Config {
 		Budget:      n.config.Budget,
 		Maintenance: n.config.Maintenance,
 		HostGap:     n.config.hostGap,
+		Pollers:     n.nodes,
 		Measure:     n.measure,
+		Share:       events.share,
 		Now:         n.config.Now,
 		Logger:      n.config.Logger,
 	}
@@ -114,15 +119,20 @@ func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
 	}, n.metrics)
 }
 
+// nodes is how many nodes may poll one host.
+func (n *Node) nodes() int { return max(len(n.store.Nodes()), 1) }
+
+// engineConfig lets a node take its part of what a host takes from all nodes.
 func (n *Node) engineConfig() engine.Config {
 	public, private := n.config.hostGaps()
+	all := n.nodes()
 	return engine.Config{
 		Dir:            n.dir.Join(cacheFolder),
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
-		HostParallel:   n.config.HostParallel,
-		HostGap:        public,
-		PrivateHostGap: private,
+		HostParallel:   max(n.config.HostParallel/all, 1),
+		HostGap:        public * time.Duration(all),
+		PrivateHostGap: private * time.Duration(all),
 		Volume:         n.volume,
 		Fatal:          n.config.Fatal,
 		Logger:         n.config.Logger,
@@ -130,11 +140,45 @@ func (n *Node) engineConfig() engine.Config {
 }
 
 func (n *Node) notifyConfig() notify.Config {
-	return notify.Config{
+	config := notify.Config{
 		Webhook: webhook.Config{UserAgent: "Corona/" + n.config.Version, AllowPrivate: n.config.AllowPrivate},
 		Stream:  stream.Config{Epoch: epoch(n.store.Cluster())},
 		Logger:  n.config.Logger,
 	}
+	if n.company != nil {
+		config.Stream.Ahead = streamAhead
+	}
+	return config
+}
+
+// streamAhead is how far ahead of what this node knows a place may be that another node
+// gave a stream.
+const streamAhead = time.Minute
+
+func (n *Node) notifyStores() notify.Stores {
+	stores := notify.Stores{Webhooks: n.store, Streams: n.store}
+	if n.company != nil {
+		stores.Streams = streamStore{n.store}
+	}
+	return stores
+}
+
+// streamStore reads for streams what other nodes may have.
+type streamStore struct{ *ownership.Store }
+
+// Channel implements [stream.Store].
+func (s streamStore) Channel(id channel.ID) (channel.Channel, error) {
+	return s.View().Channel(context.Background(), id)
+}
+
+// Subscription implements [stream.Store].
+func (s streamStore) Subscription(id string) (channel.Subscription, error) {
+	return s.View().Subscription(context.Background(), id)
+}
+
+// Updates implements [stream.Store].
+func (s streamStore) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
+	return s.View().Updates(context.Background(), id, after, limit)
 }
 
 // registered remembers what a node has registered, so that its metrics end with
@@ -172,11 +216,18 @@ func epoch(cluster string) uint64 {
 	return binary.BigEndian.Uint64(id[:])
 }
 
-// observer passes what a range has applied to those who act on it. Until they
-// are connected they have read nothing yet that could go stale.
+// observer passes what ranges have applied to the parties that act on it, and which
+// ranges this node leads. Changes that come before the parties are connected need not
+// be told: the parties read a range when they hear that it is led.
 type observer struct {
 	volume  *volume.Volume
 	parties atomic.Pointer[parties]
+	buckets atomic.Int64 // of the ranges that are led
+
+	mu struct {
+		sync.Mutex                         // held while parties are told, so that they hear of each range in order
+		led        channel.ByRange[uint64] // terms
+	}
 }
 
 type parties struct {
@@ -184,9 +235,48 @@ type parties struct {
 	notifier *notify.Notifier
 }
 
+// connect tells the parties which ranges are led, and all that follows.
 func (o *observer) connect(owner *primary.Owner, notifier *notify.Notifier) {
-	o.parties.Store(&parties{owner, notifier})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	p := &parties{owner, notifier}
+	o.parties.Store(p)
+	for r, term := range o.mu.led.All() {
+		p.gained(r, term)
+	}
 }
+
+func (p *parties) gained(r channel.Range, term uint64) {
+	p.owner.RangeGained(r, term)
+	p.notifier.RangeGained(r, term)
+}
+
+// RangeGained implements [ownership.Observer].
+func (o *observer) RangeGained(r channel.Range, term uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.led.Set(r, term)
+	o.buckets.Add(r.Buckets())
+	if p := o.parties.Load(); p != nil {
+		p.gained(r, term)
+	}
+}
+
+// RangeLost implements [ownership.Observer].
+func (o *observer) RangeLost(r channel.Range, term uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mu.led.Remove(r)
+	o.buckets.Add(-r.Buckets())
+	if p := o.parties.Load(); p != nil {
+		p.owner.RangeLost(r, term)
+		p.notifier.RangeLost(r, term)
+	}
+}
+
+// share returns the part of all channels that this node leads, as far as channels lie
+// evenly over the buckets. It takes no lock, since the owner asks while it is told.
+func (o *observer) share() float64 { return float64(o.buckets.Load()) / channel.Buckets }
 
 // ChannelChanged implements [ownership.Observer].
 func (o *observer) ChannelChanged(ch channel.Channel, ended bool) {

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // TestHostGaps: public hosts have a gap unless it is taken away, private ones
@@ -61,6 +63,26 @@ func TestIdleConn(t *testing.T) {
 	} {
 		if got := idleConn(test.interval); got != test.want {
 			t.Errorf("interval %s: %s, want %s", test.interval, got, test.want)
+		}
+	}
+}
+
+// The share of a node is that of the buckets of the ranges that it leads.
+func TestObserverShare(t *testing.T) {
+	o := new(observer)
+	low, high := channel.Range{To: 1023}, channel.Range{ID: 1, From: 1024, To: channel.Buckets - 1}
+	for _, step := range []struct {
+		do   func()
+		want float64
+	}{
+		{func() {}, 0},
+		{func() { o.RangeGained(low, 1) }, 0.25},
+		{func() { o.RangeGained(high, 1) }, 1},
+		{func() { o.RangeLost(low, 1) }, 0.75},
+		{func() { o.RangeGained(low, 2) }, 1},
+	} {
+		if step.do(); o.share() != step.want {
+			t.Errorf("share %v, want %v", o.share(), step.want)
 		}
 	}
 }

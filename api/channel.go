@@ -103,6 +103,6 @@ type ChannelHost struct {
 	GapS         float64    `json:"gap_s"`         // least time between two requests
 	Parallel     int        `json:"parallel"`      // requests at a time, at most
 	RestingUntil *time.Time `json:"resting_until"` // nil: nothing rests
-	Scope        string     `json:"scope"`         // who rests; empty: nobody
+	Scope        string     `json:"scope"`         // what rests: the host, or this channel; empty: nothing
 	Refusals     int        `json:"refusals"`      // by the host, in a row
 }

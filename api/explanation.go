@@ -47,7 +47,7 @@ const (
 
 // What bounds a rate.
 const (
-	RateByOnce     = "once"     // least: nobody is worse off than alone
+	RateByOnce     = "once"     // least: a poll an interval, as each subscriber would make alone
 	RateByOverflow = "overflow" // least: entries would come and go between two polls
 	RateByBudget   = "budget"   // least: too small for a poll an interval of each channel
 	RateByFloor    = "floor"    // most

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 var (
 	exampleTime = time.Date(2026, 11, 20, 9, 30, 15, 250_000_000, time.UTC)
@@ -127,7 +127,7 @@ var goldens = map[string]any{
 	"stream_gone":           ChannelGone{Channel: exampleID, URL: "https://example.com/feed.xml", Reason: "410"},
 	"status": Status{
 		Node: "alder", Version: "v0.1.0",
-		Cluster: Cluster{Nodes: []string{"alder"}, Ranges: []Range{{ID: 3, From: 768, To: 1023, Leader: "alder", Replicas: []string{"alder"}, Term: 2, Applied: 4711}}},
+		Cluster: Cluster{ID: "0123456789abcdef0123456789abcdef", Nodes: []string{"alder"}, Members: []Member{{Name: "alder", Address: "127.0.0.1:8520", State: "alive", Leads: 1}}, Ranges: []Range{{ID: 3, From: 768, To: 1023, Leader: "alder", Replicas: []string{"alder"}, Term: 2, Applied: 4711}}},
 		Load:    Load{PollsPerS: 12.5, BudgetPollsPerInterval: 50000, PlannedPollsPerInterval: 22500}, Detection: Detection{PlannedS: 41.2, BoundS: 40.9},
 		Optimiser: exampleOptimiser(), Polling: Polling{FailingChannels: 7, RestingHosts: 2},
 		Channels: 22500, Subscriptions: 50000, Disk: Disk{State: "low", FreeBytes: 1 << 30, ReserveBytes: 2 << 30},
@@ -139,7 +139,7 @@ var goldens = map[string]any{
 func pointer[T any](v T) *T { return &v }
 
 // TestGolden holds the bytes that users see, and that they read back as what was
-// written. With -update it writes them anew: then the changelog has a line too.
+// written. With -update it rewrites them: then the changelog has a line too.
 func TestGolden(t *testing.T) {
 	for name, value := range goldens {
 		t.Run(name, func(t *testing.T) {

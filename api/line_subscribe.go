@@ -46,7 +46,7 @@ const (
 // ScanLine sets the request to what a line of a batch says, if the line has its
 // usual shape; otherwise it reports false, the request is of no use, and whether
 // the line is good is for encoding/json to say. It keeps nothing of line. Strings
-// of the sink that are those of before are not made anew: most batches have one.
+// of the sink that equal those of the line before are reused: most batches have one.
 func (r *SubscribeRequest) ScanLine(line []byte) bool {
 	s := lineScanner{rest: line}
 	was := r.Sink

@@ -30,8 +30,20 @@ type Disk struct {
 
 // Cluster is what a node sees of its cluster.
 type Cluster struct {
-	Nodes  []string `json:"nodes"`
-	Ranges []Range  `json:"ranges"`
+	ID      string   `json:"id"`    // 32 hex digits
+	Nodes   []string `json:"nodes"` // names
+	Members []Member `json:"members"`
+	Ranges  []Range  `json:"ranges"`
+}
+
+// Member is a node of the cluster as the answering node found it last.
+type Member struct {
+	Name          string   `json:"name"`
+	Address       string   `json:"address"` // where other nodes reach it; empty for a node alone
+	State         string   `json:"state"`   // "alive", "suspect" (it has missed an answer) or "dead" (three in a row)
+	Leads         int      `json:"leads"`   // ranges
+	RTTMs         *float64 `json:"rtt_ms"`  // null for the answering node, and while unknown
+	ClockOffsetMs *float64 `json:"clock_offset_ms"`
 }
 
 // Range is a run of buckets, From to To inclusive, that one Raft group replicates.

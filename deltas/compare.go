@@ -72,16 +72,20 @@ func (n Noise) shown(base, next, was, is *Core) (*Core, *Core) {
 }
 
 // Admit keeps of the added entries those whose identity is among fresh, which
-// is what [Decision].NewSeen holds. Entries come back, and are new only once.
+// is what [Decision].NewSeen holds. Entries come back, and are new only once: those
+// that say something else since count as changed, without fields.
 func (u *Update) Admit(fresh []uint64) {
-	known := make(map[uint64]bool, len(fresh))
-	for _, id := range fresh {
-		known[id] = true
+	known := make(map[uint64]bool, 2*len(fresh))
+	for _, number := range fresh {
+		known[number], known[number&^sayingBits] = true, true
 	}
 	kept := u.Entries.Added[:0]
 	for _, e := range u.Entries.Added {
-		if known[identityOf(e.ID)] || isChosen(u.Kind, e.ID) {
+		switch id := identityOf(e.ID); {
+		case known[id] || isChosen(u.Kind, e.ID):
 			kept = append(kept, e)
+		case known[subjectOf(u.Kind, id)]:
+			u.Entries.Changed = append(u.Entries.Changed, e)
 		}
 	}
 	u.Entries.Added = kept
@@ -155,18 +159,31 @@ type comparison struct {
 }
 
 // silent reports that nothing differs but entries that left the window or came
-// into it. What is not among entries counts only where the kinds are the same.
+// into it. Documents of different kinds say the same in different words: of these
+// title and link of the entries count alone.
 func (c *comparison) silent(base, next *Core) bool {
-	return len(next.Entries) > 0 && len(c.changed)+len(c.withdrawn) == 0 && !slices.ContainsFunc(c.added, next.isChosen) &&
-		(base.Kind != next.Kind || base.Title == next.Title && base.body == next.body)
+	if len(next.Entries) == 0 || len(c.changed)+len(c.withdrawn) > 0 || slices.ContainsFunc(c.added, next.isChosen) {
+		return false
+	}
+	if base.Kind == next.Kind {
+		return base.Title == next.Title && base.body == next.body
+	}
+	was := base.index()
+	return !slices.ContainsFunc(c.added, func(i int) bool {
+		at, known := was[next.ids[i]]
+		return known && (base.Entries[at].Title != next.Entries[i].Title || base.Entries[at].Link != next.Entries[i].Link)
+	})
 }
 
 func compareEntries(base, next *Core) comparison {
 	var c comparison
-	if base == nil || base.Kind != next.Kind {
+	if base == nil {
 		base = &Core{Kind: next.Kind}
 	}
-	was := base.index()
+	var was map[uint64]int // nothing of another kind is the same
+	if base.Kind == next.Kind {
+		was = base.index()
+	}
 	stays := make([]bool, len(base.Entries))
 	for i, id := range next.ids {
 		at, ok := was[id]
@@ -183,9 +200,7 @@ func compareEntries(base, next *Core) comparison {
 		stays[at] = true
 	}
 	c.pair(base, next, stays)
-	if len(next.Entries) > 0 {
-		c.gone(base, stays)
-	}
+	c.gone(base, stays)
 	if next.Cut {
 		c.left, c.withdrawn = append(c.left, c.withdrawn...), nil
 	}

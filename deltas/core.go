@@ -15,7 +15,7 @@ import (
 // is. Another version may give other content for the same document, which is
 // no update: see [VerdictRebase]. A poller whose stored content was made by
 // another version must fetch and report once before it answers by hash again.
-const ExtractorVersion = 5
+const ExtractorVersion = 6
 
 // Caps on what comes from outside.
 const (

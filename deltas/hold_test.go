@@ -3,6 +3,7 @@ package deltas
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,8 +22,11 @@ func TestHoldsAreConfirmed(t *testing.T) {
 	titled := func(title string, lines ...string) string {
 		return "<html><title>" + title + "</title>" + pageOf(lines...)[len("<html>"):]
 	}
-	list := func(text string) string { return fmt.Sprintf(`{"items":[{"id":"id-1","title":%q}]}`, text) }
-	const page, feed = "<html><title>News</title><p>a<p>b<p>c", `<rss version="2.0"><channel><title>News</title><item><guid>id-1</guid><title>x</title></item></channel></rss>`
+	list := func(text string) string {
+		return fmt.Sprintf(`{"items":[{"id":"id-1","title":%q,"url":"https://example.com/x"}]}`, text)
+	}
+	const page, feed = "<html><title>News</title><p>a<p>b<p>c", `<rss version="2.0"><channel><title>News</title><item><guid>id-1</guid><title>x</title><link>https://example.com/x</link></item></channel></rss>`
+	const elsewhere = `{"items":[{"id":"id-1","title":"x","url":"https://example.com/y"}]}`
 	for _, tc := range []struct {
 		name    string
 		current string
@@ -37,7 +41,8 @@ func TestHoldsAreConfirmed(t *testing.T) {
 		{"empty without the current content, then a line less", page, []seenAs{{titled("News"), true}, {titled("News", "a", "b"), false}, {titled("News", "a", "b"), false}}, "hhp"},
 		{"an empty feed, without the current content", feed, []seenAs{{string(stories()), true}, {string(stories()), true}}, "hp"},
 		{"another kind with the same entries", feed, []seenAs{{list("x"), false}, {list("x"), false}}, "hr"},
-		{"another kind with the same entries, which change", feed, []seenAs{{list("y"), false}, {list("z"), false}}, "hr"},
+		{"another kind with the same entries, edited", feed, []seenAs{{list("y"), false}, {list("z"), false}}, "hp"},
+		{"another kind with the same entries, at another link", feed, []seenAs{{elsewhere, false}, {elsewhere, false}}, "hp"},
 		{"one of two equal lines", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "a", "b"), false}}, "hp"},
 		{"one of two equal lines, then the other too", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "b"), false}}, "hp"},
 		{"one of two equal lines, then another line", titled("News", "a", "b", "a"), []seenAs{{titled("News", "a", "b"), false}, {titled("News", "a", "a"), false}}, "hh"},
@@ -60,6 +65,31 @@ func TestHoldsAreConfirmed(t *testing.T) {
 		if got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
+	}
+}
+
+// What a candidate lacks is known as the noise has it since: a number that is masked from
+// the look on at which the candidate came is not missing later.
+func TestHoldUnderNewMask(t *testing.T) {
+	page := func(count int, lines string) *Core {
+		counts := []string{}
+		for _, name := range strings.Split("wxyz", "") {
+			counts = append(counts, fmt.Sprintf("%s has pulls: %d of all", name, count))
+		}
+		return mustExtract(t, []byte(pageOf(append(counts, strings.Split(lines, "")...)...)))
+	}
+	base := page(1, "abcdefghijk")
+	o := owner{state: settled(base), base: base}
+	o.state.Noise = Noise{looks: earlyLooks, slots: []slot{{key: newKey(slotNumber, "pulls: \x00 of"), rhythm: rhythm{score: 4}}}}
+	got := ""
+	for n, look := range []*Core{page(2, "a"), page(3, "abcdefgh"), page(4, "abcdefgh")} {
+		got += o.report(t, epoch.Add(time.Duration(n+1)*usualGap), look).Verdict.String()[:1]
+		if n == 0 && o.state.Noise.Epoch != 1 {
+			t.Fatalf("epoch %d", o.state.Noise.Epoch)
+		}
+	}
+	if got != "hhp" {
+		t.Errorf("%s: most of what was missing was back at the second look, and what was not is confirmed at the third", got)
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 // of a table as objects whose members are named 1, 2, ….
 type jsonList struct {
 	items  []jsonValue
-	key    []column // what identifies an item: one column, if that is an ID or a URL
+	key    []column // what identifies an item: one column, if that is an ID, which a few items may lack, or a URL
 	prefix string   // of the identities, unless the key is an ID or a URL
 	salt   uint64   // digest of prefix and key, on which depends what an item's bytes mean
 }
@@ -25,10 +25,14 @@ func newList(items []jsonValue, key []column, prefix string) *jsonList {
 	return l
 }
 
-// idOf returns the identity of an item as far as the item decides.
+// idOf returns the identity of an item as far as the item decides. One that has not
+// the ID of the others is known by the surest that it has; empty: it has none.
 func (l *jsonList) idOf(item *jsonValue, base *url.URL) string {
 	if l.prefix == "" {
 		id := scalarOf(l.key[0].in(item))
+		for i := 0; id == "" && i < len(identityNames); i++ {
+			id = item.scalar(identityNames[i])
+		}
 		if isHTTP(id) {
 			id = firstOf(cleanLink(id, base), id)
 		}
@@ -176,21 +180,18 @@ func listWithIDs(v *jsonValue) *jsonList {
 	return nil
 }
 
-// identifies reports whether every item has a scalar under key and nearly all
-// have another one.
-func identifies(items []jsonValue, key string) bool {
-	if len(items) == 0 || items[0].scalar(key) == "" {
-		return false
-	}
-	distinct := make(map[string]bool, len(items))
+// identifies reports whether most items have a scalar under a name, and nearly all of
+// these another one. A few items without it do not change how the others are known.
+func identifies(items []jsonValue, name string) bool {
+	var ids []string
 	for i := range items {
-		id := items[i].scalar(key)
-		if id == "" {
+		if id := items[i].scalar(name); id != "" {
+			ids = append(ids, id)
+		} else if missing := i + 1 - len(ids); 4*missing > len(items) {
 			return false
 		}
-		distinct[id] = true
 	}
-	return nearlyAll(len(distinct), len(items))
+	return len(ids) > 0 && nearlyAll(distinct(ids), len(ids))
 }
 
 func nearlyAll(some, all int) bool { return some*10 >= all*9 }

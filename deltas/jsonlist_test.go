@@ -44,10 +44,39 @@ func TestJSONListKeys(t *testing.T) {
 		{"what is the same is none", `[{"a":"x"},{"a":"x"}]`, ""},
 		{"an ID two objects deep", `{"data":{"shops":[{"id":1,"name":"A"},{"id":2,"name":"B"}],"towns":[{"id":1,"name":"C"},{"id":2,"name":"D"}]}}`, "1 2 content:data.towns[name=C] content:data.towns[name=D]"},
 		{"an ID in another list goes first", `{"a":[{"name":"A"}],"b":[{"id":7}]}`, "7"},
+		{"an ID that one of four lacks", `[{"link":"a","url":"x"},{"link":"b","url":"y"},{"link":"c","url":"z"},{"name":"A","url":"w"}]`, "a b c w"},
+		{"an ID that two of four lack", `[{"link":"a","url":"x"},{"link":"b","url":"y"},{"url":"z"},{"url":"w"}]`, "x y z w"},
+		{"an ID that is the same in most", `[{"key":"a"},{"key":"a"},{"key":"a"},{"name":"A"}]`, ""},
 	}
 	for _, test := range tests {
 		if core := mustExtract(t, []byte(test.body)); entryIDs(core.Entries) != test.ids {
 			t.Errorf("%s: %s, want %s", test.name, entryIDs(core.Entries), test.ids)
+		}
+	}
+}
+
+// An item that lacks the member by which the others are known changes nothing for them
+// when it comes and goes, wherever it stands; neither does one with no ID at all.
+func TestJSONListKeyMissing(t *testing.T) {
+	list := func(items ...string) *Core { return mustExtract(t, []byte(`{"items":[`+strings.Join(items, ",")+`]}`)) }
+	var items []string
+	for n := range 6 {
+		items = append(items, fmt.Sprintf(`{"link":"https://example.com/item?id=%d","title":"Story %d","url":"https://example.org/%d"}`, n, n, n))
+	}
+	base := list(items...)
+	for _, tc := range []struct{ item, id string }{
+		{`{"link":null,"title":"A job","url":"https://example.org/job"}`, "https://example.org/job"},
+		{`{"title":"A job","url":"https://example.org/job"}`, "https://example.org/job"},
+		{`{"title":"A job"}`, contentID + digest("entry: \n  \"title\": \"A job\"\n")},
+	} {
+		for at := range len(items) + 1 {
+			next := list(slices.Insert(slices.Clone(items), at, tc.item)...)
+			if u := Compare(base, next); entryIDs(u.Entries.Added) != tc.id || len(u.Entries.Changed)+len(u.Entries.Removed) > 0 {
+				t.Errorf("%s came at %d: %+v", tc.item, at, u.Entries)
+			}
+			if u := Compare(next, base); len(u.Entries.Added)+len(u.Entries.Changed) > 0 || len(u.Entries.Removed) > 1 {
+				t.Errorf("%s went from %d: %+v", tc.item, at, u.Entries)
+			}
 		}
 	}
 }

@@ -188,20 +188,14 @@ func (v *jsonValue) member(name string) jsonValue {
 func (r *jsonReader) number() string {
 	from := r.at
 	r.skip("-")
-	if !r.skip("0") && !r.digits() {
-		r.fail()
-		return ""
-	}
-	if r.skip(".") && !r.digits() {
-		r.fail()
-		return ""
-	}
-	if r.skip("eE") {
+	ok := (r.skip("0") || r.digits()) && (!r.skip(".") || r.digits())
+	if ok && r.skip("eE") {
 		r.skip("+-")
-		if !r.digits() {
-			r.fail()
-			return ""
-		}
+		ok = r.digits()
+	}
+	if !ok {
+		r.fail()
+		return ""
 	}
 	return r.text[from:r.at]
 }

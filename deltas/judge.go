@@ -39,13 +39,13 @@ type Observation struct {
 }
 
 // Decision is the judge's answer. State takes the place of the state given;
-// NewSeen are the identities to be remembered beside it. Noise is what the
+// NewSeen is to be remembered beside it, see [Remember]. Noise is what the
 // observation was judged under: its Compare shows what the judge saw.
 type Decision struct {
 	Verdict Verdict
 	State   State
 	Noise   Noise
-	NewSeen []uint64 // identities, and what stands for them, that no entry had before; on VerdictPublish alone
+	NewSeen []uint64 // identities that no entry had before, and what else is to be known of entries; nil for what is held or unchanged
 	Reason  string   // why something waits to be told: one of a few constant words, see [HoldText]; empty: nothing new does
 }
 
@@ -120,14 +120,14 @@ func newSight(noise Noise, base *Core, obs Observation) sight {
 
 func decide(state State, seen []uint64, s sight) Decision {
 	if !state.known() {
-		return publish(state, s, unseen(nil, compareEntries(nil, s.view).added, s.view))
+		return publish(state, s, examine(state, nil, s))
 	}
 	if s.face == state.Face {
 		return onlyNoise(state, s)
 	}
 	f := examine(state, seen, s)
 	if len(f.fresh) > 0 {
-		return publish(state, s, append(f.fresh, f.paired...))
+		return publish(state, s, f)
 	}
 	if late := state.Shown.Sub(s.Begun); late > 0 && late <= staleAfter {
 		return Decision{Verdict: VerdictUnchanged, State: state}
@@ -138,9 +138,9 @@ func decide(state State, seen []uint64, s sight) Decision {
 		}
 	}
 	if f.nothingNew || state.Extractor != ExtractorVersion {
-		return rebase(state, s)
+		return rebase(state, s, f)
 	}
-	d := publish(state, s, f.paired)
+	d := publish(state, s, f)
 	d.State.Stood = f.suspicion != ""
 	if !f.returned {
 		d.State.Flaps -= min(d.State.Flaps, 1)
@@ -170,7 +170,7 @@ func unchanged(state State, obs Observation) Decision {
 // then stands is told.
 func onlyNoise(state State, s sight) Decision {
 	if state.Extractor != ExtractorVersion {
-		return rebase(state, s)
+		return rebase(state, s, findings{})
 	}
 	state.Stood = state.Stood || s.Begun.After(state.Shown)
 	shows, news := state.Noise.beneath(s)
@@ -196,20 +196,20 @@ func onlyNoise(state State, s sight) Decision {
 		}
 		return d
 	case news:
-		d := publish(state, s, nil)
+		d := publish(state, s, findings{})
 		d.State.remember(state.Current)
 		d.State.Stood = true
 		return d
 	}
-	return rebase(state, s)
+	return rebase(state, s, findings{})
 }
 
-func publish(state State, s sight, fresh []uint64) Decision {
-	return Decision{Verdict: VerdictPublish, State: state.move(s), NewSeen: fresh}
+func publish(state State, s sight, f findings) Decision {
+	return Decision{Verdict: VerdictPublish, State: state.move(s), NewSeen: slices.Concat(f.departed, f.back, f.fresh, f.paired)}
 }
 
-func rebase(state State, s sight) Decision {
-	return Decision{Verdict: VerdictRebase, State: state.move(s)}
+func rebase(state State, s sight, f findings) Decision {
+	return Decision{Verdict: VerdictRebase, State: state.move(s), NewSeen: f.departed}
 }
 
 // hold makes or counts a candidate. It reports false when the candidate is confirmed.
@@ -242,8 +242,10 @@ func hold(state State, s sight, f findings) (Decision, bool) {
 
 // findings are what speaks for and against an observation.
 type findings struct {
-	fresh      []uint64 // what is new, see unseen
+	fresh      []uint64 // what is new, see memory.unseen
 	paired     []uint64 // what has changed, and has another identity since
+	back       []uint64 // what was known, and comes back saying something else, see memory.returned
+	departed   []uint64 // what is gone
 	suspicion  string   // empty: none
 	returned   bool     // to one of the last contents
 	gone       []uint32 // of a removal, see Candidate.Gone
@@ -264,12 +266,20 @@ func examine(state State, seen []uint64, s sight) findings {
 	base, next := s.base, s.view
 	f := findings{returned: state.returns(s)}
 	c := state.Noise.compare(base, next)
-	f.fresh, f.paired = unseen(seen, c.added, next), unseen(seen, c.paired, next)
+	m := recall(seen, base, next, &c)
+	f.fresh, f.paired = m.unseen(next, c.added), m.unseen(next, c.paired)
+	if base != nil {
+		f.back = m.returned(next, c.added)
+		if state.Extractor == ExtractorVersion {
+			f.departed = m.departed(base, slices.Concat(c.left, c.withdrawn))
+		}
+	}
 	if len(f.fresh) > 0 {
 		return f
 	}
-	f.nothingNew = base != nil && c.silent(base, next)
+	f.nothingNew = base != nil && len(f.back) == 0 && c.silent(base, next)
 	switch {
+	case len(f.back) > 0:
 	case next.Empty() && (base == nil || !base.Empty()):
 		f.suspicion = reasonEmpty
 	case base == nil:
@@ -287,30 +297,6 @@ func examine(state State, seen []uint64, s sight) findings {
 		f.suspicion = reasonReturned
 	}
 	return f
-}
-
-// unseen returns the identities of those of next's entries at the indexes added that
-// seen does not know, by identity or by alias, and their aliases: those of the
-// document's last entries first, since what is remembered first is forgotten first.
-func unseen(seen []uint64, added []int, next *Core) []uint64 {
-	if len(added) == 0 {
-		return nil
-	}
-	known := make(map[uint64]bool, len(seen))
-	for _, id := range seen {
-		known[id] = true
-	}
-	var fresh []uint64
-	for _, i := range slices.Backward(added) {
-		id, alias := next.ids[i], next.aliasOrID(i)
-		if known[id] || known[alias] {
-			continue
-		}
-		if fresh = append(fresh, id); alias != id {
-			fresh = append(fresh, alias)
-		}
-	}
-	return fresh
 }
 
 // nothingStays reports a page that shares neither its title nor a line with base, as

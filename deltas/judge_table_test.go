@@ -222,12 +222,14 @@ func TestUnseen(t *testing.T) {
 		{"none", ids, nil, nil},
 		{"all stand in the current content", nil, feed, nil},
 	} {
-		if got := unseen(tc.seen, compareEntries(tc.base, feed).added, feed); !slices.Equal(got, tc.want) {
+		c := compareEntries(tc.base, feed)
+		if got := recall(tc.seen, tc.base, feed, &c).unseen(feed, c.added); !slices.Equal(got, tc.want) {
 			t.Errorf("%s: %x, want %x", tc.name, got, tc.want)
 		}
 	}
 	bare := mustExtract(t, []byte(`{"items":[{"id":1},{"id":2}]}`))
-	if got := unseen(nil, compareEntries(nil, bare).added, bare); len(got) < 2 {
+	c := compareEntries(nil, bare)
+	if got := recall(nil, nil, bare, &c).unseen(bare, c.added); len(got) < 2 {
 		t.Errorf("entries without an alias: %x", got)
 	}
 	d := Judge(settled(feed), ids, feed, Observation{Begun: epoch.Add(time.Hour), Core: mustExtract(t, rssFeed("", item{guid: "only"}, story(3), story(2), story(1)))})

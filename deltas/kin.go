@@ -10,7 +10,7 @@ import (
 // stand in one entry of either document alone are what stays the same: the entry with
 // which one shares most of them, and half of its own, is the same, and has changed.
 func (c *comparison) pair(base, next *Core, stays []bool) {
-	if !slices.Contains(stays, false) || !slices.ContainsFunc(c.added, next.isNameless) {
+	if base.Kind != next.Kind || !slices.Contains(stays, false) || !slices.ContainsFunc(c.added, next.isNameless) {
 		return
 	}
 	before, after := base.owners(), next.owners()

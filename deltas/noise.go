@@ -184,21 +184,15 @@ func (n *Noise) watch(keys map[slotKey]int, at uint32) {
 // settled masks and unmasks what the scores say at a time, forgets what is calm, and
 // counts the epoch if other things are masked than before.
 func (n Noise) settled(before Noise, at uint32) Noise {
-	slots := n.slots[:0]
-	for _, s := range n.slots {
-		p := policies[s.key.kind()]
-		if s.settle(p, at, n.looks < earlyLooks); s.score > 0 {
-			slots = append(slots, s)
-		}
+	early := n.looks < earlyLooks
+	for i := range n.slots {
+		n.slots[i].settle(policies[n.slots[i].key.kind()], at, early)
 	}
-	n.slots = slots
-	regions := n.regions[:0]
-	for _, l := range n.regions {
-		if l.settle(regionPolicy, at, n.looks < earlyLooks); l.score > 0 {
-			regions = append(regions, l)
-		}
+	for i := range n.regions {
+		n.regions[i].settle(regionPolicy, at, early)
 	}
-	n.regions = regions
+	n.slots = slices.DeleteFunc(n.slots, func(s slot) bool { return s.score == 0 })
+	n.regions = slices.DeleteFunc(n.regions, func(l region) bool { return l.score == 0 })
 	n.makeRoom()
 	if !n.sameMasks(before) {
 		n.Epoch++

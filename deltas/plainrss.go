@@ -140,28 +140,19 @@ func (p *plainFeed) rssOther(space string, t xmlTag, more *rssMore) {
 
 // field returns where the text of an element goes, nil for nowhere.
 func (m *rssMore) field(space, name string) *string {
-	switch space {
-	case "dc":
-		switch name {
-		case "title":
-			return &m.title
-		case "description":
-			return &m.description
-		case "date":
-			return &m.date
-		}
-	case "itunes":
-		if name == "summary" {
-			return &m.summary
-		}
-	case "atom":
-		if name == "updated" {
-			return &m.updated
-		}
-	case "dcterms":
-		if name == "modified" {
-			return &m.modified
-		}
+	switch space + ":" + name {
+	case "dc:title":
+		return &m.title
+	case "dc:description":
+		return &m.description
+	case "dc:date":
+		return &m.date
+	case "itunes:summary":
+		return &m.summary
+	case "atom:updated":
+		return &m.updated
+	case "dcterms:modified":
+		return &m.modified
 	}
 	return nil
 }

@@ -106,6 +106,15 @@ func (m *masker) pagedOf(body string) paged {
 	return lines
 }
 
+// pagedBeside is pagedOf of a body that shares most lines with another one, whose
+// lines are known.
+func (m *masker) pagedBeside(body, other string, known paged) paged {
+	head := commonHead(body, other)
+	tail := commonTail(body[head:], other[head:])
+	first, last := strings.Count(body[:head], "\n"), strings.Count(body[len(body)-tail:], "\n")
+	return slices.Concat(known[:first], m.pagedOf(body[head:len(body)-tail]), known[len(known)-last:])
+}
+
 func (m *masker) digestOf(line string) pageLine {
 	m.read(line)
 	l := pageLine{
@@ -283,7 +292,8 @@ func (n *Noise) learnRegions(t *ticks, was, now *Core, at uint32) {
 	}
 	m := masker{reader: t.is}
 	m.add(n.slots)
-	base, next := m.pagedOf(was.body), m.pagedOf(now.body)
+	next := m.pagedOf(now.body)
+	base := m.pagedBeside(was.body, now.body, next)
 	for _, s := range next.changes(t.left, t.come) {
 		n.watchRegion(next, s)
 	}

@@ -5,9 +5,6 @@ import (
 	"time"
 )
 
-// MaxSeen is how many identities are remembered of a channel, the newest.
-const MaxSeen = 4096
-
 // Replay is a channel's history as one poller and its owner would live it: every
 // capture is extracted, judged and, if it is an update, compared, coded and
 // patched. The zero Replay has seen nothing.
@@ -60,16 +57,6 @@ func (r *Replay) every(core *Core, at time.Time) time.Duration {
 		r.looks = 0
 	}
 	return max(every, 1)
-}
-
-// Remember returns seen with the new identities behind it, the newest MaxSeen.
-// It may reuse seen's memory.
-func Remember(seen, fresh []uint64) []uint64 {
-	seen = append(seen, fresh...)
-	if excess := len(seen) - MaxSeen; excess > 0 {
-		seen = append(seen[:0], seen[excess:]...)
-	}
-	return seen
 }
 
 // verify applies an update's delta and reads its stored form.

@@ -77,7 +77,7 @@ func unitEnd(line string, at int) int {
 	for end < len(line) && end-at <= longestUnit && isLetter(line[end]) {
 		end++
 	}
-	if end < len(line) && isWordByte(line[end]) || !units[strings.ToLower(line[at:end])] {
+	if end < len(line) && isWordByte(line[end]) || !isAmong(units, line[at:end]) {
 		return at
 	}
 	return end
@@ -112,7 +112,7 @@ func wordsBefore(line string, at int) int {
 		for begin > 0 && isLetter(line[begin-1]) {
 			begin--
 		}
-		if end == at || begin == end || begin > 0 && isWordByte(line[begin-1]) || !calendarWords[strings.ToLower(line[begin:end])] {
+		if end == at || begin == end || begin > 0 && isWordByte(line[begin-1]) || !isAmong(calendarWords, line[begin:end]) {
 			return at
 		}
 		at = begin
@@ -145,7 +145,7 @@ func datesAfter(line string, at int) (end int, words bool) {
 			for last < len(line) && isLetter(line[last]) {
 				last++
 			}
-			if last < len(line) && isWordByte(line[last]) || !calendarWords[strings.ToLower(line[begin:last])] {
+			if last < len(line) && isWordByte(line[last]) || !isAmong(calendarWords, line[begin:last]) {
 				return end, words
 			}
 			next, end, words, loose = last, last, true, 0
@@ -164,6 +164,19 @@ var calendarWords = set("jan", "january", "feb", "february", "mar", "march", "ap
 	"mon", "monday", "tue", "tues", "tuesday", "wed", "wednesday", "thu", "thurs", "thursday", "fri", "friday",
 	"sat", "saturday", "sun", "sunday", "am", "pm", "utc", "gmt")
 
+// isAmong reports a word of letters, in any case, that is one of those given. Most
+// words near numbers are none, and many numbers have no word near.
+func isAmong(words map[string]bool, word string) bool {
+	var room [len("september")]byte
+	if word == "" || len(word) > len(room) {
+		return false
+	}
+	for i := range len(word) {
+		room[i] = lowerByte(word[i])
+	}
+	return words[string(room[:len(word)])]
+}
+
 // number takes a number, and notes where it stands.
 func (r *reader) number(value string) {
 	r.at = append(r.at, len(r.shape))
@@ -177,12 +190,14 @@ func numberEnd(s string) int {
 	end := 0
 	for end < len(s) && isDigit(s[end]) {
 		end++
-		if end+1 < len(s) && strings.IndexByte(".,:/-'", s[end]) >= 0 && isDigit(s[end+1]) {
+		if end+1 < len(s) && joinsDigits[s[end]] && isDigit(s[end+1]) {
 			end++
 		}
 	}
 	return end
 }
+
+var joinsDigits = [256]bool{'.': true, ',': true, ':': true, '/': true, '-': true, '\'': true}
 
 // tokenAround returns the word of hexadecimal digits, letters among them, around a
 // digit: requests, sessions and builds are named so.

@@ -108,8 +108,10 @@ func (s State) learn(base *Core, obs Observation) State {
 	waits := s.Candidate
 	s = s.learned(noise, base)
 	if s.Candidate == nil && waits != nil && waits.Begun.Equal(obs.Begun) {
-		c := *waits
-		c.Hash = s.waitsAs(newSight(noise, base, obs))
+		c, to := *waits, newSight(noise, base, obs)
+		if c.Hash = s.waitsAs(to); len(c.Gone) > 0 {
+			c.Gone = lacks(to.base, to.view)
+		}
 		s.Candidate = &c
 	}
 	return s

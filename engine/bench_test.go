@@ -32,7 +32,7 @@ func fillMillion(b *testing.B) (s *channels, taken uint64) {
 	i := 0
 	for t := range s.index.all() {
 		i++
-		t.Channel.holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", ""), OK: true}
+		t.Channel.holding = store.Holding{RawHash: 1, Texts: store.NewTexts(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", "", ""), OK: true}
 	}
 	return s, heapBytes() - before
 }
@@ -130,7 +130,7 @@ func runBench(b *testing.B, f Fetcher, enough <-chan struct{}, interval time.Dur
 		e.Order(Order{Channel: channel.IDOf(url), URL: url, Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1, Version: 1})
 	}
 	for t := range e.mu.channels.index.all() {
-		t.Channel.loaded, t.Channel.holding = true, store.Holding{Validators: store.NewValidators("etag", "", ""), OK: true}
+		t.Channel.loaded, t.Channel.holding = true, store.Holding{Texts: store.NewTexts("etag", "", "", ""), OK: true}
 	}
 	ran := make(chan error, 1)
 	b.ResetTimer()

@@ -13,7 +13,7 @@ func (a *asker) body(ctx context.Context, p *poll, r result, resp *fetcher.Respo
 	found := p.found(resp)
 	found.RawHash = deltas.RawHash(resp.Body)
 	if p.holding.OK && found.RawHash == p.holding.RawHash {
-		found.FeedURL, found.Kind = p.holding.FeedURL, p.holding.Kind
+		found.Kind = p.holding.Kind
 		r.outcome, r.kind = unchanged, found.Kind
 		return a.confirmed(ctx, p, a.keep(p, r.withWords(resp, p.hints()), found, nil))
 	}
@@ -55,9 +55,10 @@ func (a *asker) delta(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
-// found is what is held of a response's content, but for the content's own part.
+// found is what is held of a response's content, but for the content's own part: the
+// feed that it names is the current version's.
 func (p *poll) found(resp *fetcher.Response) store.Holding {
-	return store.Holding{Validators: p.holding.Validators.Renewed(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), OK: true}
+	return store.Holding{Texts: p.holding.Texts.WithValidators(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), OK: true}
 }
 
 // otherURL returns the URL that answered, "" when it is the channel's own.
@@ -71,7 +72,8 @@ func otherURL(answered, own string) string {
 // compare goes by whether content is the current version's; from is what it would be
 // a change of.
 func (a *asker) compare(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
-	found.FeedURL, found.Kind, r.kind = clipURL(core.FeedURL), core.Kind, core.Kind
+	found.Texts = found.Texts.WithFeedURL(clipURL(core.FeedURL))
+	found.Kind, r.kind = core.Kind, core.Kind
 	if p.version > 0 && core.Hash == p.hash {
 		r.outcome = unchanged
 		return a.confirmed(ctx, p, a.keep(p, r, found, core))

@@ -3,6 +3,8 @@ package engine
 import (
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -11,7 +13,7 @@ import (
 // release ends a poll's request.
 func (cs *channels) release(p *poll, r *result, now int64) {
 	cs.schedule.Release(&p.Poll, schedule.Reply{
-		Status: r.status, RetryAfter: schedule.RetryAfter(r.retryAfter), Took: r.took, HasContent: p.Target.Channel.version > 0,
+		Status: r.status, RetryAfter: pace.RetryAfter(r.retryAfter), Took: r.took, HasContent: p.Target.Channel.version > 0,
 	}, now)
 }
 
@@ -49,7 +51,7 @@ func (cs *channels) noteResult(t *target, p *poll, r *result, now int64) {
 	c := &t.Channel
 	c.noteError(t, r)
 	cs.schedule.Conclude(&p.Poll, schedule.Result{
-		Blame: r.outcome.blame(), RetryAfter: schedule.RetryAfter(r.retryAfter), Status: r.status, Memory: r.memory, Busy: r.busy,
+		Blame: r.outcome.blame(), RetryAfter: pace.RetryAfter(r.retryAfter), Status: r.status, Memory: r.memory, Busy: r.busy,
 	}, now)
 	c.polled = (c.polled || r.outcome != canceled || r.wire > 0) && !(r.noRoom && p.version == 0)
 	c.status = uint16(r.status)
@@ -129,7 +131,7 @@ func (cs *channels) newInterval(c *channelState) (least time.Duration, news bool
 // redirect has led it.
 func (cs *channels) finish(p *poll, r *result, now int64) {
 	t := p.Target
-	cs.schedule.End(&p.Poll, schedule.Load{Busy: r.busy, Canceled: r.outcome == canceled}, now)
+	cs.schedule.End(&p.Poll, admission.Load{Busy: r.busy, Canceled: r.outcome == canceled}, now)
 	stands := t.Channel.incarnation == p.incarnation && !t.Dropped()
 	if r.outcome == redirected && stands {
 		cs.follow(p, r, now)

@@ -17,7 +17,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -195,16 +195,16 @@ func TestRestoreBounds(t *testing.T) {
 		s.order(o, now)
 		target := s.index.get(o.Channel)
 		due, _ := target.Due()
-		if due < now || due > now+int64(schedule.LongestRest+2*48*halfHour) {
+		if due < now || due > now+int64(pace.LongestRest+2*48*halfHour) {
 			t.Fatalf("due %v from now", time.Duration(due-now))
 		}
 		if c.LastPoll > 0 && c.LastPoll <= now && due < c.LastPoll+int64(time.Minute) {
 			t.Fatalf("due %v after the last poll", time.Duration(due-c.LastPoll))
 		}
-		if until := h.Until; h.Count > 0 && until > now && until < now+int64(schedule.LongestRest) && due < until {
+		if until := h.Until; h.Count > 0 && until > now && until < now+int64(pace.LongestRest) && due < until {
 			t.Fatalf("due %v before its host has rested", time.Duration(until-due))
 		}
-		if target.Host().Record().FreeAt > now+int64(schedule.LongestRest) {
+		if target.Host().Record().FreeAt > now+int64(pace.LongestRest) {
 			t.Fatalf("host is free %v from now", time.Duration(target.Host().Record().FreeAt-now))
 		}
 	})

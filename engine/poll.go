@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
-	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
@@ -70,7 +70,7 @@ func (a *asker) respond(ctx context.Context, p *poll, r result, resp *fetcher.Re
 		return a.body(ctx, p, r, resp)
 	case resp.Delta:
 		return a.delta(ctx, p, r, resp)
-	case resp.Status == 304 && p.holding.Validators != (store.Validators{}):
+	case resp.Status == 304 && p.holding.Texts.HasValidators():
 		return a.confirm(ctx, p, r, resp)
 	case resp.Status == 410 && p.movedHere() && !p.hasLearned():
 		return a.gone(ctx, p, r)
@@ -84,10 +84,10 @@ func (a *asker) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Re
 	r = r.withWords(resp, p.hints())
 	r.holding = p.holding
 	r.holding.Pair = store.PairConfirmed
-	etag, lastModified, url := p.holding.Validators.Split()
+	etag, lastModified, url := p.holding.Texts.Validators()
 	renewed := resp.LastModified != "" && resp.LastModified != lastModified
 	if renewed {
-		r.holding.Validators = store.NewValidators(etag, resp.LastModified, url)
+		r.holding.Texts = r.holding.Texts.WithValidators(etag, resp.LastModified, url)
 	}
 	if renewed || p.holding.Pair == store.PairUnsaved || !r.words.near(p.said()) {
 		a.cache.Failed("write record", a.cache.SetRecord(p.id, p.record(&r, r.holding)))
@@ -109,10 +109,10 @@ func (a *asker) refusal(p *poll, r result, resp *fetcher.Response) result {
 	a.engine.releaseHost(p, &r)
 	r = r.fail(statusError, statusText(resp.Status))
 	switch p.Verdict {
-	case schedule.HostRefuses:
+	case pace.HostRefuses:
 		r.outcome = refused
 		a.metrics.hostRefusals.Inc()
-	case schedule.ChannelRefuses:
+	case pace.ChannelRefuses:
 		a.metrics.channelRefusals.Inc()
 	}
 	return r

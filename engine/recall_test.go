@@ -54,7 +54,7 @@ func TestRecall(t *testing.T) {
 		defer w.engine.mu.Unlock()
 		for i := range size {
 			c := w.engine.mu.channels.index.get(channel.IDOf(testURL(i)))
-			if held := c.Channel.loaded && c.Channel.holding.Validators != (store.Validators{}); held != (i == 0 || i > 3) {
+			if held := c.Channel.loaded && c.Channel.holding.Texts.HasValidators(); held != (i == 0 || i > 3) {
 				t.Errorf("channel %d: loaded %v, holding %+v", i, c.Channel.loaded, c.Channel.holding)
 			}
 			if words := c.Channel.words; (words != nil && c.Waits(c.LastPoll())) != (i != 2 && i != 3) {
@@ -167,7 +167,7 @@ func writeRecords(b *testing.B, config Config, size int) []channel.ID {
 	for i := range ids {
 		ids[i] = channel.IDOf(recordURL(i))
 		r := store.Record{Incarnation: 1, Version: 1, Hash: deltas.Hash{1}, Lifetime: time.Minute, Source: fetcher.SourceMaxAge}
-		r.Holding = store.Holding{RawHash: 1, Validators: store.NewValidators(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", "")}
+		r.Holding = store.Holding{RawHash: 1, Texts: store.NewTexts(fmt.Sprintf(`"%032d"`, i), "Wed, 21 Oct 2015 07:28:00 GMT", "", "")}
 		random.Read(content)
 		err := c.SetRecord(ids[i], r)
 		if err == nil {

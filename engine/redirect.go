@@ -4,7 +4,7 @@ import (
 	"cmp"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
@@ -14,7 +14,7 @@ func (cs *channels) follow(p *poll, r *result, now int64) {
 	o := c.oddities()
 	o.hop = next
 	c.setOddities(o)
-	wait := schedule.RetryAfter(r.retryAfter)
+	wait := pace.RetryAfter(r.retryAfter)
 	if !cs.schedule.Follow(p.Target, cs.hostOf(next.url), wait, now) && wait.After > 0 {
 		o = c.oddities()
 		o.lastError = strandedText(next, "the origin asked not to come before")

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 )
@@ -63,7 +64,7 @@ func (cs *channels) restoreChannel(number int32, r *store.ChannelRow, now int64)
 
 func (cs *channels) restoreHost(number int32, r *store.HostRow, now int64) bool {
 	h := cs.schedule.RestoreHost(schedule.HostRecord{
-		ID: r.ID, FreeAt: r.FreeAt, Refusals: schedule.Refusals{Until: r.Until, Last: r.Last, Good: r.Good, Count: r.Count, Denied: r.Denied},
+		ID: r.ID, FreeAt: r.FreeAt, Refusals: pace.Refusals{Until: r.Until, Last: r.Last, Good: r.Good, Count: r.Count, Denied: r.Denied},
 	}, now)
 	if h == nil {
 		return false

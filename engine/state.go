@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
@@ -221,7 +222,7 @@ func setWords(t *target, said words, remaining time.Duration, now int64) {
 	c := &t.Channel
 	if said == (words{}) {
 		c.words = nil
-		t.SetWishes(0, schedule.Skip{})
+		t.SetWishes(0, pace.Skip{})
 		return
 	}
 	if said.source == fetcher.SourceMaxAge {
@@ -231,7 +232,7 @@ func setWords(t *target, said words, remaining time.Duration, now int64) {
 		kept := said // said itself stays off the heap, as most of them
 		c.words = &kept
 	}
-	t.SetWishes(said.freshUntil(now, remaining), schedule.NewSkip(said.hints.SkipHours, said.hints.SkipDays))
+	t.SetWishes(said.freshUntil(now, remaining), pace.NewSkip(said.hints.SkipHours, said.hints.SkipDays))
 }
 
 // timeOf returns nanoseconds since 1970 as a time; 0 is the zero time.

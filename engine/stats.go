@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
@@ -66,7 +67,7 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 		Failures:     t.Failures(),
 		FailingSince: timeOf(c.oddities().failing),
 		SizeBytes:    int64(c.size),
-		FeedURL:      c.holding.FeedURL,
+		FeedURL:      c.holding.Texts.FeedURL(),
 		Waiting:      cs.waiting(t, now),
 		FinalURL:     c.redirect().final,
 		MovedTo:      cmp.Or(c.redirect().moved, c.redirect().known),
@@ -97,13 +98,13 @@ func (cs *channels) waiting(t *target, now int64) *Waiting {
 	c := &t.Channel
 	w := &Waiting{For: string(why), Until: time.Unix(0, until)}
 	switch why {
-	case schedule.ByHost:
+	case pace.ByHost:
 		w.Detail = fmt.Sprintf("%s asked not to be asked so soon (refusals: %d)", channel.Host(c.url), t.Host().Refusals().Count)
-	case schedule.ByFailures:
+	case pace.ByFailures:
 		w.Detail = fmt.Sprintf("%d in a row, the last one: %s", t.Failures(), c.oddities().lastError)
-	case schedule.ByRetryAfter:
+	case pace.ByRetryAfter:
 		w.Detail = c.oddities().lastError
-	case schedule.ByFreshness, schedule.BySkip:
+	case pace.ByFreshness, pace.BySkip:
 		w.Detail = c.words.detail(why)
 	}
 	return w

@@ -72,7 +72,7 @@ func (p *poll) hints() deltas.Hints { return p.said().hints }
 
 // request is what the poll asks.
 func (p *poll) request() fetcher.Request {
-	etag, lastModified, validatorURL := p.holding.Validators.Split()
+	etag, lastModified, validatorURL := p.holding.Texts.Validators()
 	return fetcher.Request{
 		URL: p.url, ETag: etag, LastModified: lastModified, ValidatorURL: cmp.Or(validatorURL, p.own), Trail: p.trail(),
 		Subscribers: uint64(p.subscribers), Delta: etag != "" && p.holding.Kind == deltas.KindFeed,

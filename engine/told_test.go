@@ -80,7 +80,7 @@ func TestStandsNoMore(t *testing.T) {
 	cs.order(testOrder(1, 3), 1e18)
 	target := cs.index.get(channel.IDOf(testURL(1)))
 	p := poll{Poll: schedule.Poll[channelState]{Target: target, Host: target.Host()}, incarnation: 1, version: 3}
-	r := result{outcome: notModified, holding: store.Holding{Validators: store.NewValidators("e", "", ""), OK: true}}
+	r := result{outcome: notModified, holding: store.Holding{Texts: store.NewTexts("e", "", "", ""), OK: true}}
 	r = r.withAnswer(Answer{Version: 4, Hash: coreOf(t, "four").Hash})
 	cs.learn(&p, &r, 1e18)
 	if c := target.Channel; c.version != 4 || c.holding.OK || c.shown {

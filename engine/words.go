@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
-	"github.com/seed-91e7e7c1/corona/engine/schedule"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -24,7 +24,7 @@ type words struct {
 
 // documentWait returns how long a document wants to be left alone after each answer.
 func (w *words) documentWait() time.Duration {
-	return min(max(w.hints.TTL, w.hints.UpdatePeriod), schedule.LongestWait)
+	return min(max(w.hints.TTL, w.hints.UpdatePeriod), pace.LongestWait)
 }
 
 // minInterval is the time between two polls that the words come to: what a rate can be
@@ -33,7 +33,7 @@ func (w *words) documentWait() time.Duration {
 // section 4.2). Expires is a date, which may be another distance each time.
 func (w *words) minInterval() time.Duration {
 	if w.source == fetcher.SourceMaxAge {
-		return max(w.documentWait(), min(w.left(), schedule.LongestWait))
+		return max(w.documentWait(), min(w.left(), pace.LongestWait))
 	}
 	return w.documentWait()
 }
@@ -83,7 +83,7 @@ func rateStepOf(rate overlay.Rate) rateStep {
 // since the age was found with dates of whole seconds.
 func (w *words) freshUntil(now int64, remaining time.Duration) int64 {
 	if remaining > 0 {
-		remaining = min(remaining+time.Second, w.fresh, schedule.LongestWait)
+		remaining = min(remaining+time.Second, w.fresh, pace.LongestWait)
 	}
 	return now + int64(max(remaining, w.documentWait()))
 }
@@ -98,7 +98,7 @@ func (w *words) near(other words) bool {
 func (w *words) bounds(text func(time.Duration) string) (bounds []Bound) {
 	add := func(source string, wish time.Duration) {
 		if wish > 0 {
-			bounds = append(bounds, Bound{Source: source, Interval: min(wish, schedule.LongestWait), Clamped: wish > schedule.LongestWait, Said: text(wish)})
+			bounds = append(bounds, Bound{Source: source, Interval: min(wish, pace.LongestWait), Clamped: wish > pace.LongestWait, Said: text(wish)})
 		}
 	}
 	switch w.source {
@@ -110,19 +110,19 @@ func (w *words) bounds(text func(time.Duration) string) (bounds []Bound) {
 	add("ttl", w.hints.TTL)
 	add("update-period", w.hints.UpdatePeriod)
 	if hours := hoursText(w.hints.SkipHours); hours != "" {
-		bounds = append(bounds, skipBound("skip-hours", schedule.NewSkip(w.hints.SkipHours, 0), hours))
+		bounds = append(bounds, skipBound("skip-hours", pace.NewSkip(w.hints.SkipHours, 0), hours))
 	}
 	if days := daysText(w.hints.SkipDays); days != "" {
-		bounds = append(bounds, skipBound("skip-days", schedule.NewSkip(0, w.hints.SkipDays), days))
+		bounds = append(bounds, skipBound("skip-days", pace.NewSkip(0, w.hints.SkipDays), days))
 	}
 	return bounds
 }
 
 // detail names those of the words that are a cause of waiting, as they were said.
-func (w *words) detail(why schedule.Cause) string {
+func (w *words) detail(why pace.Cause) string {
 	var all []string
 	for _, b := range w.bounds(timespan.Text) {
-		if strings.HasPrefix(b.Source, "skip-") == (why == schedule.BySkip) {
+		if strings.HasPrefix(b.Source, "skip-") == (why == pace.BySkip) {
 			all = append(all, b.Source+" "+b.Said)
 		}
 	}
@@ -138,11 +138,11 @@ type Bound struct {
 }
 
 // skipBound shows what is obeyed of hours or weekdays that were said.
-func skipBound(source string, obeyed schedule.Skip, said string) Bound {
+func skipBound(source string, obeyed pace.Skip, said string) Bound {
 	longest := obeyed.Longest()
 	return Bound{
-		Source: source, Interval: min(longest, schedule.LongestWait),
-		Clamped: longest > schedule.LongestWait || obeyed == (schedule.Skip{}), Said: said,
+		Source: source, Interval: min(longest, pace.LongestWait),
+		Clamped: longest > pace.LongestWait || obeyed == (pace.Skip{}), Said: said,
 	}
 }
 

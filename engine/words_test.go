@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
@@ -68,7 +69,7 @@ func TestBounds(t *testing.T) {
 			t.Errorf("%+v", b)
 		}
 	}
-	if len(w.bounds(timespan.Setting)) != 2 || schedule.NewSkip(w.hints.SkipHours, w.hints.SkipDays).Excludes(1e18) {
+	if len(w.bounds(timespan.Setting)) != 2 || pace.NewSkip(w.hints.SkipHours, w.hints.SkipDays).Excludes(1e18) {
 		t.Errorf("%+v", w.bounds(timespan.Setting))
 	}
 }

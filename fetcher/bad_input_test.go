@@ -206,7 +206,7 @@ func stuck(raw string) func(*side) {
 	return func(s *side) { s.answer(raw) }
 }
 
-// endless answers with raw and then with more, until nobody reads it any longer.
+// endless answers with raw and then with more, until the client closes the connection.
 func endless(raw, more string) func(*side) {
 	block := []byte(strings.Repeat(more, 1+4096/len(more)))
 	return func(s *side) {

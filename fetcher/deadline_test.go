@@ -181,7 +181,7 @@ func TestCancel(t *testing.T) {
 }
 
 // TestCancelledLater holds that a context which is cancelled after its fetch, as
-// deferred cancels are, harms nobody.
+// deferred cancels are, leaves later fetches alone.
 func TestCancelledLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, o := memory(t, always("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"))

@@ -170,7 +170,7 @@ func checkDelta(header *fasthttp.ResponseHeader, m message) error {
 	return nil
 }
 
-// skipBody reads a body that nobody wants, if it is short, since a new connection
+// skipBody discards the rest of a body, if it is short, since a new connection
 // costs more. It reports whether its end was reached.
 func skipBody(in *bufio.Reader, resp *Response) (framed bool) {
 	const most = small - 1

@@ -353,7 +353,7 @@ func TestRelease(t *testing.T) {
 	}
 	made := Response{Status: 200, Body: []byte("body")}
 	if made.Release(); made.Status != 200 || string(made.Body) != "body" {
-		t.Errorf("a response of nobody's after Release: status %d, body %q", made.Status, made.Body)
+		t.Errorf("a response that no fetch filled, after Release: status %d, body %q", made.Status, made.Body)
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 
 // TestTurns holds that one origin never has more than MaxConnsPerHost connections,
 // that fetches beyond wait in order and leave other origins alone, and that whose
-// time ends first is busy, which is nobody's fault.
+// time ends first is busy, which counts as no host's failure.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, o := memory(t, func(s *side) {

@@ -54,7 +54,7 @@ type Response struct {
 	// Started and Finished are when Fetch began and when the response was complete.
 	Started, Finished time.Time
 
-	fetcher *Fetcher // nil while it belongs to nobody
+	fetcher *Fetcher // nil when no memory of a fetcher is in it
 	header  fasthttp.ResponseHeader
 	memory  account // of scratch and decoded
 	scratch []byte  // the request's head, then the body as it came

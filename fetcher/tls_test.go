@@ -161,7 +161,7 @@ func TestSessionsAreCapped(t *testing.T) {
 	f.dialer.sessions.mu.kept.put(hostPort, session{ticket: []byte("ticket"), state: []byte("state")})
 	mustFetch(t, f, secureURL(a))
 	if <-resumed {
-		t.Error("resumed a session that nobody could read")
+		t.Error("resumed a session whose ticket is none")
 	}
 }
 

@@ -2,57 +2,21 @@ package honeycomb
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/honeycomb/internal/workload"
 )
 
-// zipf returns subscribers of n channels by rank, with a sum.
-func zipf(n int, exponent, total float64) []float64 {
-	q := make([]float64, n)
-	var all float64
-	for i := range q {
-		q[i] = math.Pow(float64(i+1), -exponent)
-		all += q[i]
-	}
-	for i := range q {
-		q[i] *= total / all
-	}
-	return q
-}
+// channels is the paper's workload, of n channels in random order.
+func channels(n int) Channels { return Channels{Subscribers: workload.Subscribers(n)} }
 
-// workload is the paper's, of n channels in random order: 50 subscribers each,
-// whole numbers, Zipf 0.5.
-func workload(n int) Channels {
-	r := rand.New(rand.NewPCG(1, uint64(n)))
-	ch := Channels{Subscribers: zipf(n, 0.5, 50*float64(n))}
-	for i := range ch.Subscribers {
-		ch.Subscribers[i] = max(math.Round(ch.Subscribers[i]), 1)
-	}
-	r.Shuffle(n, func(i, j int) {
-		ch.Subscribers[i], ch.Subscribers[j] = ch.Subscribers[j], ch.Subscribers[i]
-	})
-	return ch
-}
-
-// mixed adds sizes, update intervals and hosts to a workload: a third of the
-// channels on ten large hosts, the rest on hosts of their own.
+// mixed adds sizes, update intervals and hosts to it.
 func mixed(n int) Channels {
-	r := rand.New(rand.NewPCG(2, uint64(n)))
-	ch := workload(n)
-	ch.SizeBytes = make([]float64, n)
-	ch.UpdateInterval = make([]float64, n)
-	ch.Host = make([]int32, n)
-	for i := range n {
-		ch.SizeBytes[i] = math.Round(math.Exp(r.NormFloat64() + 9.5))
-		ch.UpdateInterval[i] = math.Exp(r.Float64()*9 + 4)
-		ch.Host[i] = int32(10 + i*9/10)
-		if i%3 == 0 {
-			ch.Host[i] = int32(r.IntN(10))
-		}
-	}
+	ch := channels(n)
+	ch.SizeBytes, ch.UpdateInterval, ch.Host = workload.Mixed(n)
 	return ch
 }
 
@@ -95,7 +59,7 @@ func reportProcessor(b *testing.B) (end func()) {
 func BenchmarkSolve(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000, 10_000_000} {
 		b.Run(fmt.Sprintf("channels=%d", n), func(b *testing.B) {
-			ch := workload(n)
+			ch := channels(n)
 			b.ReportAllocs()
 			defer reportProcessor(b)()
 			for b.Loop() {
@@ -178,7 +142,7 @@ func BenchmarkSolveKinds(b *testing.B) {
 func BenchmarkUpdate(b *testing.B) {
 	for _, changes := range []int{1, 100} {
 		b.Run(fmt.Sprintf("changes=%d", changes), func(b *testing.B) {
-			ch := workload(1_000_000)
+			ch := channels(1_000_000)
 			p, err := Prepare(paperConfig(), ch)
 			if err != nil {
 				b.Fatal(err)
@@ -194,40 +158,6 @@ func BenchmarkUpdate(b *testing.B) {
 					ch.Subscribers[rows[k]] = max(ch.Subscribers[rows[k]], 1)
 				}
 				if _, err := p.Update(rows...); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-	}
-}
-
-// Question: what does the general path cost, and how does it grow?
-//
-//	go test -run '^$' -bench SolveTables -count 6 ./honeycomb | benchstat -
-//
-// What counts: a million channels over 100,000 (the bound of sorting all steps
-// would be 12).
-func BenchmarkSolveTables(b *testing.B) {
-	const points = 16
-	for _, n := range []int{100_000, 1_000_000} {
-		b.Run(fmt.Sprintf("channels=%d", n), func(b *testing.B) {
-			r := rand.New(rand.NewPCG(5, 5))
-			t := Tables{Start: make([]int, n+1), Cost: make([]float64, 0, n*points), Value: make([]float64, 0, n*points)}
-			var limit float64
-			for i := range n {
-				weight, cost, value := math.Exp(4*r.Float64()), r.Float64(), 1.0
-				for range points {
-					t.Cost = append(t.Cost, cost)
-					t.Value = append(t.Value, weight*value)
-					cost += 1 + r.Float64()
-					value *= 0.5 + 0.4*r.Float64()
-				}
-				limit += cost / 3
-				t.Start[i+1] = len(t.Cost)
-			}
-			b.ReportAllocs()
-			for b.Loop() {
-				if _, err := SolveTables(t, limit); err != nil {
 					b.Fatal(err)
 				}
 			}

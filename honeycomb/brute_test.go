@@ -170,7 +170,7 @@ const (
 	isExact verdict = iota
 	isNear
 	isInfeasible
-	isSkipped // nobody subscribes, or too much to try
+	isSkipped // no subscribers, or too many choices to try
 	verdicts
 )
 

@@ -30,7 +30,7 @@ type watcher struct {
 
 func newWatcher(seed uint64) *watcher { return &watcher{random: rand.New(rand.NewPCG(seed, 9))} }
 
-// watch polls for so many seconds, at gaps that are drawn anew each time.
+// watch polls for so many seconds, at gaps that are drawn each time.
 func (w *watcher) watch(seconds, interval float64, gap func(*rand.Rand) float64) {
 	for end := w.passed + seconds; w.passed < end; {
 		w.poll(gap(w.random), interval)

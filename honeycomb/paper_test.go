@@ -4,12 +4,14 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/honeycomb/internal/workload"
 )
 
 // The paper's workload: 1,024 nodes, 100,000 channels, 5,000,000 subscriptions
 // by Zipf with exponent 0.5, a polling interval of 30 minutes.
 func paperWorkload() (Config, Channels) {
-	return paperConfig(), Channels{Subscribers: zipf(100_000, 0.5, 5_000_000)}
+	return paperConfig(), Channels{Subscribers: workload.Zipf(100_000, 0.5, 5_000_000)}
 }
 
 func mustSolve(t *testing.T, c Config, ch Channels) (*Problem, *Solution) {

@@ -17,7 +17,7 @@ type Problem struct {
 	path        path
 	last        outcome
 
-	rest *rest // channels of others, nil: there are none
+	beside *beside // channels of others, nil: there are none
 }
 
 // release says which lower bounds hold.
@@ -25,7 +25,7 @@ type release uint8
 
 const (
 	keepAll  release = iota // a poll an interval, and the channels' own
-	keepOwn                 // the channels' own: nobody else asked for less, the limit did
+	keepOwn                 // the channels' own: the limit is under a poll an interval each
 	keepNone                // none: the limit is under them
 )
 
@@ -174,9 +174,9 @@ func (c *columns) stop(i int) {
 func (p *Problem) budget() float64 {
 	auto, budget := p.auto, p.config.Budget
 	part := 1.0
-	if p.rest != nil {
-		auto.join(p.rest.auto)
-		part = p.rest.part
+	if p.beside != nil {
+		auto.join(p.beside.auto)
+		part = p.beside.part
 	}
 	if budget == 0 {
 		budget, part = auto.value(), 1
@@ -190,14 +190,14 @@ func (p *Problem) budget() float64 {
 
 // loadLimit is what the budget leaves to channels that follow the multiplier.
 func (p *Problem) loadLimit() float64 {
-	if p.rest == nil {
+	if p.beside == nil {
 		return p.budget()
 	}
 	limit := p.budget()
 	if p.config.Policy != Fast {
-		limit *= p.rest.correction
+		limit *= p.beside.correction
 	}
-	return max(limit-p.rest.fixedLoad, smallest)
+	return max(limit-p.beside.fixedLoad, smallest)
 }
 
 // limit is what all channels' plans together are to come to: the budget or, for
@@ -206,8 +206,8 @@ func (p *Problem) limit() float64 {
 	switch {
 	case p.config.Policy != Fast:
 		return p.budget()
-	case p.last.unmet.Target && p.rest != nil:
-		return p.path.wait.value() + p.rest.fixedWait
+	case p.last.unmet.Target && p.beside != nil:
+		return p.path.wait.value() + p.beside.fixedWait
 	}
 	return p.waitTarget()
 }
@@ -216,16 +216,16 @@ func (p *Problem) limit() float64 {
 // Σ q/rate.
 func (p *Problem) waitTarget() float64 {
 	all := p.subscribers
-	if p.rest != nil {
-		all.join(p.rest.subscribers)
+	if p.beside != nil {
+		all.join(p.beside.subscribers)
 	}
 	return p.config.Target.Seconds() * 2 / p.config.Interval.Seconds() * all.value()
 }
 
 // waitLimit is what it leaves to channels that follow the multiplier.
 func (p *Problem) waitLimit() float64 {
-	if p.rest == nil {
+	if p.beside == nil {
 		return p.waitTarget()
 	}
-	return max(p.waitTarget()*p.rest.correction-p.rest.fixedWait, smallest)
+	return max(p.waitTarget()*p.beside.correction-p.beside.fixedWait, smallest)
 }

@@ -121,7 +121,7 @@ func (p *Problem) report(out outcome) *Solution {
 		}
 	}
 	s.Feasible = s.Unmet == Unmet{}
-	if p.rest == nil {
+	if p.beside == nil {
 		p.judge(s, out)
 		return s
 	}
@@ -135,7 +135,7 @@ func (p *Problem) report(out outcome) *Solution {
 
 // ownSums returns load and wait of the problem's own channels.
 func (p *Problem) ownSums() (load, wait float64) {
-	if p.rest == nil {
+	if p.beside == nil {
 		return p.path.load.value(), p.path.wait.value()
 	}
 	var loads, waits sum

@@ -5,16 +5,16 @@ import (
 	"slices"
 )
 
-// Update solves again after the columns changed in some rows, which it reads
-// anew. The result is that of a full solve. Where the answer stays inside the
+// Update solves again after the columns changed in some rows, and reads these rows
+// again. The result is that of a full solve. Where the answer stays inside the
 // window of steps that the last one left, only the changed channels, those of
 // their hosts and the window are looked at; else it is a full solve.
 //
 // An error (a [*RowError], or [ErrConfig] for a row that does not exist) means
 // that nothing was taken over.
 func (p *Problem) Update(rows ...int) (*Solution, error) {
-	if p.rest != nil {
-		return nil, fmt.Errorf("%w: a local problem is prepared anew", ErrConfig)
+	if p.beside != nil {
+		return nil, fmt.Errorf("%w: a problem with channels outside it cannot be updated", ErrConfig)
 	}
 	rows = slices.Clone(rows)
 	slices.Sort(rows)

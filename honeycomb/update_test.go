@@ -77,12 +77,12 @@ func TestUpdateStaysInItsWindow(t *testing.T) {
 		config Config
 		ch     Channels
 	}{
-		"lite":    {Config{}, workload(20_000)},
-		"fast":    {Config{Policy: Fast, Target: 30 * time.Second}, workload(20_000)},
+		"lite":    {Config{}, channels(20_000)},
+		"fast":    {Config{Policy: Fast, Target: 30 * time.Second}, channels(20_000)},
 		"fair":    {Config{Policy: Fair, Cost: Bytes}, mixed(20_000)},
 		"hosts":   {Config{HostCap: 1800}, mixed(20_000)},
-		"ceiling": {Config{Budget: 1e12}, workload(20_000)},
-		"floor":   {Config{Policy: Fast, Target: time.Hour}, workload(20_000)},
+		"ceiling": {Config{Budget: 1e12}, channels(20_000)},
+		"floor":   {Config{Policy: Fast, Target: time.Hour}, channels(20_000)},
 	} {
 		tc.config.Nodes, tc.config.Interval = 200, 30*time.Minute
 		p, _ := mustSolve(t, tc.config, tc.ch)
@@ -133,11 +133,14 @@ func TestUpdateRefused(t *testing.T) {
 }
 
 func TestMerge(t *testing.T) {
+	rungs, err := paperConfig().rungs()
+	if err != nil {
+		t.Fatal(err)
+	}
 	rapid.Check(t, func(t *rapid.T) {
 		ratios := rapid.SliceOfN(rapid.Float64Range(0, 9), 0, 20).Draw(t, "ratios")
 		from := rapid.IntRange(0, len(ratios)).Draw(t, "from")
-		h := &hulls{tables: Tables{Start: make([]int, 21), Cost: []float64{1, 2}, Value: []float64{1, 0}}, start: make([]int, 21), point: []int32{0, 1}}
-		w := &window{terms: h, rung: make([]int32, 20)}
+		w := &window{terms: &columns{rungs: rungs}, rung: make([]int32, 20)}
 		for i, ratio := range ratios {
 			w.steps = append(w.steps, step{ratio, int32(i), 0})
 		}

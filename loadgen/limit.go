@@ -61,7 +61,7 @@ func (l *limits) take(host int, now time.Time) (wait time.Duration, early bool) 
 }
 
 // appendSeconds appends a duration as header fields have it: in whole seconds, so
-// that nobody who waits for them is early.
+// rounded up: a client that waits for them is not early.
 func appendSeconds(dst []byte, d time.Duration) []byte {
 	return strconv.AppendInt(dst, int64(math.Ceil(d.Seconds())), 10)
 }

@@ -40,7 +40,7 @@ func TestRefusals(t *testing.T) {
 }
 
 // TestLimitsAreKept: whatever comes when, a host takes no more than its rate and a
-// second's worth, and refuses nobody who keeps the gap to within a tenth.
+// second's worth, and refuses no request that keeps the gap to within a tenth.
 func TestLimitsAreKept(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {

@@ -37,7 +37,7 @@ func TestIntervals(t *testing.T) {
 }
 
 // ChangedAt and Revision must agree to the nanosecond, or the truth would name
-// changes that nobody could see.
+// changes that no poll could see.
 func TestChangedAtIsRevisionsInverse(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		schedule := Schedule{rapid.Uint64().Draw(t, "seed")}

@@ -20,17 +20,17 @@ type Notifier struct {
 	webhooks *webhook.Deliverer
 }
 
-// New returns a notifier on a store; [Notifier.Run] starts it. The registry may be
+// New returns a notifier on its stores; [Notifier.Run] starts it. The registry may be
 // nil.
-func New(config Config, store Store, registry prometheus.Registerer) (*Notifier, error) {
+func New(config Config, stores Stores, registry prometheus.Registerer) (*Notifier, error) {
 	config = config.withDefaults()
 	if err := config.Validate(); err != nil {
 		return nil, fmt.Errorf("notify: %w", err)
 	}
 	metrics := metric.New(registry)
 	return &Notifier{
-		hub:      stream.NewHub(config.Stream, store, config.Logger, metrics),
-		webhooks: webhook.New(config.Webhook, store, config.Logger, metrics),
+		hub:      stream.NewHub(config.Stream, stores.Streams, config.Logger, metrics),
+		webhooks: webhook.New(config.Webhook, stores.Webhooks, config.Logger, metrics),
 	}, nil
 }
 
@@ -43,13 +43,19 @@ func (n *Notifier) Run(ctx context.Context) {
 	all.Wait()
 }
 
+// RangeGained announces that this node leads a range: its webhooks are delivered from
+// what the store says, and from what the hooks announce from now on.
+func (n *Notifier) RangeGained(r channel.Range, term uint64) { n.webhooks.RangeGained(r, term) }
+
+// RangeLost announces that this node does not lead a range any more that it gained in a
+// term: nothing more is sent for its webhooks but what is under way.
+func (n *Notifier) RangeLost(r channel.Range, term uint64) { n.webhooks.RangeLost(r, term) }
+
 // Committed announces a new update, or the notice that a channel is gone, after
 // it is visible in the store. Like all hooks it takes no time, may come before Run
 // and after it, and may be missed: by a crash, for one.
-func (n *Notifier) Committed(u channel.Update) {
-	n.hub.Committed(u)
-	n.webhooks.Committed(u)
-}
+// Streams follow the store by themselves.
+func (n *Notifier) Committed(u channel.Update) { n.webhooks.Committed(u) }
 
 // ChannelChanged announces that a channel's record changed, or that it ended.
 func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) { n.webhooks.ChannelChanged(c, ended) }

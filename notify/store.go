@@ -5,9 +5,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/notify/webhook"
 )
 
-// Store is the replicated state that delivery reads, and commits its positions to:
-// what each kind of sink needs of it.
-type Store interface {
-	webhook.Store
-	stream.Store
+// Stores are the replicated state that delivery reads, and commits its positions to, as
+// each kind of sink needs it.
+type Stores struct {
+	Webhooks webhook.Store // of the ranges that this node leads
+	Streams  stream.Store  // of the whole cluster
 }

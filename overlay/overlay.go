@@ -1,7 +1,6 @@
 // Package overlay says who polls a channel and when: the rate at which a channel
 // is polled, the pollers that share that rate, and the numbered slots that they
-// take in turn. For the paper's overlay it has prefixes, routing tables and the
-// wedges that they span.
+// take in turn. The paper's overlay, which no node uses, is in overlay/ring.
 //
 // Everything here is a pure function of its arguments in exact integer
 // arithmetic, so that every node computes the same. See DESIGN.md.

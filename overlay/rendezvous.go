@@ -10,7 +10,7 @@ import (
 
 // Pollers returns the first n nodes of a channel's rendezvous order, as indices
 // into nodes: each channel ranks all nodes by a hash of both IDs. The order of
-// nodes does not matter, and a node that leaves or joins moves nobody else.
+// nodes does not matter, and a node that leaves or joins changes the order of no others.
 // Equal nodes must not occur.
 func Pollers(id channel.ID, nodes []channel.ID, n int) []int {
 	type candidate struct {

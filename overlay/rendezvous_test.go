@@ -12,7 +12,7 @@ import (
 )
 
 // The wedge of any width is the head of one order, whatever order nodes are
-// listed in, and who leaves moves nobody past another.
+// listed in, and a node that leaves moves no node past another.
 func TestPollersAreOneOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		nodes := nodeIDs(rapid.IntRange(0, 99).Draw(t, "seed"), rapid.IntRange(0, 60).Draw(t, "nodes"))
@@ -72,7 +72,7 @@ func TestReseat(t *testing.T) {
 		{"", "abc", "abc"},
 		{"abc", "abc", "abc"},
 		{"abc", "acd", "adc"},  // b left, d takes its rank
-		{"abc", "cab", "abc"},  // order alone moves nobody
+		{"abc", "cab", "abc"},  // another order of the list changes no rank
 		{"abcd", "dx", "dx"},   // d's rank is gone
 		{"abcd", "xcd", "xdc"}, // rank 3 is gone: d and x take the free ones, in now's order
 		{"ab", "", ""},
@@ -83,8 +83,8 @@ func TestReseat(t *testing.T) {
 	}
 }
 
-// Reseat permutes now, and moves nobody whose rank still exists.
-func TestReseatMovesNobody(t *testing.T) {
+// Reseat permutes now, and moves no node whose rank still exists.
+func TestReseatKeepsRanks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		draw := func(name string) []int {
 			return rapid.SliceOfNDistinct(rapid.IntRange(0, 20), 0, 12, rapid.ID[int]).Draw(t, name)
@@ -100,4 +100,16 @@ func TestReseatMovesNobody(t *testing.T) {
 			}
 		}
 	})
+}
+
+func nodeIDs(seed, n int) []channel.ID {
+	ids := make([]channel.ID, n)
+	for i := range ids {
+		ids[i] = NodeID(fmt.Sprintf("node-%d-%d", seed, i))
+	}
+	return ids
+}
+
+func channelIDOf(seed, n int) channel.ID {
+	return channel.IDOf(fmt.Sprintf("http://example.com/%d/%d", seed, n))
 }

@@ -44,8 +44,8 @@ func TestSeatsStayInPlace(t *testing.T) {
 	})
 }
 
-// Another poller moves nobody by a slot.
-func TestOneMoreMovesNobody(t *testing.T) {
+// Another poller moves no other poller by a slot.
+func TestOneMoreMovesNoOther(t *testing.T) {
 	for width := 1; width < 300; width++ {
 		for rank := range width {
 			before := float64(Seat(rank, width)) / float64(width)

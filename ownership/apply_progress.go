@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 
@@ -29,8 +30,9 @@ func applyAdvance(tx *tx, c *wire.Advance) (result, error) {
 	return result{}, nil
 }
 
-// advanceOne never moves a channel's position back: its parts may be committed
-// out of order with another node's after a change of leaders.
+// advanceOne never moves a channel's position back. An item that is behind it is late:
+// one that a leader sent before another, or the same in a later term, took over. What it
+// says of stragglers is true as far as its own position alone, so none of it counts.
 func advanceOne(tx *tx, id channel.ID, item *wire.Advance_Item) error {
 	record, err := tx.channel(id)
 	if err != nil {
@@ -47,7 +49,9 @@ func advanceOne(tx *tx, id channel.ID, item *wire.Advance_Item) error {
 	if err != nil {
 		return err
 	}
-	if item.Version > at.Version || item.Version == at.Version && item.Seq > at.Seq {
+	if order := cmp.Or(cmp.Compare(item.Version, at.Version), cmp.Compare(item.Seq, at.Seq)); order < 0 {
+		return nil
+	} else if order > 0 {
 		at = &wire.Position{Incarnation: item.Incarnation, Version: item.Version, Seq: item.Seq}
 		if err := tx.put(channelKey(kindPosition, id), at); err != nil {
 			return err

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,10 +78,13 @@ func (b *batcher) answer() {
 	}
 }
 
-// entryResults waits for an entry. Whatever keeps raft from applying it, the
-// outcome counts as unknown.
+// entryResults waits for an entry. What raft has not taken, since it does not lead, is
+// errElsewhere; whatever else keeps it from applying the entry, the outcome is unknown.
 func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
-	if err := future.Error(); err != nil {
+	switch err := future.Error(); {
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+		return nil, errElsewhere
+	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	applied, ok := future.Response().(applied)

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // What comes by the hundred thousand, subscriptions and their keys, is encoded and
@@ -36,7 +37,7 @@ const (
 	fieldTime      protowire.Number = 1  // Command.time_us
 	fieldClaim     protowire.Number = 2  // Command.claim
 	fieldSubscribe protowire.Number = 3  // Command.subscribe
-	fieldLast      protowire.Number = 11 // the last of Command.change
+	fieldLast      protowire.Number = 12 // the last of Command.change
 	fieldItems     protowire.Number = 1  // Claim.items, Subscribe.items
 )
 
@@ -120,7 +121,7 @@ func decodeEntry(data []byte) (commands []command, err error) {
 	m := message{data, string(data)}
 	err = m.each(func(number protowire.Number, value message) error {
 		if number != fieldCommands {
-			return nil
+			return unknownField("entry", number)
 		}
 		c, err := decodeCommand(value)
 		if err == nil && c.change == nil {
@@ -132,13 +133,19 @@ func decodeEntry(data []byte) (commands []command, err error) {
 	return commands, err
 }
 
+// unknownField is the error of what a newer version has written, or of damage. It
+// cannot be passed over: replicas of two versions would come to different states.
+func unknownField(in string, number protowire.Number) error {
+	return fmt.Errorf("field %d of %s in a log entry is not known to this version", number, in)
+}
+
 // decodeCommand reads a command, whose change is nil if it is not known here. One of
 // several changes is an error: nothing would say whether all of them are known.
 func decodeCommand(m message) (c command, err error) {
 	changes := 0
 	err = m.each(func(number protowire.Number, value message) (err error) {
 		if number < fieldClaim || number > fieldLast {
-			return nil // of a newer version
+			return unknownField("a command", number)
 		}
 		if changes++; changes > 1 {
 			return disk.Corrupt("log entry: a command of several changes")
@@ -152,10 +159,12 @@ func decodeCommand(m message) (c command, err error) {
 			c.change, err = decodeChange(m)
 		}
 		return err
-	}, func(number protowire.Number, n uint64) {
-		if number == fieldTime {
-			c.timeUS = n
+	}, func(number protowire.Number, n uint64) error {
+		if number != fieldTime {
+			return unknownField("a command", number)
 		}
+		c.timeUS = n
+		return nil
 	})
 	return c, err
 }
@@ -166,21 +175,42 @@ func decodeChange(m message) (any, error) {
 	if err := proto.Unmarshal(m.data, whole); err != nil {
 		return nil, disk.Corrupt("log entry: %w", err)
 	}
-	return whole.Change, nil
+	return whole.Change, strict(whole)
+}
+
+// strict refuses a message with fields, at any depth, that this version does not know.
+func strict(m proto.Message) (err error) {
+	if len(m.ProtoReflect().GetUnknown()) > 0 {
+		return fmt.Errorf("%s has fields that are not known to this version", m.ProtoReflect().Descriptor().Name())
+	}
+	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Message() == nil:
+		case field.IsList():
+			for i := 0; i < value.List().Len() && err == nil; i++ {
+				err = strict(value.List().Get(i).Message().Interface())
+			}
+		default:
+			err = strict(value.Message().Interface())
+		}
+		return err == nil
+	})
+	return err
 }
 
 func decodeItems[Item any, P bulkItem[Item]](m message) ([]Item, error) {
 	items := make([]Item, 0, 1+len(m.data)/256)
 	err := m.each(func(number protowire.Number, value message) error {
 		if number != fieldItems {
-			return nil
+			return unknownField("a list", number)
 		}
 		var item Item
 		fields := P(&item).fields()
 		err := value.each(func(number protowire.Number, value message) error {
-			if number <= itemFields && fields[number-1] != nil {
-				*fields[number-1] = value.text
+			if number > itemFields || fields[number-1] == nil {
+				return unknownField("an item", number)
 			}
+			*fields[number-1] = value.text
 			return nil
 		}, nil)
 		items = append(items, item)
@@ -195,9 +225,9 @@ type message struct {
 	text string
 }
 
-// each visits the fields that are bytes or varints, in order. Who wants no varints
-// gives nil for number.
-func (m message) each(bytes func(protowire.Number, message) error, number func(protowire.Number, uint64)) error {
+// each visits the fields, in order. A field that is neither bytes nor a varint, or that
+// is one where number is nil, is not known.
+func (m message) each(bytes func(protowire.Number, message) error, number func(protowire.Number, uint64) error) error {
 	for at := 0; at < len(m.data); {
 		field, kind, size := protowire.ConsumeTag(m.data[at:])
 		if size < 0 {
@@ -217,7 +247,11 @@ func (m message) each(bytes func(protowire.Number, message) error, number func(p
 			}
 		case kind == protowire.VarintType && number != nil:
 			n, _ := protowire.ConsumeVarint(m.data[at:])
-			number(field, n)
+			if err := number(field, n); err != nil {
+				return err
+			}
+		default:
+			return unknownField("a message", field)
 		}
 		at += size
 	}

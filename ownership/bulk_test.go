@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -71,7 +72,7 @@ func TestBulkRecords(t *testing.T) {
 	id := channel.ID(one.Channel)
 	one.Key, one.Digest = one.Channel, id[:digestLen]
 	claim := &wire.Claim{Items: []*wire.Claim_Item{{Key: one.Key, Digest: one.Digest}}}
-	m.apply(t, day0, &wire.Command{Change: &wire.Command_Claim{Claim: claim}})
+	m.apply(t, day0.Add(-time.Microsecond), &wire.Command{Change: &wire.Command_Claim{Claim: claim}})
 	m.apply(t, day0, subscribeCommand(one))
 	us, day := micros(day0), dayOf(micros(day0))
 	for key, want := range map[string]proto.Message{

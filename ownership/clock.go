@@ -13,7 +13,8 @@ import (
 // So a time can be named up to which everything has been applied and nothing
 // more will come: streams of updates need that to merge ranges in order.
 type clock struct {
-	now func() time.Time
+	now     func() time.Time
+	changed bell // rings when commands have settled: more may be applied, or closed
 
 	mu struct {
 		sync.Mutex
@@ -35,8 +36,16 @@ func (c *clock) next() uint64 {
 
 func (c *clock) wall() uint64 { return uint64(max(c.now().UnixMicro(), 0)) }
 
+// reach lets the next command have a time of at least t.
+func (c *clock) reach(t uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.last = max(c.mu.last, t-1)
+}
+
 // settle says that all commands with times up to t are applied, or will never be.
 func (c *clock) settle(t uint64) {
+	defer c.changed.ring()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	n := 0

@@ -29,6 +29,8 @@ type Config struct {
 	// default 3. It counts when the cluster is born. A cluster of one node has one
 	// replica of each, whatever the wish.
 	Replicas int
+	// Cluster is what a node of several needs; nil for a cluster of this node alone.
+	Cluster *Cluster
 	// RetainBytes bounds the updates kept, in bytes; 0 for no bound. The latest 16
 	// of each channel are kept in any case.
 	RetainBytes uint64

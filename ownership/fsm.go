@@ -54,6 +54,7 @@ type hot struct {
 	channels, subscriptions, updateBytes atomic.Uint64
 	lastStamp, trimmedStamp              []atomic.Uint64 // by bucket − from
 	keyDay                               []atomic.Uint32 // the first day that holds keys, 0 for none
+	newest                               atomic.Uint64   // stamp of an update
 	behind                               atomic.Uint64   // bytes of entries that no snapshot covers
 }
 
@@ -109,6 +110,7 @@ func (h *hot) count(i int, before, after *wire.Bucket) {
 	h.subscriptions.Add(after.Subscriptions - before.Subscriptions)
 	h.updateBytes.Add(after.UpdateBytes - before.UpdateBytes)
 	h.lastStamp[i].Store(after.LastStamp)
+	h.newest.Store(max(h.newest.Load(), after.LastStamp))
 	h.trimmedStamp[i].Store(after.TrimmedStamp)
 	h.keyDay[i].Store(after.FirstKeyDay)
 }
@@ -214,6 +216,8 @@ func applyCommand(tx *tx, command command) (result, error) {
 		return applyExpireKeys(tx, c.ExpireKeys)
 	case *wire.Command_Forget:
 		return applyForget(tx, c.Forget)
+	case *wire.Command_Tick:
+		return result{}, nil
 	default:
 		return result{}, fmt.Errorf("command %T has no application", c)
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -20,7 +19,7 @@ import (
 // delays; idle groups cost little. A lone voter does not wait for them: see
 // hurry.
 const (
-	heartbeat      = 1500 * time.Millisecond
+	heartbeat      = 1000 * time.Millisecond
 	lease          = 500 * time.Millisecond
 	commitInterval = 2 * time.Second
 	// trailingLogs entries stay after a snapshot, for replicas that are a little
@@ -33,6 +32,7 @@ const (
 type group struct {
 	id       uint32
 	from, to channel.Bucket
+	seat     seat
 	tools    tools
 
 	log       *sharedlog.Group
@@ -44,6 +44,9 @@ type group struct {
 	raft      *raft.Raft
 
 	serving  atomic.Bool   // leads, and has applied all that came before
+	led      uint64        // the term in which it serves, or did last; of watch
+	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
+	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
 	barrier  chan struct{} // full while raft has a barrier of catchUp's
@@ -53,9 +56,10 @@ type group struct {
 
 // openGroup reads the group's log and state and starts its raft. Damage is found
 // before anything runs.
-func openGroup(id uint32, from, to channel.Bucket, log *sharedlog.Log, state *pebble.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
+func openGroup(r channel.Range, seat seat, log *sharedlog.Log, state *pebble.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
+	id, from, to := r.ID, r.From, r.To
 	g := &group{
-		id: id, from: from, to: to, tools: tools, clock: &clock{now: cfg.Now},
+		id: id, from: from, to: to, seat: seat, tools: tools, clock: &clock{now: cfg.Now},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
@@ -90,9 +94,9 @@ func (g *group) finishRestore() error {
 	return g.fsm.finishRestore(marker)
 }
 
-// bootstrap founds the group with one voter, unless it was founded before.
-func (g *group) bootstrap(id raft.ServerID) error {
-	err := bootstrap(g.config(id), g.log, g.log, g.snapshots)
+// bootstrap founds the group, unless it was founded before.
+func (g *group) bootstrap() error {
+	err := bootstrap(g.config(), g.log, g.log, g.snapshots, g.seat)
 	if err != nil {
 		return fmt.Errorf("found range %d: %w", g.id, err)
 	}
@@ -110,15 +114,14 @@ func (g *group) founded() error {
 	return err
 }
 
-// bootstrap founds a raft group of one, unless it was founded before.
-func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
+// bootstrap founds a replica of a raft group, with the same first entry as all others
+// of it, unless it was founded before.
+func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, seat seat) error {
 	if err := undoHalf(logs, stable, snapshots); err != nil {
 		return err
 	}
-	address, transport := loneTransport(conf.LocalID)
-	err := raft.BootstrapCluster(conf, logs, stable, snapshots, transport, raft.Configuration{
-		Servers: []raft.Server{{Suffrage: raft.Voter, ID: conf.LocalID, Address: address}},
-	})
+	_, transport := loneTransport(conf.LocalID) // only asked how it writes addresses
+	err := raft.BootstrapCluster(conf, logs, stable, snapshots, transport, raft.Configuration{Servers: seat.founders})
 	if errors.Is(err, raft.ErrCantBootstrap) {
 		return nil
 	}
@@ -150,16 +153,17 @@ func loneTransport(id raft.ServerID) (raft.ServerAddress, raft.Transport) {
 	return address, transport
 }
 
-func (g *group) config(id raft.ServerID) *raft.Config {
-	conf := raftConfig(id, g.tools, g.id)
+func (g *group) config() *raft.Config {
+	conf := raftConfig(g.seat, g.tools, g.id)
 	conf.NotifyCh = g.notify
 	conf.NoSnapshotRestoreOnStart = true // the state is on this disk: see check
 	return conf
 }
 
-func raftConfig(id raft.ServerID, tools tools, group uint32) *raft.Config {
+func raftConfig(seat seat, tools tools, group uint32) *raft.Config {
 	conf := raft.DefaultConfig()
-	conf.LocalID = id
+	conf.LocalID = seat.id
+	conf.ShutdownOnRemove = false
 	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
 	conf.LeaderLeaseTimeout, conf.CommitTimeout = lease, commitInterval
 	conf.TrailingLogs = trailingLogs
@@ -171,12 +175,11 @@ func raftConfig(id raft.ServerID, tools tools, group uint32) *raft.Config {
 }
 
 // start checks the log against the state and starts raft and the loops.
-func (g *group) start(id raft.ServerID) error {
+func (g *group) start() error {
 	if err := g.check(); err != nil {
 		return err
 	}
-	_, transport := loneTransport(id)
-	r, err := newRaft(g.config(id), g.fsm, g.log, g.log, g.snapshots, transport)
+	r, err := g.seat.run(g.config(), g.fsm, g.log, g.log, g.snapshots, g.id, checkCommand)
 	if err != nil {
 		// Raft keeps only the text of the cause.
 		return fmt.Errorf("start range %d: %w", g.id, errors.Join(err, g.fsm.failed, g.log.Damage()))
@@ -185,7 +188,13 @@ func (g *group) start(id raft.ServerID) error {
 	go g.watch()
 	go g.batcher.propose()
 	go g.batcher.answer()
-	return hurry(r, id)
+	return nil
+}
+
+// checkCommand refuses an entry that the state machine would not apply.
+func checkCommand(log *raft.Log) error {
+	_, err := decodeEntry(log.Data)
+	return err
 }
 
 // newRaft starts raft. It panics when an entry cannot be read, which is for the
@@ -243,10 +252,8 @@ func (g *group) check() error {
 func (g *group) watch() {
 	defer close(g.watched)
 	for leads := range g.notify {
-		g.serving.Store(false)
+		g.lose()
 		if !leads {
-			g.fsm.leading.Store(false)
-			g.clock.follow()
 			continue
 		}
 		g.tools.metrics.elections.Inc()
@@ -254,16 +261,43 @@ func (g *group) watch() {
 			g.tools.log.Warn("leader could not catch up", "range", g.id, "error", err)
 			continue
 		}
-		g.clock.lead(g.fsm.newestTime())
-		g.fsm.leading.Store(true)
-		g.serving.Store(true)
-		select {
-		case <-g.ready:
-		default:
-			close(g.ready)
-		}
+		g.gain()
 	}
 }
+
+// gain begins to serve. The observer hears of changes first, so that what it reads
+// when it learns of the range, and what it is told, are together everything.
+func (g *group) gain() {
+	g.clock.lead(g.fsm.newestTime())
+	g.fsm.leading.Store(true)
+	g.serving.Store(true)
+	g.clock.changed.ring()
+	g.led = g.raft.CurrentTerm()
+	g.gained.Store(time.Now().UnixNano())
+	if g.fsm.observer != nil {
+		g.fsm.observer.RangeGained(g.rng(), g.led)
+	}
+	select {
+	case <-g.ready:
+	default:
+		close(g.ready)
+	}
+}
+
+// lose ends what gain began.
+func (g *group) lose() {
+	if !g.serving.Swap(false) {
+		return
+	}
+	g.fsm.leading.Store(false)
+	g.clock.follow()
+	g.clock.changed.ring() // what waited here goes to the next leader
+	if g.fsm.observer != nil {
+		g.fsm.observer.RangeLost(g.rng(), g.led)
+	}
+}
+
+func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.from, To: g.to} }
 
 // catchUp waits until all entries of earlier terms are applied. Raft may leave a
 // barrier without an answer when it stops, hence the detour; see settle.
@@ -348,22 +382,8 @@ func (g *group) keepTail() error {
 	return g.raft.ReloadConfig(conf)
 }
 
-func (g *group) status() RangeStatus {
+// follows reports whether another replica leads the range.
+func (g *group) follows() bool {
 	_, leader := g.raft.LeaderWithID()
-	s := RangeStatus{
-		ID: g.id, From: g.from, To: g.to, Leader: nodeName(string(leader)),
-		Term: g.raft.CurrentTerm(), Applied: g.fsm.hot.index.Load(),
-	}
-	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
-		s.Replicas = append(s.Replicas, nodeName(string(server.ID)))
-	}
-	return s
-}
-
-// nodeName cuts the incarnation off a raft ID.
-func nodeName(raftID string) string {
-	if i := strings.LastIndexByte(raftID, '.'); i >= 0 {
-		return raftID[:i]
-	}
-	return raftID
+	return leader != "" && leader != g.seat.id
 }

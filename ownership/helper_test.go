@@ -246,3 +246,18 @@ type failer interface {
 	Fatalf(format string, args ...any)
 	Fatal(args ...any)
 }
+
+// Closed returns a stamp up to which all ranges are closed.
+func (s *Store) Closed() uint64 {
+	newest := s.newest()
+	closed := s.ClosedIn(0)
+	for _, g := range s.groups {
+		closed = min(closed, g.clock.closedTime(newest))
+	}
+	return closed
+}
+
+// UpdatesSince is Since of all ranges together, up to Closed.
+func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
+	return s.updatesSince(channel.Range{To: channel.Buckets - 1}, after, s.Closed(), limit)
+}

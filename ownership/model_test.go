@@ -331,9 +331,10 @@ func (m *modelTest) advance(rt *rapid.T) {
 	if p.Version > c.Version {
 		return
 	}
-	if at := c.progress; p.Version > at.Version || p.Version == at.Version && p.Seq > at.Seq {
-		c.progress.Version, c.progress.Seq = p.Version, p.Seq
+	if at := c.progress; p.Version < at.Version || p.Version == at.Version && p.Seq < at.Seq {
+		return // late: none of it counts
 	}
+	c.progress.Version, c.progress.Seq = p.Version, p.Seq
 	for _, straggler := range p.Stragglers {
 		sub, live := m.world.subs[subscriptionID(c.ID.Bucket(), straggler.Seq)]
 		if straggler.Next == 0 || !live || sub.Channel != c.ID {

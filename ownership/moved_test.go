@@ -108,3 +108,6 @@ func unhex(t *testing.T, text string) []byte {
 	}
 	return b
 }
+
+func (*moves) RangeGained(channel.Range, uint64) {}
+func (*moves) RangeLost(channel.Range, uint64)   {}

@@ -13,7 +13,10 @@ import (
 	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 	"google.golang.org/protobuf/proto"
@@ -23,7 +26,10 @@ import (
 // directory, and returns when every range leads and has applied its log. The
 // caller sees to it that no other process has the directory.
 //
-// Its error is a [*datadir.FormatError], ErrForeign, ErrRanges, ErrCorrupt, the context's cause, or
+// With Config.Cluster the node is one of several: Open returns when the cluster is
+// founded and the replicas of this node run, whether its ranges have leaders or not.
+//
+// Its error is a [*datadir.FormatError], ErrForeign, ErrMode, ErrRanges, ErrCorrupt, the context's cause, or
 // a failure of the disk. Nothing is served from a damaged directory.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
@@ -37,51 +43,151 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg.unmarked = have < formatMarked
 	metrics := newMetrics(cfg.Registerer)
 	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{cfg: cfg, tools: newTools(cfg, metrics), cancel: cancel}
+	s := &Store{cfg: cfg, tools: newTools(cfg, metrics), running: loops, cancel: cancel}
+	s.views = newViewCalls(s)
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
 	}
 	s.loops.Go(func() { s.snapshots(loops) })
 	s.loops.Go(func() { s.sweep(loops) })
+	if s.net != nil {
+		s.loops.Go(func() { s.balance(loops) })
+		s.loops.Go(func() { s.watchClocks(loops) })
+	}
 	return s, nil
 }
 
 func (s *Store) open(ctx context.Context) (err error) {
-	if s.meta, err = openMeta(ctx, filepath.Join(s.cfg.Dir, "meta"), s.cfg, s.tools); err != nil {
+	if s.meta, err = openMeta(filepath.Join(s.cfg.Dir, "meta"), s.cfg, s.tools); err != nil {
 		return err
 	}
-	meta, err := s.meta.birth(s.cfg, s.tools.log)
+	table, err := s.found(ctx)
 	if err != nil {
 		return err
 	}
-	if have := len(meta.Ranges); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
+	if have := len(table.Ranges); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
 		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
-	s.cluster = hex.EncodeToString(meta.Cluster)
-	if err := s.openStores(meta); err != nil {
+	s.cluster, s.nodes = hex.EncodeToString(table.Cluster), table.Nodes
+	born, err := s.meta.rangesBorn(table)
+	if err != nil {
 		return err
 	}
-	if err := s.openGroups(meta); err != nil {
+	if err := s.openStores(table, born); err != nil {
+		return err
+	}
+	routes, err := s.openGroups(table, born)
+	if err != nil {
 		return err
 	}
 	s.addGauges()
 	if err := s.tools.metrics.register(); err != nil {
 		return err
 	}
-	if err := s.startGroups(ctx); err != nil {
+	if err := s.startGroups(); err != nil {
 		return err
 	}
-	if !meta.RangesBorn {
-		return s.meta.born()
+	s.routes.Store(&routes)
+	if s.net != nil {
+		s.net.join(table, s.cluster)
+		if err := s.cfg.Cluster.Joined(s.cluster); err != nil {
+			return fmt.Errorf("tell the others of the cluster: %w", err)
+		}
+		s.meta.record(table)
+		for _, r := range routes {
+			if r.local == nil {
+				s.follow(r) // so that it is known up to where it is closed
+			}
+		}
+	} else if err := s.awaitGroups(ctx); err != nil {
+		return err
 	}
+	if born {
+		return nil
+	}
+	return s.meta.setRangesBorn(table)
+}
+
+// found returns the table of the cluster, which it founds if this node is of none.
+func (s *Store) found(ctx context.Context) (*wire.Meta, error) {
+	if s.cfg.Cluster == nil {
+		if err := s.meta.start(loneSeat(s.meta.raftID)); err != nil {
+			return nil, err
+		}
+		if err := s.meta.await(ctx); err != nil {
+			return nil, err
+		}
+		return s.meta.birth(s.cfg, s.tools.log)
+	}
+	if err := s.connect(); err != nil {
+		return nil, err
+	}
+	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
+	founding, err := founding.New(founding.Config{
+		Self:   &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address},
+		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
+		Decide: func(nodes []*wire.Node) *wire.Meta { return decide(s.cfg, nodes, s.cfg.Now()) },
+		Logger: s.tools.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.net.serve(cluster.Listener, s.tools.fail)
+	table, err := founding.Await(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seat, found, err := seatOf(s.net, metaRange, table.MetaReplicas, int(table.MetaVoters))
+	if err != nil || !found {
+		return nil, fmt.Errorf("%w: no replica of the meta group in the table: %w", ErrForeign, err)
+	}
+	return table, s.meta.start(seat)
+}
+
+// connect makes this node's end of the connections to others, with all that answers
+// them.
+func (s *Store) connect() (err error) {
+	table, err := s.meta.store.Table()
+	if err != nil {
+		return err
+	}
+	self := peer.Identity{Cluster: hex.EncodeToString(table.GetCluster()), Name: s.cfg.Node, ID: string(s.meta.raftID)}
+	if s.net, err = newNetwork(s.cfg.Cluster, self, s.stalled); err != nil {
+		return fmt.Errorf("connect to other nodes: %w", err)
+	}
+	s.terms = &confirmer{net: s.net, termOf: s.termOf}
+	s.net.peers.Handle(kindPropose, s.servePropose)
+	s.net.peers.Handle(kindCall, s.serveCall)
+	s.net.peers.Handle(kindTerms, s.terms.serve)
 	return nil
 }
 
+// stalled reports whether this node must not lead: a write of the log hangs, or the
+// clock is wrong.
+func (s *Store) stalled() bool {
+	log := s.logRef.Load()
+	return log != nil && log.Hangs() > stallAfter || s.skew.Load() != 0
+}
+
+// termOf returns the term of one of this node's replicas, false if it has not that one.
+func (s *Store) termOf(group uint64) (uint64, bool) {
+	r, err := s.routeOf(group >> 32)
+	if err != nil || r.local == nil {
+		return 0, false
+	}
+	replica, err := raftnet.ParseID(r.ID, r.local.seat.id)
+	if err != nil || replica.Group() != group {
+		return 0, false
+	}
+	return r.local.raft.CurrentTerm(), true
+}
+
 // openStores opens log and state, and checks that they are this node's.
-func (s *Store) openStores(meta *wire.Meta) (err error) {
+func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
 	if s.log, err = openLog(s.cfg, s.tools); err != nil {
 		return err
 	}
+	s.logRef.Store(s.log)
 	if s.cfg.unmarked { // now it has a mark
 		if err := writeFormat(s.cfg.Dir); err != nil {
 			return err
@@ -91,7 +197,7 @@ func (s *Store) openStores(meta *wire.Meta) (err error) {
 		return err
 	}
 	s.flush = &flusher{db: s.state, gaveUp: s.cfg.Volume.GaveUp()}
-	identity, err := proto.Marshal(&wire.Identity{Cluster: meta.Cluster, RaftId: string(s.meta.raftID)})
+	identity, err := proto.Marshal(&wire.Identity{Cluster: table.Cluster, RaftId: string(s.meta.raftID)})
 	if err != nil {
 		return fmt.Errorf("encode identity: %w", err)
 	}
@@ -99,10 +205,10 @@ func (s *Store) openStores(meta *wire.Meta) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := checkIdentity("log", have, identity, meta.RangesBorn, func() error { return s.log.SetIdentity(identity) }); err != nil {
+	if err := checkIdentity("log", have, identity, born, func() error { return s.log.SetIdentity(identity) }); err != nil {
 		return err
 	}
-	return s.checkStateIdentity(identity, meta.RangesBorn)
+	return s.checkStateIdentity(identity, born)
 }
 
 // openLog opens the log of all ranges.
@@ -177,35 +283,57 @@ func openState(dir string, cfg Config, tools tools) (*pebble.DB, error) {
 	return disk.Open(dir, opts)
 }
 
-// openGroups reads this node's ranges.
-func (s *Store) openGroups(meta *wire.Meta) error {
+// openGroups reads this node's replicas, and learns the way to all other ranges.
+func (s *Store) openGroups(table *wire.Meta, born bool) (routes []*route, err error) {
 	next := 0
-	for _, r := range meta.Ranges {
-		if int(r.From) != next || r.To < r.From || r.To >= channel.Buckets || int(r.Id) != len(s.groups) {
-			return disk.Corrupt("range table: range %d has buckets %d to %d, want from %d", r.Id, r.From, r.To, next)
+	for _, r := range table.Ranges {
+		if int(r.From) != next || r.To < r.From || r.To >= channel.Buckets || int(r.Id) != len(routes) {
+			return nil, disk.Corrupt("range table: range %d has buckets %d to %d, want from %d", r.Id, r.From, r.To, next)
 		}
 		next = int(r.To) + 1
-		g, err := openGroup(r.Id, channel.Bucket(r.From), channel.Bucket(r.To), s.log, s.state, s.flush, s.cfg, s.tools)
+		way, err := s.openRoute(r, born)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		g.fsm.gate = &s.gate.RWMutex
-		s.groups = append(s.groups, g)
+		routes = append(routes, way)
 		for b := r.From; b <= r.To; b++ {
-			s.of[b] = g
-		}
-		found := g.founded
-		if !meta.RangesBorn {
-			found = func() error { return g.bootstrap(s.meta.raftID) }
-		}
-		if err := found(); err != nil {
-			return err
+			s.of[b] = way
 		}
 	}
 	if next != channel.Buckets {
-		return disk.Corrupt("range table ends at bucket %d", next)
+		return nil, disk.Corrupt("range table ends at bucket %d", next)
 	}
-	return nil
+	return routes, nil
+}
+
+// openRoute opens this node's replica of a range, if it has one.
+func (s *Store) openRoute(r *wire.Range, born bool) (*route, error) {
+	way := &route{Range: channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}}
+	seat, has := loneSeat(s.meta.raftID), true
+	if s.net != nil {
+		var err error
+		if seat, has, err = seatOf(s.net, r.Id, r.Replicas, len(r.Replicas)); err != nil {
+			return nil, disk.Corrupt("range table: range %d: %w", r.Id, err)
+		}
+		for _, id := range r.Replicas {
+			replica, _ := raftnet.ParseID(r.Id, raft.ServerID(id)) // as seatOf has
+			way.replicas = append(way.replicas, replica)
+		}
+	}
+	if !has {
+		return way, nil
+	}
+	g, err := openGroup(way.Range, seat, s.log, s.state, s.flush, s.cfg, s.tools)
+	if err != nil {
+		return nil, err
+	}
+	g.fsm.gate = &s.gate.RWMutex
+	way.local = g
+	s.groups = append(s.groups, g)
+	if born {
+		return way, g.founded()
+	}
+	return way, g.bootstrap()
 }
 
 // tellEvery is how often a start that takes long says how far it is.
@@ -240,24 +368,32 @@ func (s *Store) serving() (n int) {
 	return n
 }
 
-// startGroups starts all groups at once and waits until they serve.
-func (s *Store) startGroups(ctx context.Context) error {
-	defer s.tellProgress()()
+// startGroups starts all replicas of this node at once.
+func (s *Store) startGroups() error {
 	errs := make([]error, len(s.groups))
 	var starting sync.WaitGroup
 	for i, g := range s.groups {
-		starting.Go(func() { errs[i] = g.start(raft.ServerID(s.meta.raftID)) })
+		starting.Go(func() { errs[i] = g.start() })
 	}
 	starting.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
+	return errors.Join(errs...)
+}
+
+// awaitGroups waits until this node serves all its ranges.
+func (s *Store) awaitGroups(ctx context.Context) error {
+	defer s.tellProgress()()
 	for _, g := range s.groups {
 		select {
 		case <-g.ready:
 		case <-ctx.Done():
 			return fmt.Errorf("wait for range %d: %w", g.id, context.Cause(ctx))
 		}
+	}
+	// What streams were told before this start may have come from a clock that was set
+	// back since: no range goes behind what any has.
+	newest := s.newest()
+	for _, g := range s.groups {
+		g.clock.reach(newest + 1)
 	}
 	return nil
 }

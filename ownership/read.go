@@ -84,19 +84,27 @@ func getRaw(r pebble.Reader, key []byte) ([]byte, error) {
 // Channels returns up to limit channels in the order of their IDs, after one or
 // from the first. Their Judge is nil.
 func (s *Store) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
+	return s.ChannelsIn(channel.Range{To: channel.Buckets - 1}, after, limit)
+}
+
+// ChannelsIn is [Store.Channels] of the buckets of a range.
+func (s *Store) ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	start := kindPrefix(0, kindChannel)
+	start := kindPrefix(r.From, kindChannel)
 	if after != nil {
 		start = append(channelKey(kindChannel, *after), 0)
 	}
 	channels := make([]channel.Channel, 0, min(limit, 1000))
 	_, err = eachChannel(s.state, start, func(id channel.ID, record *wire.Channel) bool {
+		if id.Bucket() > r.To || len(channels) == limit {
+			return false
+		}
 		channels = append(channels, channelOf(id, record))
-		return len(channels) < limit
+		return true
 	})
 	return channels, err
 }
@@ -139,13 +147,21 @@ func (s *Store) Endpoint(url string) (channel.Endpoint, error) {
 
 // Endpoints returns all endpoints that are not healthy.
 func (s *Store) Endpoints() ([]channel.Endpoint, error) {
+	return s.EndpointsIn(channel.Range{To: channel.Buckets - 1})
+}
+
+// EndpointsIn is [Store.Endpoints] of the buckets of a range.
+func (s *Store) EndpointsIn(r channel.Range) ([]channel.Endpoint, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	var endpoints []channel.Endpoint
-	err = eachInBuckets(s.state, kindEndpoint, kindPrefix(0, kindEndpoint), func(key, value []byte) (bool, error) {
+	err = eachInBuckets(s.state, kindEndpoint, kindPrefix(r.From, kindEndpoint), func(key, value []byte) (bool, error) {
+		if b, _ := keyBucket(key); b > r.To {
+			return false, nil
+		}
 		record := &wire.Endpoint{}
 		if err := unmarshal(key, value, record); err != nil {
 			return false, err

@@ -60,12 +60,16 @@ func (sr *subscriptionReader) url(id channel.ID) (string, error) {
 	return record.Url, nil
 }
 
-// Subscriptions returns a page of subscriptions in the order of their IDs, and
-// the cursor of the next page, empty when there is none. What exists from the
-// first page to the last appears exactly once. An After that is not the ID of a
-// subscription is ErrNotFound.
+// Subscriptions returns a page of the subscriptions of this node's replicas, as
+// [View.Subscriptions] does of all.
 func (s *Store) Subscriptions(q SubscriptionQuery) (page []channel.Subscription, next string, err error) {
-	bucket, seq := channel.Bucket(0), uint64(0)
+	return s.subscriptionsIn(channel.Range{To: channel.Buckets - 1}, q)
+}
+
+// subscriptionsIn reads the page of one range. The cursor of the next page is empty when
+// the range has no more.
+func (s *Store) subscriptionsIn(r channel.Range, q SubscriptionQuery) (page []channel.Subscription, next string, err error) {
+	bucket, seq := r.From, uint64(0)
 	if q.After != "" {
 		if bucket, seq, err = parseSubscriptionID(q.After); err != nil {
 			return nil, "", err
@@ -75,7 +79,7 @@ func (s *Store) Subscriptions(q SubscriptionQuery) (page []channel.Subscription,
 	if q.Channel != nil {
 		page, err = s.Subscribers(*q.Channel, seq, limit+1)
 	} else {
-		page, err = s.allSubscriptions(bucket, seq, limit+1)
+		page, err = s.allSubscriptions(r, bucket, seq, limit+1)
 	}
 	if err != nil || len(page) <= limit {
 		return page, "", err
@@ -84,7 +88,7 @@ func (s *Store) Subscriptions(q SubscriptionQuery) (page []channel.Subscription,
 	return page, page[limit-1].ID, nil
 }
 
-func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (page []channel.Subscription, err error) {
+func (s *Store) allSubscriptions(r channel.Range, b channel.Bucket, after uint64, limit int) (page []channel.Subscription, err error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
@@ -94,6 +98,9 @@ func (s *Store) allSubscriptions(b channel.Bucket, after uint64, limit int) (pag
 	defer view.Close()
 	reader := newSubscriptionReader(view)
 	err = eachInBuckets(view, kindSeq, bucketItemKey(b, kindSeq, after+1), func(key, value []byte) (bool, error) {
+		if in, _ := keyBucket(key); in > r.To {
+			return false, nil
+		}
 		subscription, err := reader.read(channel.ID(value), lastItem(key))
 		page = append(page, subscription)
 		return len(page) < limit, err

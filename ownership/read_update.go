@@ -49,17 +49,13 @@ func gapAfter(after uint64, record *wire.Channel) *channel.Gap {
 	return &channel.Gap{From: after + 1, To: record.Oldest - 1}
 }
 
-// UpdatesSince returns up to limit updates after a cursor, of all channels, and
-// notices that channels are gone, in the order of (stamp, bucket), as far as
-// [Store.Closed]. A page that is not full is the last for now. ErrTooOld says
-// that updates after the cursor are no longer kept.
-func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
+// updatesSince reads what is closed: the caller has read closed before.
+func (s *Store) updatesSince(r channel.Range, after channel.Cursor, closed uint64, limit int) ([]channel.Update, error) {
 	done, err := s.reading()
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	closed := s.Closed() // before the view: what it closes, the view has
 	view := s.state.NewSnapshot()
 	defer view.Close()
 	iter, err := view.NewIter(nil)
@@ -68,7 +64,7 @@ func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update,
 	}
 	defer iter.Close()
 	m := &stampMerge{r: view, iter: iter, closed: closed}
-	if err := m.begin(s, after); err != nil {
+	if err := m.begin(s, r, after); err != nil {
 		return nil, err
 	}
 	var updates []channel.Update
@@ -91,11 +87,11 @@ type stampMerge struct {
 	heads  stampHeap
 }
 
-// begin finds the first stamp after the cursor in every bucket that has any. The
-// hot figures are read after the view was taken: what it lacks, they name.
-func (m *stampMerge) begin(s *Store, after channel.Cursor) error {
-	for b := range channel.Bucket(channel.Buckets) {
-		f := s.of[b].fsm
+// begin finds the first stamp after the cursor in every bucket of a range that has
+// any. The hot figures are read after the view was taken: what it lacks, they name.
+func (m *stampMerge) begin(s *Store, r channel.Range, after channel.Cursor) error {
+	for b := r.From; b <= r.To; b++ {
+		f := s.of[b].local.fsm
 		from := after.Stamp
 		if b <= after.Bucket && from < math.MaxUint64 {
 			from++

@@ -181,7 +181,10 @@ func TestBornHalfWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			tools := newTools(cfg, newMetrics(cfg.Registerer))
-			meta, err := openMeta(context.Background(), filepath.Join(cfg.Dir, "meta"), cfg, tools)
+			meta, err := openMeta(filepath.Join(cfg.Dir, "meta"), cfg, tools)
+			if err == nil {
+				err = errors.Join(meta.start(loneSeat(meta.raftID)), meta.await(t.Context()))
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,7 +241,7 @@ func TestTruncation(t *testing.T) {
 	cfg.SnapshotBytes = 32 << 10
 	s := open(t, cfg)
 	w := wish("http://example.com/", "", stream)
-	busy := s.of[w.Channel.Bucket()]
+	busy := s.of[w.Channel.Bucket()].local
 	for i := 0; ; i++ {
 		subscribe(t, s, w)
 		if first, _ := busy.log.FirstIndex(); first > 200 {

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -24,16 +24,26 @@ type Store struct {
 	cluster string
 
 	meta   *metaGroup
+	net    *network     // nil in a cluster of one
+	nodes  []*wire.Node // of the cluster, by ID; none in a cluster of one
+	skew   atomic.Int64 // how far the clock is off, in nanoseconds, while that is too far; else 0
+	calls  calls
+	views  viewCalls
+	terms  *confirmer
 	log    *sharedlog.Log
 	state  *pebble.DB
 	flush  *flusher
-	groups []*group // by range ID
-	of     [channel.Buckets]*group
+	groups []*group // replicas of this node, by range ID
+	of     [channel.Buckets]*route
+	routes atomic.Pointer[[]*route]      // by range ID; nil until the replicas of this node run
+	logRef atomic.Pointer[sharedlog.Log] // log, for other nodes' calls; nil before it is open
 
-	cancel context.CancelFunc // ends loops
-	loops  sync.WaitGroup
-	close  sync.Once
-	ended  error // of Close
+	running context.Context    // of loops
+	cancel  context.CancelFunc // ends them
+	loops   sync.WaitGroup
+	close   sync.Once
+	closing atomic.Bool // new commands are refused
+	ended   error       // of Close
 
 	gate struct {
 		sync.RWMutex // held for reading by reads, for writing while state closes
@@ -57,8 +67,10 @@ func (s *Store) Close() error {
 
 // shutdown also cleans up after an Open that failed half way.
 func (s *Store) shutdown() error {
+	s.closing.Store(true)
 	s.cancel()
 	s.loops.Wait()
+	s.handOver()
 	s.drain()
 	errs := make([]error, len(s.groups))
 	var stopped sync.WaitGroup
@@ -69,6 +81,9 @@ func (s *Store) shutdown() error {
 	err := errors.Join(errs...)
 	if s.meta != nil {
 		err = errors.Join(err, s.meta.close())
+	}
+	if s.net != nil {
+		s.net.close()
 	}
 	s.gate.Lock()
 	s.gate.closed = true
@@ -145,9 +160,10 @@ func (s *Store) UpdateBytes() (bytes uint64) {
 
 // Ranges returns the ranges in the order of their buckets.
 func (s *Store) Ranges() []RangeStatus {
-	ranges := make([]RangeStatus, len(s.groups))
-	for i, g := range s.groups {
-		ranges[i] = g.status()
+	routes := *s.routes.Load()
+	ranges := make([]RangeStatus, len(routes))
+	for i, r := range routes {
+		ranges[i] = r.status()
 	}
 	return ranges
 }
@@ -166,13 +182,16 @@ func (s *Store) Unsnapshotted() (bytes uint64) {
 // half a memtable if that is less. A node that is slow for a while is no less ready.
 const tooFarBehind = 4
 
-// Ready returns nil when all ranges of this node have a leader and are caught up,
-// or an ErrUnavailable that names one that has not; or ErrBehind.
+// Ready returns nil when all ranges of this node have a leader that serves, as far as
+// it knows, or an ErrUnavailable that names one that has not; or ErrBehind.
 func (s *Store) Ready() error {
 	for _, g := range s.groups {
-		if !g.serving.Load() {
+		if !g.serving.Load() && (s.net == nil || !g.follows()) {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
 		}
+	}
+	if err := s.checkClock(); err != nil {
+		return err
 	}
 	if behind, most := s.Unsnapshotted(), tooFarBehind*s.cfg.SnapshotBytes; behind > most {
 		return fmt.Errorf("%w: no snapshot covers %d bytes of it, want %d at most", ErrBehind, behind, most)
@@ -180,42 +199,65 @@ func (s *Store) Ready() error {
 	return nil
 }
 
-// Closed returns a stamp: every update with this stamp or a smaller one, of any
-// range, is applied and visible, and none will follow. It never falls, and nothing
-// that is applied waits for a wall clock that was set back to come to it: ranges
-// without commands take over the newest time of the others.
-func (s *Store) Closed() uint64 {
-	newest := uint64(0)
-	for _, g := range s.groups {
-		newest = max(newest, g.clock.newest())
+// Table returns all ranges of the cluster in the order of their buckets.
+func (s *Store) Table() []channel.Range {
+	routes := *s.routes.Load()
+	table := make([]channel.Range, len(routes))
+	for i, r := range routes {
+		table[i] = r.Range
 	}
-	closed := uint64(math.MaxUint64)
-	for _, g := range s.groups {
-		closed = min(closed, g.clock.closedTime(newest))
-	}
-	return closed
+	return table
 }
 
 // propose sends a command through a range's log and returns its result. The
 // error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
-func (s *Store) propose(ctx context.Context, g *group, command *wire.Command) (result, error) {
+func (s *Store) propose(ctx context.Context, r *route, command *wire.Command) (result, error) {
 	content, err := proto.Marshal(command)
 	if err != nil {
 		return result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	p, err := s.submit(ctx, g, content)
-	if err != nil {
-		return result{}, err
-	}
-	return s.await(ctx, p)
+	return s.await(ctx, s.submit(ctx, r, content))
 }
 
-// submit queues an encoded command without its time: commands submitted one after
-// the other are applied in that order.
-func (s *Store) submit(ctx context.Context, g *group, command []byte) (*proposal, error) {
+// sent is a command on its way.
+type sent struct {
+	route   *route
+	command []byte    // encoded, without its time
+	p       *proposal // in a log of this node; nil for one that has its result, or an error
+	done    result
+	err     error
+}
+
+// submit sends an encoded command without its time to the leader of its range: commands
+// submitted one after the other are applied in that order, as long as that leads.
+func (s *Store) submit(ctx context.Context, r *route, command []byte) *sent {
+	c := &sent{route: r, command: command}
 	if len(command) > maxCommand {
-		return nil, fmt.Errorf("%w: %d bytes", ErrTooLarge, len(command))
+		c.err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(command))
+		return c
 	}
+	c.err = s.lead(ctx, r,
+		func() (err error) { c.p, err = s.enqueue(ctx, r.local, command); return err },
+		func(node string) (err error) { c.done, err = s.forward(ctx, r, node, command); return err },
+	)
+	return c
+}
+
+// await returns a command's result. A command that has certainly not come into the log,
+// since this node does not lead any more, is submitted again.
+func (s *Store) await(ctx context.Context, c *sent) (result, error) {
+	if c.p == nil || c.err != nil {
+		return c.done, c.err
+	}
+	r, err := s.answered(ctx, c.p)
+	if errors.Is(err, errElsewhere) {
+		return s.await(ctx, s.submit(ctx, c.route, c.command))
+	}
+	return r, err
+}
+
+// enqueue hands a command to the log of a replica of this node.
+func (s *Store) enqueue(ctx context.Context, g *group, command []byte) (*proposal, error) {
 	p := newProposal(command)
 	if err := g.queue.push(ctx, p); err != nil {
 		return nil, s.late(err)
@@ -223,7 +265,7 @@ func (s *Store) submit(ctx context.Context, g *group, command []byte) (*proposal
 	return p, nil
 }
 
-func (s *Store) await(ctx context.Context, p *proposal) (result, error) {
+func (s *Store) answered(ctx context.Context, p *proposal) (result, error) {
 	select {
 	case r := <-p.done:
 		return r, s.late(r.err)

@@ -91,7 +91,7 @@ func (w *sweeper) candidates(nowUS uint64) (trims []*wire.Trim) {
 	defer done()
 	left := sweepChannels
 	w.next, err = eachChannel(w.s.state, w.next, func(id channel.ID, record *wire.Channel) bool {
-		if trim := w.consider(id, record, nowUS); trim != nil && w.s.of[id.Bucket()].serving.Load() {
+		if trim := w.consider(id, record, nowUS); trim != nil && w.s.of[id.Bucket()].serves() {
 			trims = append(trims, trim)
 		}
 		left--
@@ -148,7 +148,7 @@ func (h *hot) hasKeysBefore(day uint32) bool {
 // propose sends a command. A channel that has changed meanwhile is for the next
 // pass.
 func (w *sweeper) propose(ctx context.Context, b channel.Bucket, command *wire.Command) {
-	err := w.s.do(ctx, b, command)
+	err := w.s.doHere(ctx, w.s.of[b], command)
 	switch {
 	case err == nil:
 		w.proposed++

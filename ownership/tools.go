@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -73,10 +74,14 @@ func (t tools) raftLogger(group uint32) hclog.Logger {
 	return logger
 }
 
+// ofSilentNodes are what raft says, for each range, of a node that does not answer:
+// package peer says so once.
+var ofSilentNodes = []string{"failed to appendEntries to", "failed to heartbeat to", "failed to make requestVote RPC"}
+
 // Accept implements hclog.SinkAdapter.
 func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
 	to := slog.LevelDebug
-	if level >= hclog.Error {
+	if level >= hclog.Error && !slices.Contains(ofSilentNodes, msg) {
 		to = slog.LevelWarn
 	}
 	if !l.log.Enabled(context.Background(), to) {

@@ -53,7 +53,7 @@ func openReplicaIn(t testing.TB, dir string, files vfs.FS, cluster string) (r *r
 	if cluster != "" {
 		put(t, r.db, identityKey(), marshal(t, &wire.Identity{Cluster: []byte(cluster)}))
 	}
-	r.group, err = openGroup(sentGroup, sentFrom, sentTo, r.log, r.db, &flusher{db: r.db}, cfg, tools)
+	r.group, err = openGroup(channel.Range{ID: sentGroup, From: sentFrom, To: sentTo}, seat{}, r.log, r.db, &flusher{db: r.db}, cfg, tools)
 	if err == nil {
 		r.group.fsm.gate = new(noReaders)
 		r.group.fsm.transfer.pieces = 5000 // several files

@@ -64,7 +64,7 @@ func (m *member) connect() {
 }
 
 func (m *member) config() *raft.Config {
-	conf := raftConfig(m.id, m.group.tools, sentGroup)
+	conf := raftConfig(seat{id: m.id}, m.group.tools, sentGroup)
 	conf.NoSnapshotRestoreOnStart = true
 	return conf
 }

@@ -41,11 +41,13 @@ func newTx(f *fsm) *tx {
 	}
 }
 
-// start starts a command with its time.
+// start starts a command. Its time is the given one, or later: times rise with each
+// command of a range, whatever the clocks of its leaders say, so that one that has been
+// applied closes all before it.
 func (tx *tx) start(timeUS uint64) {
 	tx.command++
-	tx.now = timeUS
-	tx.applied.timeUS = max(tx.applied.timeUS, timeUS)
+	tx.applied.timeUS = max(tx.applied.timeUS+1, timeUS)
+	tx.now = tx.applied.timeUS
 }
 
 // finish turns what the command did into events: the channels first.

@@ -63,9 +63,16 @@ type RangeStatus struct {
 }
 
 // Observer learns of changes on the leader, one range's in the order of its log,
-// after they are visible to reads. It must not block, nor call Close. What was
-// applied before [Open] returns is not told.
+// after they are visible to reads. It must not block, nor call Close. Only of ranges
+// that this node leads, and from their RangeGained on, is everything told.
 type Observer interface {
+	// RangeGained says that this node leads a range and serves it: what was applied
+	// before is in the state, what is applied from now on is told. Changes of the first
+	// instant may be told before it.
+	RangeGained(r channel.Range, term uint64)
+	// RangeLost says that it does not lead the range any more that it gained in a term.
+	RangeLost(r channel.Range, term uint64)
+
 	// ChannelChanged comes first for each change: the channel was created, its
 	// subscribers, version or state changed, or it ended.
 	ChannelChanged(c channel.Channel, ended bool)

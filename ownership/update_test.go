@@ -100,8 +100,10 @@ func TestProgress(t *testing.T) {
 	want(at(1, 0))
 	advance(at(2, 2, channel.Straggler{Seq: 3, Next: 2}, channel.Straggler{Seq: 1, Next: 2}))
 	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2}, channel.Straggler{Seq: 3, Next: 2}))
-	advance(at(2, 1, channel.Straggler{Seq: 3, Next: 0}))
-	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2})) // never back
+	advance(at(2, 1, channel.Straggler{Seq: 3, Next: 0}, channel.Straggler{Seq: 4, Next: 2})) // late: of another leader
+	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2}, channel.Straggler{Seq: 3, Next: 2}))    // never back
+	advance(at(2, 2, channel.Straggler{Seq: 3, Next: 0}))
+	want(at(2, 2, channel.Straggler{Seq: 1, Next: 2}))
 	advance(at(3, 1))
 	want(at(3, 1, channel.Straggler{Seq: 1, Next: 2}))
 	advance(at(6, 1))
@@ -401,3 +403,6 @@ subscribed 3 from 2`)
 		t.Errorf("a restart told %v", r.events[before:])
 	}
 }
+
+func (*recorder) RangeGained(channel.Range, uint64) {}
+func (*recorder) RangeLost(channel.Range, uint64)   {}

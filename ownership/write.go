@@ -2,15 +2,18 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
 )
 
-// The calls of this file return when their command is durable and applied. Their
+// The calls of this file return when their command is durable and applied. All but
+// Unsubscribe are the owner's of a range, and fail on a node that does not lead it. Their
 // errors: ErrUnavailable (the outcome is unknown, within five seconds),
 // ErrClosed, ErrInvalid, ErrTooLarge, the context's, and what each names.
 
@@ -45,7 +48,7 @@ func (s *Store) Commit(ctx context.Context, c Commit) error {
 	if err := s.room(c.Base == 0 && c.Version > 0); err != nil {
 		return err
 	}
-	return s.do(ctx, c.Channel.Bucket(), &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
+	return s.doHere(ctx, s.of[c.Channel.Bucket()], &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
 }
 
 // Forget puts judge, a state without what had been learned, in the place of a channel's.
@@ -61,13 +64,13 @@ func (s *Store) Forget(ctx context.Context, ch channel.Channel, judge []byte) er
 	if err := s.room(false); err != nil {
 		return err
 	}
-	return s.do(ctx, ch.ID.Bucket(), &wire.Command{Change: &wire.Command_Forget{Forget: forget}})
+	return s.doHere(ctx, s.of[ch.ID.Bucket()], &wire.Command{Change: &wire.Command_Forget{Forget: forget}})
 }
 
 // EndChannel removes a channel that nobody subscribes to, with all that is kept
 // of it. ErrStale says that it has subscribers, or is not of this incarnation.
 func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error {
-	return s.do(ctx, id.Bucket(), &wire.Command{Change: &wire.Command_EndChannel{
+	return s.doHere(ctx, s.of[id.Bucket()], &wire.Command{Change: &wire.Command_EndChannel{
 		EndChannel: &wire.EndChannel{Channel: id[:], Incarnation: incarnation},
 	}})
 }
@@ -82,7 +85,7 @@ func (s *Store) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
 	if err := checkEndpoint(endpoint); err != nil {
 		return err
 	}
-	return s.do(ctx, channel.IDOf(e.URL).Bucket(), &wire.Command{Change: &wire.Command_SetEndpoint{
+	return s.doHere(ctx, s.of[channel.IDOf(e.URL).Bucket()], &wire.Command{Change: &wire.Command_SetEndpoint{
 		SetEndpoint: &wire.SetEndpoint{Endpoint: endpoint},
 	}})
 }
@@ -91,7 +94,7 @@ func (s *Store) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
 // ended, and stragglers without a subscription, are dropped. A call may set up to
 // 65,536 stragglers per range.
 func (s *Store) Advance(ctx context.Context, progress []channel.Progress) error {
-	parts := make(map[*group]*wire.Advance)
+	parts := make(map[*route]*wire.Advance)
 	for _, p := range progress {
 		if p.Version == 0 {
 			return fmt.Errorf("%w: progress of channel %s to version 0", ErrInvalid, p.Channel)
@@ -100,14 +103,14 @@ func (s *Store) Advance(ctx context.Context, progress []channel.Progress) error 
 		for _, straggler := range p.Stragglers {
 			item.Stragglers = append(item.Stragglers, &wire.Straggler{Seq: straggler.Seq, Next: straggler.Next})
 		}
-		g := s.of[p.Channel.Bucket()]
-		if parts[g] == nil {
-			parts[g] = &wire.Advance{}
+		r := s.of[p.Channel.Bucket()]
+		if parts[r] == nil {
+			parts[r] = &wire.Advance{}
 		}
-		parts[g].Items = append(parts[g].Items, item)
+		parts[r].Items = append(parts[r].Items, item)
 	}
-	return inParallel(parts, func(g *group, part *wire.Advance) error {
-		return s.doIn(ctx, g, &wire.Command{Change: &wire.Command_Advance{Advance: part}})
+	return inParallel(parts, func(r *route, part *wire.Advance) error {
+		return s.doHere(ctx, r, &wire.Command{Change: &wire.Command_Advance{Advance: part}})
 	})
 }
 
@@ -126,14 +129,37 @@ func (s *Store) room(begins bool) error {
 	return ErrNoSpace
 }
 
+// do sends a command that anybody may have sent to wherever its range is led.
 func (s *Store) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {
-	return s.doIn(ctx, s.of[b], command)
-}
-
-func (s *Store) doIn(ctx context.Context, g *group, command *wire.Command) error {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
-	_, err := s.propose(ctx, g, command)
+	_, err := s.propose(ctx, s.of[b], command)
+	return err
+}
+
+// doHere sends a command that only the owner of its range may have sent: who has made it
+// from a state that it does not lead any more is late with it, wherever it would arrive.
+func (s *Store) doHere(ctx context.Context, r *route, command *wire.Command) error {
+	ctx, cancel := within(ctx, answerWithin)
+	defer cancel()
+	content, err := proto.Marshal(command)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case len(content) > maxCommand:
+		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(content))
+	case s.closing.Load():
+		return ErrClosed
+	case !r.serves():
+		return s.late(fmt.Errorf("range %d is not led here: %w", r.ID, ErrUnavailable))
+	}
+	p, err := s.enqueue(ctx, r.local, content)
+	if err == nil {
+		_, err = s.answered(ctx, p)
+	}
+	if errors.Is(err, errElsewhere) {
+		err = s.late(fmt.Errorf("range %d is not led here any more: %w", r.ID, ErrUnavailable))
+	}
 	return err
 }
 

@@ -155,11 +155,11 @@ func (s *Store) claimed(item *subscribeItem) bool {
 		return false
 	}
 	defer done()
-	g := s.of[key.Bucket()]
-	if !g.serving.Load() || !g.fsm.mayHold(kindClaim, key) {
+	r := s.of[key.Bucket()]
+	if !r.serves() || !r.local.fsm.mayHold(kindClaim, key) {
 		return false
 	}
-	now := max(g.clock.newest(), g.clock.wall())
+	now := max(r.local.clock.newest(), r.local.clock.wall())
 	for day := dayOf(now); day > firstKeyDay(now); day-- {
 		record := &wire.Claimed{}
 		if err := getProto(s.state, dayKey(key.Bucket(), kindClaim, day, key[:]), record); !isMissing(err) {
@@ -202,7 +202,7 @@ type placed struct {
 // split groups the items that are still in by range: where returns the ID by
 // which an item belongs to one, nothing if it does not. Items of a range come in
 // the order of their IDs, and so of keys on disk: neighbours find warm memory.
-func (b *subscribing) split(where func(*subscribeItem) string) map[*group][]int {
+func (b *subscribing) split(where func(*subscribeItem) string) map[*route][]int {
 	order := make([]placed, 0, len(b.items))
 	for i := range b.items {
 		if b.results[i].Err != nil || b.results[i].Existing {
@@ -215,12 +215,12 @@ func (b *subscribing) split(where func(*subscribeItem) string) map[*group][]int 
 	slices.SortFunc(order, func(a, b placed) int {
 		return cmp.Or(cmp.Compare(a.head, b.head), cmp.Compare(a.item, b.item))
 	})
-	items, parts := make([]int, len(order)), make(map[*group][]int)
+	items, parts := make([]int, len(order)), make(map[*route][]int)
 	for from, i := 0, 0; i < len(order); i++ {
 		items[i] = order[i].item
-		g := b.s.of[order[i].bucket()]
-		if i+1 == len(order) || b.s.of[order[i+1].bucket()] != g {
-			parts[g] = items[from : i+1]
+		r := b.s.of[order[i].bucket()]
+		if i+1 == len(order) || b.s.of[order[i+1].bucket()] != r {
+			parts[r] = items[from : i+1]
 			from = i + 1
 		}
 	}
@@ -235,17 +235,16 @@ func (p placed) bucket() channel.Bucket {
 
 // run sends each range its items, as commands of bounded size, and takes each
 // command's result. What fails fails the command's items.
-func (b *subscribing) run(ctx context.Context, parts map[*group][]int, command func(part []int) []byte, take func(part []int, r result)) {
-	_ = inParallel(parts, func(g *group, items []int) error {
+func (b *subscribing) run(ctx context.Context, parts map[*route][]int, command func(part []int) []byte, take func(part []int, r result)) {
+	_ = inParallel(parts, func(r *route, items []int) error {
 		var sent []sentPart
 		for len(items) > 0 {
 			n := b.fit(items)
-			p, err := b.s.submit(ctx, g, command(items[:n]))
-			sent = append(sent, sentPart{items[:n], p, err})
+			sent = append(sent, sentPart{items[:n], b.s.submit(ctx, r, command(items[:n]))})
 			items = items[n:]
 		}
 		for _, part := range sent {
-			r, err := part.wait(ctx, b.s)
+			r, err := b.s.await(ctx, part.command)
 			if err == nil {
 				take(part.items, r)
 				continue
@@ -260,16 +259,8 @@ func (b *subscribing) run(ctx context.Context, parts map[*group][]int, command f
 
 // sentPart is some items' command.
 type sentPart struct {
-	items []int
-	p     *proposal
-	err   error // of sending it
-}
-
-func (part sentPart) wait(ctx context.Context, s *Store) (result, error) {
-	if part.err != nil {
-		return result{}, part.err
-	}
-	return s.await(ctx, part.p)
+	items   []int
+	command *sent
 }
 
 // fit returns how many of the items go into one command, at least one.
@@ -286,16 +277,16 @@ func (b *subscribing) fit(items []int) int {
 }
 
 // inParallel runs the parts of different ranges at the same time.
-func inParallel[P any](parts map[*group]P, run func(g *group, part P) error) error {
+func inParallel[P any](parts map[*route]P, run func(r *route, part P) error) error {
 	if len(parts) == 1 {
-		for g, part := range parts {
-			return run(g, part)
+		for r, part := range parts {
+			return run(r, part)
 		}
 	}
 	var running sync.WaitGroup
 	errs := make(chan error, len(parts))
-	for g, part := range parts {
-		running.Go(func() { errs <- run(g, part) })
+	for r, part := range parts {
+		running.Go(func() { errs <- run(r, part) })
 	}
 	running.Wait()
 	close(errs)

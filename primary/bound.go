@@ -13,13 +13,13 @@ import (
 func (o *Owner) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.mu.plan.bound(id, incarnation, atLeast) || o.mu.poller == nil {
+	if !o.mu.plan.bound(id, incarnation, atLeast) || !o.isOrdered(id.Bucket()) {
 		return
 	}
 	// Read under the lock, so that a change that is applied later is ordered later. A
 	// channel that cannot be read is ordered when it changes.
 	if ch, err := o.store.Channel(id); err == nil && ch.Incarnation == incarnation {
-		o.mu.poller.Order(o.order(ch))
+		o.mu.poller.Order(o.orderOf(ch))
 	}
 }
 
@@ -31,7 +31,7 @@ func (o *Owner) Sized(id channel.ID, incarnation uint64, bytes int64) {
 }
 
 // Rate returns how often a channel is polled by the whole system, as last ordered:
-// never when nobody subscribes.
+// never when it has no subscriber.
 func (o *Owner) Rate(ch channel.Channel) overlay.Rate {
 	o.mu.Lock()
 	defer o.mu.Unlock()

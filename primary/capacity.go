@@ -99,12 +99,17 @@ func (o *Owner) starting(m Measured) bool {
 
 // limit has the plan keep to the capacity. o.mu is held.
 func (o *Owner) limit() {
-	p := &o.mu.plan
-	p.stale = true
-	p.ceiling = o.config.Budget
-	if limit := o.capacityLoad(); limit > 0 && (p.ceiling == 0 || limit < p.ceiling) {
-		p.ceiling = limit
+	o.mu.plan.stale = true
+	o.mu.plan.ceiling = o.ceiling()
+}
+
+// ceiling is the least of budget and capacity; 0: there is neither. o.mu is held.
+func (o *Owner) ceiling() float64 {
+	budget, limit := o.mu.plan.budget, o.capacityLoad()
+	if budget == 0 || limit > 0 && limit < budget {
+		return limit
 	}
+	return budget
 }
 
 // capacityLoad is the capacity in the unit of costs: as many polls of what they cost

@@ -14,7 +14,7 @@ type columns struct {
 	honeycomb.Channels
 	subscribers float64 // Σ q
 	fair, sizes bool
-	anew        bool // a column is new, or a channel at another host: the optimiser has to begin afresh
+	rebuild     bool // a column is new, or a channel at another host: the optimiser prepares all of them again
 }
 
 // newColumns returns columns for n rows and an eighth more, all without channels.
@@ -51,7 +51,7 @@ type row struct {
 // write puts a channel in its row.
 func (c *columns) write(i int32, r row) {
 	if c.Host != nil && c.Host[i] != r.host {
-		c.anew = c.anew || c.Subscribers[i] > 0
+		c.rebuild = c.rebuild || c.Subscribers[i] > 0
 		c.Host[i] = r.host
 	}
 	c.count(i, r.subscribers)
@@ -65,7 +65,8 @@ func (c *columns) write(i int32, r row) {
 	c.bound(&c.MaxRate, i, r.most)
 }
 
-// empty leaves a row to nobody. Its host stays: the optimiser takes it from there.
+// empty takes the channel out of a row. The row's host stays: the optimiser takes it
+// from there.
 func (c *columns) empty(i int32) { c.count(i, 0) }
 
 func (c *columns) count(i int32, subscribers float64) {
@@ -79,7 +80,7 @@ func (c *columns) bound(column *[]float64, i int32, bound float64) {
 		if bound == 0 {
 			return
 		}
-		*column, c.anew = make([]float64, c.Len()), true
+		*column, c.rebuild = make([]float64, c.Len()), true
 	}
 	(*column)[i] = bound
 }

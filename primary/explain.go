@@ -37,7 +37,7 @@ type Explanation struct {
 
 // What the least and the most of an [Explanation] come from.
 const (
-	BoundOnce     = "once"     // nobody is worse off than alone: a poll an interval
+	BoundOnce     = "once"     // a poll an interval: no subscriber waits longer than its own reader would
 	BoundOverflow = "overflow" // entries would come and go unseen
 	BoundBudget   = "budget"   // too small for a poll an interval of each
 	BoundFloor    = "floor"    // the shortest time between two polls
@@ -88,7 +88,7 @@ func (o *Owner) known(ch channel.Channel) (Explanation, factors) {
 		return e, f
 	}
 	if f.host != noHost {
-		e.HostCap = o.mu.plan.hosts.list[f.host].cap
+		e.HostCap = o.mu.plan.hosts.capOf(f.host)
 	}
 	if !f.dirty && o.rates.problem != nil {
 		e.Solved = o.mu.latest.Solved

@@ -101,7 +101,7 @@ func TestExplainWhatIsNotSolved(t *testing.T) {
 	}
 	w.subscribe(1, 0)
 	if e := w.explain(1); !e.Solved.IsZero() || e.Rate.Polls != 0 || e.Width != 0 {
-		t.Errorf("nobody: %+v", e)
+		t.Errorf("no subscriber: %+v", e)
 	}
 	w.store.put(channel.Channel{ID: numbered(2), Incarnation: 2, Subscribers: 4, Gone: true})
 	solve(t, w.owner)
@@ -109,6 +109,6 @@ func TestExplainWhatIsNotSolved(t *testing.T) {
 		t.Errorf("gone: %+v", e)
 	}
 	if _, err := w.owner.Explain(channel.ID{9}); err == nil {
-		t.Error("a channel that nobody knows is explained")
+		t.Error("an unknown channel is explained")
 	}
 }

@@ -12,6 +12,7 @@ type hosts struct {
 	interval time.Duration
 	gap      func(host string) time.Duration
 	top      float64 // most polls of one channel per interval
+	pollers  float64 // nodes that share each host's cap
 	seed     maphash.Seed
 	numbers  map[uint64]int32 // by hash of the name, which no two hosts share but by a chance of 2^-64
 	list     []host
@@ -20,9 +21,9 @@ type hosts struct {
 
 type host struct {
 	key      uint64
-	channels int32 // polled
-	column   int32 // its number in the optimiser's columns; noHost: its cap cannot bind
-	cap      float64
+	channels int32   // polled
+	column   int32   // its number in the optimiser's columns; noHost: its cap cannot bind
+	cap      float64 // planned polls per interval of all nodes
 }
 
 const noHost = -1
@@ -32,7 +33,7 @@ const noHost = -1
 const plannedPart = 0.95
 
 func newHosts(c Config, top float64) hosts {
-	return hosts{interval: c.Interval, gap: c.HostGap, top: top, seed: maphash.MakeSeed(), numbers: make(map[uint64]int32)}
+	return hosts{interval: c.Interval, gap: c.HostGap, top: top, pollers: c.pollers(), seed: maphash.MakeSeed(), numbers: make(map[uint64]int32)}
 }
 
 // join counts a channel at a host and returns the host's number.
@@ -65,7 +66,7 @@ func (h *hosts) add(one host) int32 {
 }
 
 // leave takes a channel from its host. A host that is in the columns stays until
-// they are made anew.
+// the columns are rebuilt.
 func (h *hosts) leave(number int32) {
 	if number == noHost {
 		return
@@ -85,9 +86,12 @@ func (h *hosts) drop(number int32) {
 	h.free = append(h.free, number)
 }
 
+// capOf returns this node's part of a host's cap, in polls per interval.
+func (h *hosts) capOf(number int32) float64 { return h.list[number].cap / h.pollers }
+
 // mayBind says whether a host's cap could be passed.
 func (h *hosts) mayBind(number int32) bool {
-	return number != noHost && float64(h.list[number].channels)*h.top > h.list[number].cap
+	return number != noHost && float64(h.list[number].channels)*h.top > h.capOf(number)
 }
 
 // uncounted says whether a host's cap could be passed and the columns know nothing
@@ -106,7 +110,7 @@ func (h *hosts) count() (caps []float64) {
 		switch {
 		case h.mayBind(int32(i)):
 			one.column = int32(len(caps))
-			caps = append(caps, one.cap)
+			caps = append(caps, h.capOf(int32(i)))
 		case counted:
 			h.drop(int32(i))
 		}
@@ -128,5 +132,5 @@ func (h *hosts) intervals(number int32) float64 {
 	if number == noHost {
 		return 1
 	}
-	return math.Ceil(float64(h.list[number].channels) / h.list[number].cap)
+	return math.Ceil(float64(h.list[number].channels) / h.capOf(number))
 }

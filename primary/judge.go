@@ -2,7 +2,6 @@ package primary
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -33,10 +32,14 @@ func (o *Owner) Report(ctx context.Context, report engine.Report) (engine.Answer
 
 // stripe returns the lock of a channel's judgements.
 func (o *Owner) stripe(id channel.ID) *sync.Mutex {
-	return &o.judging[binary.BigEndian.Uint32(id[16:])%judgingStripes]
+	return &o.judging[id.Bucket()]
 }
 
 func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer, error) {
+	t := o.tenureOf(report.Channel)
+	if t == nil {
+		return engine.Answer{}, fmt.Errorf("channel %s: %w", report.Channel, ErrNotLed)
+	}
 	ch, err := o.store.Channel(report.Channel)
 	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != report.Incarnation {
 		return engine.Answer{Ended: true}, nil
@@ -45,12 +48,12 @@ func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer
 		return engine.Answer{}, fmt.Errorf("read channel %s: %w", report.Channel, err)
 	}
 	if report.Gone {
-		return o.gone(ctx, ch)
+		return o.gone(ctx, t, ch)
 	}
 	if report.BaseVersion != ch.Version || report.Base != nil && report.Base.Hash != ch.Hash {
 		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Current: o.current(ch, report)}, nil
 	}
-	return o.judge(ctx, ch, report)
+	return o.judge(ctx, t, ch, report)
 }
 
 // current makes the current content of what a poller holds of an earlier version
@@ -81,7 +84,7 @@ const maxPatches = 64
 
 // gone ends polling for an origin that answered 410: its subscribers are told
 // when the commit is applied.
-func (o *Owner) gone(ctx context.Context, ch channel.Channel) (engine.Answer, error) {
+func (o *Owner) gone(ctx context.Context, t *tenure, ch channel.Channel) (engine.Answer, error) {
 	answer := engine.Answer{Version: ch.Version, Hash: ch.Hash, Ended: true}
 	if ch.Gone {
 		return answer, nil
@@ -89,7 +92,7 @@ func (o *Owner) gone(ctx context.Context, ch channel.Channel) (engine.Answer, er
 	commit := unchanged(ch)
 	commit.Gone = true
 	commit.At = o.config.Now()
-	return answer, o.store.Commit(ctx, commit)
+	return answer, o.commit(ctx, t, commit)
 }
 
 // unchanged is a commit that says of a channel what is so already.
@@ -108,7 +111,7 @@ func unchanged(ch channel.Channel) ownership.Commit {
 	}
 }
 
-func (o *Owner) judge(ctx context.Context, ch channel.Channel, report engine.Report) (engine.Answer, error) {
+func (o *Owner) judge(ctx context.Context, t *tenure, ch channel.Channel, report engine.Report) (engine.Answer, error) {
 	var state deltas.State
 	if err := state.UnmarshalBinary(ch.Judge); err != nil {
 		return engine.Answer{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
@@ -127,7 +130,7 @@ func (o *Owner) judge(ctx context.Context, ch channel.Channel, report engine.Rep
 	if commit.Version == ch.Version && string(commit.Judge) == string(ch.Judge) && commit.Hash == ch.Hash {
 		return o.answer(commit, decision), nil
 	}
-	if err := o.store.Commit(ctx, commit); err != nil {
+	if err := o.commit(ctx, t, commit); err != nil {
 		return engine.Answer{}, fmt.Errorf("commit version %d of channel %s: %w", commit.Version, ch.ID, err)
 	}
 	return o.answer(commit, decision), nil
@@ -190,7 +193,7 @@ func nextHold(known channel.Hold, old *deltas.Candidate, decision deltas.Decisio
 	return channel.Hold{Since: begun.UTC().Truncate(time.Microsecond), Reason: decision.Reason}
 }
 
-// publish fills in a new version. Version 1 is delivered to nobody, so it has no
+// publish fills in a new version. Version 1 goes to no subscriber, so it has no
 // update. A poller without the base gives subscribers the whole content as its
 // difference, and other holders of the base nothing to patch it with; nor does a
 // patch beyond its cap, which a log entry might not hold.

@@ -28,7 +28,7 @@ type life struct {
 func (l *life) poll(at time.Time, core *deltas.Core) deltas.Verdict {
 	if l.state.Candidate == nil && core.Hash == l.state.Current {
 		l.known = at
-		return deltas.VerdictUnchanged // by the poller, who tells nobody
+		return deltas.VerdictUnchanged // by the poller, which does not report it
 	}
 	d := deltas.Judge(l.state, l.seen, l.base, deltas.Observation{Begun: at, Core: core})
 	learned := learn(l.ch, l.state, engine.Report{Begun: at, Known: l.known, Base: l.base, Core: core}, d)
@@ -147,7 +147,7 @@ func TestLearnAfterAnOutage(t *testing.T) {
 	near(t, "an outage of three days", l.interval(now), 2*time.Hour)
 }
 
-// After a start nobody knows when the version before was last seen.
+// After a start it is not known when a poll last saw the version before.
 func TestLearnWithoutTheLatestPoll(t *testing.T) {
 	l, b := &life{}, &blog{window: 10, entries: []time.Time{begin}}
 	l.poll(begin, b.core(t))
@@ -193,8 +193,8 @@ func TestLearnOnlyFromChanges(t *testing.T) {
 	}
 }
 
-// What another version has learned is not understood: learning starts anew.
-func TestLearnStartsAnew(t *testing.T) {
+// What another version has learned is not understood: learning starts over.
+func TestLearnStartsOver(t *testing.T) {
 	l, b := &life{}, &blog{window: 10, entries: []time.Time{begin}}
 	l.poll(begin, b.core(t))
 	now := l.live(t, b, begin, 3*day, time.Hour, 30*time.Minute)
@@ -203,7 +203,7 @@ func TestLearnStartsAnew(t *testing.T) {
 		t.Errorf("%s of what is not understood", got)
 	}
 	now = l.live(t, b, now, 3*day, 5*time.Hour, 30*time.Minute)
-	near(t, "anew", l.interval(now), 5*time.Hour)
+	near(t, "from the start", l.interval(now), 5*time.Hour)
 }
 
 // At the least rate half of the window turns over between two polls.

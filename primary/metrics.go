@@ -13,6 +13,9 @@ type metrics struct {
 	paced         prometheus.Counter
 	planned       prometheus.Gauge
 
+	takeovers        prometheus.Counter
+	takeoverFailures prometheus.Counter
+
 	reports     prometheus.Counter
 	failures    prometheus.Counter
 	verdicts    *prometheus.CounterVec
@@ -34,8 +37,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		planned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "corona_primary_planned_polls", Help: "Polls per interval at the rates that are ordered.",
 		}),
-		reports:  counter("reports_total", "Reports of pollers that were answered."),
-		failures: counter("report_failures_total", "Reports of pollers that could not be answered."),
+		takeovers:        counter("takeovers_total", "Ranges whose channels were ordered after this node came to lead them."),
+		takeoverFailures: counter("takeover_failures_total", "Takeovers of one or several ranges that failed, and were tried again."),
+		reports:          counter("reports_total", "Reports of pollers that were answered."),
+		failures:         counter("report_failures_total", "Reports of pollers that could not be answered."),
 		verdicts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "corona_primary_verdicts_total", Help: "Judgements of reported content, by verdict.",
 		}, []string{"verdict"}),
@@ -44,7 +49,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 	if registry != nil {
 		registry.MustRegister(m.reports, m.failures, m.verdicts, m.ended, m.endFailures,
-			m.solves, m.solveFailures, m.solving, m.paced, m.planned)
+			m.solves, m.solveFailures, m.solving, m.paced, m.planned, m.takeovers, m.takeoverFailures)
 	}
 	return m
 }

@@ -17,6 +17,10 @@ func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 	stripe := o.stripe(move.Channel)
 	stripe.Lock()
 	defer stripe.Unlock()
+	t := o.tenureOf(move.Channel)
+	if t == nil {
+		return fmt.Errorf("channel %s: %w", move.Channel, ErrNotLed)
+	}
 	ch, err := o.store.Channel(move.Channel)
 	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != move.Incarnation {
 		return nil
@@ -30,7 +34,7 @@ func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 	}
 	commit := unchanged(ch)
 	commit.Gone, commit.Moved, commit.At = ch.Gone, &next, o.config.Now()
-	if err := o.store.Commit(ctx, commit); err != nil {
+	if err := o.commit(ctx, t, commit); err != nil {
 		return fmt.Errorf("commit that channel %s has moved: %w", move.Channel, err)
 	}
 	return nil
@@ -41,12 +45,12 @@ func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 //
 //   - A target is remembered from the first poll that was led there by permanent
 //     redirects alone and found the channel's kind of document.
-//   - Another target begins anew; none ends it.
+//   - Another target starts the time over; a poll without a target forgets it.
 //   - A document of another kind makes all targets doubtful until the channel's URL
 //     answers by itself again: the page may be what is committed by then.
 //   - Once it has held for so long it is learned: polls ask it alone. It is
 //     forgotten when it shows another kind, or when the channel's URL, asked since it
-//     fails, answers by itself; and begins anew where it redirects for good in its turn.
+//     fails, answers by itself; and starts over where it redirects for good in its turn.
 func nextMoved(known channel.Moved, kind deltas.Kind, move engine.Move, hold time.Duration) channel.Moved {
 	foreign := move.Foreign || move.Kind != 0 && move.Kind != kind
 	switch {

@@ -24,11 +24,12 @@ type plan struct {
 	once        uint64  // Σ cost of a poll of each whose cost is known
 	sized       int     // of those polled
 	usual       float64 // cost of a poll where it is not known: the mean of the others when all were last read
+	budget      float64 // this node's part; 0: what the subscribers would cause alone
 	ceiling     float64 // of Σ cost·rate, whatever the subscribers would cause; 0: none
 	firsts      uint64  // channels that have come without content or have got their first, ever
 
 	dirty []channel.ID // whose factors are not all in the columns; incomplete when stale
-	stale bool         // the columns are to be made anew
+	stale bool         // the columns are to be rebuilt
 }
 
 // emptied is since when a channel has had no subscriber.
@@ -46,7 +47,8 @@ func newPlan(c Config, columns *columns) plan {
 		moved:    make(map[channel.ID]channel.Moved),
 		hosts:    newHosts(c, float64(c.Interval/c.Floor)),
 		columns:  columns,
-		ceiling:  c.Budget,
+		budget:   c.budget(),
+		ceiling:  c.budget(),
 		usual:    usualCost(c.Cost),
 	}
 }
@@ -248,6 +250,18 @@ func (p *plan) forget(id channel.ID, old factors) {
 	p.add(old, -1)
 }
 
+// abandon forgets the channels of a bucket, and returns those that were polled.
+func (p *plan) abandon(bucket channel.Bucket) (polled []channel.ID) {
+	for _, e := range p.factors.take(bucket) {
+		p.forget(e.id, e.factors)
+		p.leave(e.factors)
+		if e.polled() {
+			polled = append(polled, e.id)
+		}
+	}
+	return polled
+}
+
 // remember takes a channel's new factors into all but these.
 func (p *plan) remember(ch channel.Channel, next factors) {
 	if next.subscribers == 0 {
@@ -277,11 +291,12 @@ type emptyChannel struct {
 	incarnation uint64
 }
 
-// empty returns at most limit channels without subscribers since before.
-func (p *plan) empty(before time.Time, limit int) []emptyChannel {
+// empty returns at most limit channels without subscribers since before, of those that
+// are wanted.
+func (p *plan) empty(before time.Time, limit int, wanted func(channel.ID) bool) []emptyChannel {
 	var due []emptyChannel
 	for id, e := range p.emptied {
-		if e.since.Before(before) {
+		if e.since.Before(before) && wanted(id) {
 			due = append(due, emptyChannel{id, e.incarnation})
 			if len(due) == limit {
 				break

@@ -189,7 +189,7 @@ func solve(t *testing.T, owner *Owner) {
 	}
 }
 
-// A bound of another incarnation, or of a channel that nobody knows, is nobody's;
+// A bound of another incarnation, or of an unknown channel, counts for no channel;
 // another incarnation starts without one.
 func TestBoundIsOfOneIncarnation(t *testing.T) {
 	store, owner := world(t)
@@ -215,7 +215,7 @@ func TestBoundIsOfOneIncarnation(t *testing.T) {
 	}
 }
 
-// Origins are told of subscribers from ten on, and anew when their number has
+// Origins are told of subscribers from ten on, and again when their number has
 // moved by more than an eighth.
 func TestOrdersTellSubscribers(t *testing.T) {
 	store, owner := world(t)

@@ -1,6 +1,6 @@
 // Package primary is what the primary owner of a channel does: it judges what
 // pollers report, commits new versions, plans who polls how often, and ends
-// channels that nobody subscribes to any more.
+// channels whose last subscription has ended.
 //
 // Every decision about a channel is taken here, one at a time, from state that
 // its range replicates; pollers only carry out orders. The judgement itself is a
@@ -12,7 +12,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -30,7 +29,9 @@ import (
 type Store interface {
 	Channel(id channel.ID) (channel.Channel, error)
 	Seen(id channel.ID) ([]uint64, error)
-	Channels(after *channel.ID, limit int) ([]channel.Channel, error)
+	// ChannelsIn returns up to limit channels of a range in the order of their IDs,
+	// after one or from the first.
+	ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error)
 	Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error)
 	Commit(ctx context.Context, commit ownership.Commit) error
 	// Forget puts a judge's state that was made from ch in the place of ch's.
@@ -63,6 +64,11 @@ type Config struct {
 	HostGap     func(host string) time.Duration // between two requests to a host, a name with port, 0: none; nil: none for any
 	Measure     func() Measured                 // how the poller keeps up; nil: what is planned can be polled
 
+	// Several nodes plan, each for the ranges that it leads. Budget and HostGap are the
+	// cluster's: a node plans with its part. Both functions must not wait.
+	Share   func() float64 // the part of all channels that this node leads, from 0 to 1; nil: 1
+	Pollers func() int     // nodes that may poll one host, at least 1; nil: 1
+
 	// MovedHold is how long permanent redirects must have led to one URL before that
 	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
 	// domain that lapsed leads elsewhere for days; who believes it at once polls that
@@ -79,23 +85,45 @@ func (c Config) movedHold() time.Duration { return cmp.Or(c.MovedHold, defaultMo
 
 func (c Config) maintenance() time.Duration { return cmp.Or(c.Maintenance, defaultMaintenance) }
 
+// budget returns this node's part of the budget, 0 when there is none.
+func (c Config) budget() float64 {
+	if c.Share == nil {
+		return c.Budget
+	}
+	return c.Budget * c.Share()
+}
+
+// pollers returns among how many nodes a host's cap is divided.
+func (c Config) pollers() float64 {
+	if c.Pollers == nil {
+		return 1
+	}
+	return float64(max(c.Pollers(), 1))
+}
+
 // Validate says what is wrong with what the optimiser is to do.
 func (c Config) Validate() error { return c.optimiserConfig().Validate() }
 
 // Owner is the primary owner of channels. It is safe for concurrent use.
 type Owner struct {
-	config  Config
-	store   Store
-	metrics *metrics
+	config   Config
+	store    Store
+	metrics  *metrics
+	scanPage int
 
-	judging [judgingStripes]sync.Mutex // by channel: one judgement at a time
+	judging [channel.Buckets]sync.Mutex // by bucket: one judgement of a channel at a time, and ranges share none
+
+	takingOver sync.Mutex    // one takeover at a time; taken before solving
+	gain       chan struct{} // 1: a range was gained
 
 	solving sync.Mutex // taken before mu
 	rates   rates      // guarded by solving
 
 	mu struct {
-		sync.Mutex // held for a few milliseconds at most; taken before the poller's own lock
-		poller     Poller
+		sync.Mutex                          // held for a few milliseconds at most; taken before the poller's own lock
+		poller     Poller                   // nil before Start
+		led        channel.ByRange[*tenure] // ranges that this node leads
+		gained     []*tenure                // that wait to be taken over
 		plan       plan
 		capacity   capacity
 		firsts     uint64 // of plan, at the last look
@@ -109,83 +137,20 @@ type Owner struct {
 	}
 }
 
-const judgingStripes = 256
-
 // New returns an owner that reads and commits to store. Orders start with
 // [Owner.Start].
 func New(config Config, store Store, registry prometheus.Registerer) *Owner {
-	owner := &Owner{config: config, store: store, metrics: newMetrics(registry)}
+	owner := &Owner{config: config, store: store, metrics: newMetrics(registry), scanPage: scanPage, gain: make(chan struct{}, 1)}
 	owner.rates = rates{config: config.optimiserConfig(), columns: newColumns(config.optimiserConfig(), 0)}
 	owner.mu.plan = newPlan(config, owner.rates.columns)
 	return owner
 }
 
-// scanPage is how many channels are read, and ordered, at a time.
-const scanPage = 1000
-
-// Start gives poller its orders for every channel of the store, and from then on
-// as channels change. All channels are known before the first is ordered, so that
-// each has its own rate from the beginning.
+// Start gives poller its orders for every channel of the ranges that this node leads,
+// and from then on as channels change and ranges are gained and lost.
 func (o *Owner) Start(poller Poller) error {
-	if err := o.eachPage(o.learnPage); err != nil {
-		return err
-	}
-	if err := o.solve(true); err != nil {
-		return fmt.Errorf("solve for rates: %w", err)
-	}
-	o.mu.Lock()
-	o.mu.poller = poller
-	o.mu.Unlock()
-	return o.eachPage(o.orderPage)
-}
-
-// eachPage goes through the channels of the store.
-func (o *Owner) eachPage(do func(after *channel.ID) (last *channel.ID, err error)) error {
-	var after *channel.ID
-	for {
-		last, err := do(after)
-		if err != nil || last == nil {
-			return err
-		}
-		after = last
-	}
-}
-
-// learnPage takes a page into the plan under the lock, so that a change that is
-// applied after the read is also taken in after it. It returns the last ID, or nil at
-// the end.
-func (o *Owner) learnPage(after *channel.ID) (last *channel.ID, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	page, err := o.store.Channels(after, scanPage)
-	if err != nil || len(page) == 0 {
-		return nil, err
-	}
-	for _, ch := range page {
-		o.mu.plan.update(ch, false)
-	}
-	return &page[len(page)-1].ID, nil
-}
-
-// orderPage reads and orders one page under the lock, so that a change that is
-// applied after the read is also ordered after it. It returns the last ID, or
-// nil at the end.
-func (o *Owner) orderPage(after *channel.ID) (last *channel.ID, err error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	page, err := o.store.Channels(after, scanPage)
-	if err != nil || len(page) == 0 {
-		return nil, err
-	}
-	orders := make([]engine.Order, 0, len(page))
-	for _, ch := range page {
-		o.mu.plan.update(ch, false)
-		if o.mu.plan.of(ch).rate != 0 {
-			orders = append(orders, o.order(ch))
-		}
-	}
-	o.mu.poller.Order(orders...)
-	return &page[len(page)-1].ID, nil
+	defer o.signalGain() // of what was gained meanwhile
+	return o.takeOver(poller)
 }
 
 // ChannelChanged tells the owner what its range has applied to a channel, in the
@@ -199,21 +164,24 @@ func (o *Owner) ChannelChanged(ch channel.Channel, ended bool) {
 
 // change updates the plan and the poller's orders. o.mu is held.
 func (o *Owner) change(ch channel.Channel, ended bool) {
+	t := o.mu.led.At(ch.ID.Bucket())
+	if t == nil {
+		return // or it is told before the range was gained, and read then
+	}
 	polled := o.mu.plan.update(ch, ended)
-	if o.mu.poller == nil {
+	if !t.ordered {
 		return
 	}
 	switch polled {
 	case pollStart, pollAnew:
-		o.mu.poller.Order(o.order(ch))
+		o.mu.poller.Order(o.orderOf(ch))
 	case pollStop:
 		o.mu.poller.Drop(ch.ID)
 	}
 }
 
-// order is what the poller of rank 0 is told: a cluster of one has no other. o.mu
-// is held.
-func (o *Owner) order(ch channel.Channel) engine.Order {
+// orderOf is what the poller of rank 0 is told: there is no other yet. o.mu is held.
+func (o *Owner) orderOf(ch channel.Channel) engine.Order {
 	known := o.mu.plan.of(ch)
 	rate := known.rate.rate()
 	return direct(engine.Order{
@@ -230,13 +198,15 @@ func (o *Owner) order(ch channel.Channel) engine.Order {
 	}, ch.Moved, o.config.movedHold())
 }
 
-// Run keeps rates what they should be, and ends channels that have had no subscriber
-// for an interval, until ctx is done.
+// Run keeps rates what they should be, takes over the ranges that this node comes to
+// lead, and ends channels that have had no subscriber for an interval, until ctx is
+// done.
 func (o *Owner) Run(ctx context.Context) {
-	var sweeping sync.WaitGroup // which waits for commits, as rates must not
-	sweeping.Go(func() { o.sweepEach(ctx, sweepInterval(o.config.Interval)) })
+	var others sync.WaitGroup // which wait for commits and reads, as rates must not
+	others.Go(func() { o.sweepEach(ctx, sweepInterval(o.config.Interval)) })
+	others.Go(func() { o.follow(ctx) })
 	o.optimise(ctx)
-	sweeping.Wait()
+	others.Wait()
 }
 
 func (o *Owner) sweepEach(ctx context.Context, interval time.Duration) {
@@ -261,27 +231,45 @@ func sweepInterval(interval time.Duration) time.Duration {
 const sweepPage = 1000
 
 // sweep ends the channels that are due. What could not be ended is for the next
-// sweep.
+// sweep: a range whose store does not answer holds up no other.
 func (o *Owner) sweep(ctx context.Context) {
+	failed := make(map[*tenure]bool)
 	for more := true; more; {
-		o.mu.Lock()
-		due := o.mu.plan.empty(o.config.Now().Add(-o.config.Interval), sweepPage)
-		o.mu.Unlock()
-		more = o.end(ctx, due) > 0 && len(due) == sweepPage
+		due := o.overdue(failed)
+		before := len(failed)
+		ended := o.end(ctx, due, failed)
+		more = len(due) == sweepPage && (ended > 0 || len(failed) > before)
 	}
 }
 
-// end ends channels and returns how many have ended; none when it met a failure.
-func (o *Owner) end(ctx context.Context, due []emptyChannel) (ended int) {
+// overdue returns channels that are to end, of the ranges that have not failed.
+func (o *Owner) overdue(failed map[*tenure]bool) []emptyChannel {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.plan.empty(o.config.Now().Add(-o.config.Interval), sweepPage, func(id channel.ID) bool {
+		t := o.mu.led.At(id.Bucket())
+		return t != nil && !failed[t]
+	})
+}
+
+// end ends channels and returns how many have ended. It adds to failed the tenures of
+// the ranges that did not take it, and leaves out their other channels.
+func (o *Owner) end(ctx context.Context, due []emptyChannel, failed map[*tenure]bool) (ended int) {
 	for _, ch := range due {
+		t := o.tenureOf(ch.id)
+		if t == nil || failed[t] {
+			continue
+		}
 		switch err := o.store.EndChannel(ctx, ch.id, ch.incarnation); {
 		case err == nil:
 			o.metrics.ended.Inc()
 			ended++
+		case ctx.Err() != nil:
+			return ended
 		case !errors.Is(err, ownership.ErrStale): // else somebody subscribed meanwhile
 			o.metrics.endFailures.Inc()
-			o.config.Logger.Warn("cannot end channel", "channel", ch.id, "error", err)
-			return 0
+			o.config.Logger.Warn("cannot end channels of a range", "range", t.ID, "channel", ch.id, "error", err)
+			failed[t] = true
 		}
 	}
 	return ended

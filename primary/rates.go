@@ -29,13 +29,13 @@ func (c Config) optimiserConfig() honeycomb.Config {
 
 // run solves for columns of which some rows are others than they were; nil: all.
 func (r *rates) run(changed []int) (err error) {
-	if r.problem != nil && changed != nil && !r.columns.anew {
+	if r.problem != nil && changed != nil && !r.columns.rebuild {
 		if r.solution, err = r.problem.Update(changed...); err != nil {
 			r.problem = nil
 		}
 		return err
 	}
-	r.columns.anew, r.problem = false, nil // its memory goes first
+	r.columns.rebuild, r.problem = false, nil // its memory goes first
 	if r.problem, err = honeycomb.Prepare(r.config, r.columns.Channels); err == nil {
 		r.solution = r.problem.Solve()
 	}
@@ -83,11 +83,14 @@ func (o *Owner) begin() {
 	if n, fit := o.roomNeeded(); !fit {
 		columns = newColumns(o.rates.config, n)
 	}
+	budget, pollers := o.config.budget(), o.config.pollers()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, r := &o.mu.plan, &o.rates
 	p.stale, p.dirty, p.usual = false, nil, p.mean()
 	r.columns, p.columns = columns, columns
+	p.budget, p.hosts.pollers = budget, pollers
+	p.ceiling, r.config.Budget = o.ceiling(), budget
 	r.config.HostCaps = p.hosts.count()
 	r.config.Capacity = o.capacityLoad()
 	columns.house(len(r.config.HostCaps) > 0)
@@ -96,7 +99,7 @@ func (o *Owner) begin() {
 
 // roomNeeded returns how many rows there are to be, and whether the columns have room
 // for them. When not, memory is given back before more is taken; and when few rows are
-// used, they are numbered anew.
+// used, they are renumbered.
 func (o *Owner) roomNeeded() (n int, fit bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -205,21 +208,28 @@ func (o *Owner) apply() (all sums) {
 	var paces []engine.Pace
 	o.walk(func(run []entry) {
 		paces = paces[:0]
+		ordered := len(run) > 0 && o.isOrdered(run[0].id.Bucket())
 		for i := range run {
 			e := &run[i]
 			if !e.polled() {
 				continue
 			}
-			if o.repace(&e.factors) {
+			if o.repace(&e.factors) && ordered {
 				paces = append(paces, o.pace(e))
 			}
 			all.add(e.factors, o.mu.plan.costOf(e.factors))
 		}
-		if all.paced += len(paces); len(paces) > 0 && o.mu.poller != nil {
+		if all.paced += len(paces); len(paces) > 0 {
 			o.mu.poller.Repace(paces...)
 		}
 	})
 	return all
+}
+
+// isOrdered says whether the channels of a bucket have orders. o.mu is held.
+func (o *Owner) isOrdered(bucket channel.Bucket) bool {
+	t := o.mu.led.At(bucket)
+	return t != nil && t.ordered
 }
 
 // repace gives a channel the rate that was found for it, and reports whether that is

@@ -38,6 +38,7 @@ func newTown(t fataler, c Config) *town {
 	c.Now, c.Logger = time.Now, slog.New(slog.DiscardHandler)
 	w := &town{t: t, store: newMemory(), poller: &orders{ordered: make(map[channel.ID]engine.Order)}}
 	w.owner = New(c, w.store, nil)
+	w.owner.RangeGained(everything, 1)
 	w.store.changed = w.owner.ChannelChanged
 	return w
 }

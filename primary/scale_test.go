@@ -39,6 +39,7 @@ func benchmarkRates(b *testing.B, policy honeycomb.Policy, cost honeycomb.Cost) 
 		Interval: 30 * time.Minute, Floor: 5 * time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Policy: policy, Cost: cost, HostGap: func(string) time.Duration { return time.Second },
 	}, store, nil)
+	owner.RangeGained(everything, 1)
 	began := time.Now()
 	if err := owner.Start(deaf{}); err != nil {
 		b.Fatal(err)
@@ -147,7 +148,7 @@ func (c *crowd) Channel(id channel.ID) (channel.Channel, error) {
 	return c.page[at], nil
 }
 
-func (c *crowd) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
+func (c *crowd) ChannelsIn(_ channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
 	at := 0
 	if after != nil {
 		at, _ = c.find(*after)

@@ -13,7 +13,7 @@ type Plan struct {
 	Cost        honeycomb.Cost
 	Maintenance time.Duration
 
-	Budget   float64 // asked for, or what the subscribers would cause alone; in the cost's unit per interval
+	Budget   float64 // this node's part of what was asked for, or what the subscribers would cause alone; in the cost's unit per interval
 	Capacity float64 // measured; 0: no limit was met
 	Planned  float64 // Σ cost·rate
 	Polls    float64 // Σ rate
@@ -48,7 +48,7 @@ func (o *Owner) planOf(all sums) Plan {
 	c, s := o.config, o.rates.solution
 	plan := Plan{
 		Policy: c.Policy, Ladder: c.Ladder, Cost: c.Cost, Maintenance: c.maintenance(), Target: c.Target,
-		Budget: c.Budget, Capacity: o.rates.config.Capacity, Planned: all.load, Polls: all.rate,
+		Budget: o.rates.config.Budget, Capacity: o.rates.config.Capacity, Planned: all.load, Polls: all.rate,
 		Lambda: s.Lambda, HostsBound: len(s.Hosts), Feasible: s.Feasible, Unmet: s.Unmet,
 		Solved: c.Now(), Took: o.mu.fullTook, Incremental: o.mu.updates,
 	}

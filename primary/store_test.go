@@ -50,12 +50,12 @@ func (m *memory) Seen(id channel.ID) ([]uint64, error) {
 	return slices.Clone(m.seen[id]), nil
 }
 
-func (m *memory) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
+func (m *memory) ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var page []channel.Channel
 	for id, ch := range m.channels {
-		if after == nil || id.Compare(*after) > 0 {
+		if r.Has(id.Bucket()) && (after == nil || id.Compare(*after) > 0) {
 			page = append(page, ch)
 		}
 	}
@@ -190,8 +190,13 @@ func world(t *testing.T) (*memory, *Owner) {
 	store := newMemory()
 	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1})
 	config := Config{Interval: time.Minute, Floor: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
-	return store, New(config, store, nil)
+	owner := New(config, store, nil)
+	owner.RangeGained(everything, 1)
+	return store, owner
 }
+
+// everything is the range of a cluster that has one.
+var everything = channel.Range{To: channel.Buckets - 1}
 
 func core(t *testing.T, body string) *deltas.Core {
 	t.Helper()

@@ -71,3 +71,10 @@ func (t *table) remove(id channel.ID) {
 		*run = slices.Clone(*run) // or mass deletions would free nothing
 	}
 }
+
+// take removes the channels of a bucket and returns them.
+func (t *table) take(bucket channel.Bucket) []entry {
+	run := t.runs[bucket]
+	t.runs[bucket], t.n = nil, t.n-len(run)
+	return run
+}

@@ -134,7 +134,7 @@ func TestForget(t *testing.T) {
 	}
 }
 
-// A URL in any spelling finds its channel; one that nobody subscribes to finds
+// A URL in any spelling finds its channel; one without subscriptions finds
 // none, which is no error.
 func TestFindChannel(t *testing.T) {
 	s, _ := newServer(t, nodeWithChannels(2), server.Config{})

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
 	"strconv"
-	"strings"
+
+	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
 
 // ErrOpenListen says that an address can be reached from other machines, which
@@ -27,16 +27,8 @@ func CheckListen(address string, open bool) error {
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil {
 		return fmt.Errorf("listen address %q: port %q: want 0 to 65535", address, port)
 	}
-	if open || isLoopbackHost(host) {
+	if open || guard.IsLoopback(host) {
 		return nil
 	}
 	return fmt.Errorf("listen address %q: %w: whoever reaches the API could use it; set tokens with CORONA_API_TOKEN_FILE or --api-token, listen on 127.0.0.1, or pass --insecure-api", address, ErrOpenListen)
-}
-
-func isLoopbackHost(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	addr, err := netip.ParseAddr(host)
-	return err == nil && addr.Unmap().IsLoopback()
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // The limits on API tokens. 16 characters at random, of 64 kinds, are 96 bits:
-// nobody guesses them, however fast he asks.
+// no rate of requests guesses one.
 const (
 	minToken  = 16
 	maxToken  = 512

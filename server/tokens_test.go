@@ -253,7 +253,7 @@ func attempt(t *testing.T, s http.Handler, from, token string) (status int, took
 }
 
 // Row 39: who guesses from elsewhere is no longer heard, whatever he sends, but
-// for one token a second. Nobody else waits.
+// for one token a second. Requests from other addresses do not wait.
 func TestRow39GuesserIsNotHeard(t *testing.T) {
 	const guesser, other = "192.0.2.66:1000", "192.0.2.7:1000"
 	synctest.Test(t, func(t *testing.T) {

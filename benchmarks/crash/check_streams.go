@@ -37,7 +37,7 @@ func (c *checker) checkEvent(n int, stream *StreamRecord, event StreamEvent, spa
 	}
 	c.witness(channel, event.Update, "a stream")
 	if !c.Channels[channel].Anchored && stream.Filter != FilterSubscription {
-		return // its versions begin anew with every incarnation
+		return // its versions begin at 1 with every incarnation
 	}
 	version, got := event.Update.Version, spans[channel]
 	expected := got.last + 1

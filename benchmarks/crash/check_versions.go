@@ -10,7 +10,7 @@ import (
 // witness notes what somebody saw of a version; any two must have seen the same.
 func (c *checker) witness(channel int, update *api.Update, who string) {
 	if !c.Channels[channel].Anchored {
-		return // its versions begin anew with every incarnation
+		return // its versions begin at 1 with every incarnation
 	}
 	if c.versions[channel] == nil {
 		c.versions[channel] = make(map[uint64]*api.Update)

@@ -167,7 +167,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 			s.Deliveries = append(s.Deliveries, another)
 		}},
 		{"delivered under another ID than acknowledged", RuleKey, false, func(s *story) { s.Deliveries[1].Subscription = "E'" }},
-		{"listed, asked for by nobody", RuleUnasked, false, func(s *story) {
+		{"listed, and never asked for", RuleUnasked, false, func(s *story) {
 			s.Listing = append(s.Listing, api.Subscription{ID: "F", URL: urlKept, Sink: api.Sink{Type: api.SinkSSE}})
 		}},
 		{"two of one unknown outcome", RuleUnasked, false, func(s *story) {
@@ -176,7 +176,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 			again.ID = "C'"
 			s.Listing = append(s.Listing, *left, again)
 		}},
-		{"a message to nobody", RuleUnasked, false, func(s *story) { s.Deliveries[0].Label = "z" }},
+		{"a message to an unknown label", RuleUnasked, false, func(s *story) { s.Deliveries[0].Label = "z" }},
 		{"an update of another channel", RuleUnasked, false, func(s *story) { s.Deliveries[1].Update = s.updates[0] }},
 		{"an event of another channel", RuleUnasked, false, func(s *story) { s.Streams[1].Events[0].Update = anUpdate(1, urlPasses, 4, 6, 1) }},
 		{"subscribing refused", RuleRefused, false, func(s *story) { s.cut.Attempts[0] = Attempt{Outcome: Refused, Status: 400} }},
@@ -192,7 +192,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 		{"the last version has not arrived", RuleUndelivered, true, func(s *story) { s.Deliveries = slices.Delete(s.Deliveries, 5, 7) }},
 		{"arrived, but answered 500 alone", RuleUndelivered, true, func(s *story) { s.Deliveries[5].Answer, s.Deliveries[6].Answer = 500, 500 }},
 		{"suspended", RuleUndelivered, true, func(s *story) { s.Listing[0].State = api.StateSuspended }},
-		{"a version that nobody saw", RuleUndelivered, true, func(s *story) {
+		{"a version that reached no witness", RuleUndelivered, true, func(s *story) {
 			kept := channel.IDOf(urlKept)
 			s.Snapshot.Channels[kept] = api.Channel{Version: 5}
 		}},

@@ -166,7 +166,7 @@ func (c *client) conflict(ctx context.Context, record *SubscribeRecord) {
 
 // unsubscribe asks once for the deletion of an acknowledged record. That it is
 // being asked for is known before the request leaves: the deletion may be done
-// though nobody hears of it.
+// though its answer is lost.
 func (c *client) unsubscribe(ctx context.Context, record *SubscribeRecord) Outcome {
 	var id string
 	var at int
@@ -217,7 +217,7 @@ func (c *client) readVersion(ctx context.Context, record *ChannelRecord) (uint64
 	return state.Version, nil
 }
 
-// snapshot reads the node's whole state. Channels that nobody subscribed to yet
+// snapshot reads the node's whole state. Channels without a subscription so far
 // are missing from it; those that pass may end at any time, so their updates are
 // not read.
 func (c *client) snapshot(ctx context.Context, records []*ChannelRecord) (*Snapshot, error) {

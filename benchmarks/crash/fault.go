@@ -124,7 +124,7 @@ func possible(wanted []string, canTrace, canMount error) (kinds, leftOut []strin
 }
 
 // deck deals the kinds of rounds: of each fault one among killsPerFault kills, in
-// an order by chance, and then anew.
+// an order by chance, and then again in another.
 type deck struct {
 	random *rand.Rand
 	kinds  []string

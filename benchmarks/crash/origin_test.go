@@ -49,7 +49,7 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 	}
 	limited, passing := o.mu.feeds[0], o.mu.feeds[1]
 	if limited.count != aheadMost {
-		t.Errorf("%d entries that nobody got, want it to stop at %d", limited.count, aheadMost)
+		t.Errorf("%d entries ahead of what was fetched, want it to stop at %d", limited.count, aheadMost)
 	}
 	if passing.count <= window {
 		t.Errorf("the passing channel has only %d entries", passing.count)

@@ -91,7 +91,7 @@ func (s *scenario) serve() {
 	}
 }
 
-// subscribe asks once for a new subscription to a channel that nobody has.
+// subscribe asks once for a new subscription to a channel that has none.
 func (s *scenario) subscribe() *SubscribeRecord {
 	record := &SubscribeRecord{Sink: api.Sink{Type: api.SinkSSE}}
 	s.client.recorder.with(func(h *History) {

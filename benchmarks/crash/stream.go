@@ -81,7 +81,7 @@ func (s *streamReader) connect(ctx context.Context) error {
 	}
 	s.recorder.with(func(*History) {
 		s.record.Connections++
-		if s.last == "" { // without a cursor a stream begins anew
+		if s.last == "" { // without a cursor a stream begins at the present
 			s.record.Established = s.recorder.now()
 		}
 	})

@@ -82,8 +82,8 @@ func (w *workload) introduce(ctx context.Context) {
 }
 
 // anchor subscribes the next anchored channel, for good. Until that is
-// acknowledged nobody else subscribes to it: its versions would begin anew if
-// they left again.
+// acknowledged no other actor subscribes to it: its versions would begin at 1 again if
+// those subscriptions ended.
 func (w *workload) anchor(ctx context.Context) {
 	w.mu.Lock()
 	number := w.mu.anchored
@@ -239,7 +239,7 @@ func (a *actor) wish() *SubscribeRecord {
 }
 
 // subscribe asks until there is an answer; now and then it gives up after a cut,
-// and nobody ever learns whether there is a subscription, or when there is no
+// and the record never says whether there is a subscription, or when there is no
 // space.
 func (a *actor) subscribe(ctx context.Context) {
 	record := a.wish()

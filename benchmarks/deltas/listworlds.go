@@ -12,7 +12,7 @@ import (
 // listWorlds returns adversaries that are JSON lists without IDs, and entries whose
 // categories and places change.
 func listWorlds() []world {
-	promised := limits{late: 2, falsely: 0, everywhere: true}
+	promised := limits{late: 2, falsely: 0}
 	return []world{
 		{"list of JSON known by URLs, churning", halfHour, 300, promised, churningList(`{"label": "offer", "page": "https://a.example/%d", "says": %q}`)},
 		{"list of JSON known by title and date, churning", halfHour, 300, promised, churningList(`{"day": "2026-%04d", "room": "blue", "title": %q}`)},
@@ -25,6 +25,7 @@ func listWorlds() []world {
 		{"list of JSON without IDs, where all count", halfHour, 400, limits{late: 2, falsely: -1, counters: 0.3}, countingList},
 		{"features that move", halfHour, 300, promised, movingFeatures},
 		{"feed whose entries have categories and places", halfHour, 300, promised, placedEntries},
+		{"front page whose stories come back rewritten", halfHour, 300, promised, rewrittenStories},
 	}
 }
 
@@ -173,6 +174,29 @@ func placedEntries(random *rand.Rand) func(int) scene {
 			s.facts = append(s.facts, fmt.Sprintf("urn:e:%d category: %s", i, category), fmt.Sprintf("urn:e:%d geometry: %s", i, place))
 		}
 		s.body = strings.Replace(feedOf(entries), "<feed ", `<feed xmlns:georss="http://www.georss.org/georss" `, 1)
+		return s
+	}
+}
+
+// rewrittenStories leave a front page, and come back with another text after a while.
+func rewrittenStories(random *rand.Rand) func(int) scene {
+	away, texts := make([]int, 20), make([]string, 20)
+	return func(look int) scene {
+		var s scene
+		var entries []string
+		for id := range away {
+			switch {
+			case texts[id] == "" || away[id] == 1:
+				texts[id] = fmt.Sprintf("%s at look %d", phrase(random, 4), look)
+			case away[id] == 0 && random.IntN(20) == 0:
+				away[id] = 2 + random.IntN(9)
+			}
+			if away[id] = max(away[id]-1, 0); away[id] == 0 {
+				entries = append(entries, entryOf(id, "Story "+wordPool[id], texts[id]))
+				s.facts = append(s.facts, fmt.Sprintf("urn:e:%d %s", id, texts[id]))
+			}
+		}
+		s.body = feedOf(entries)
 		return s
 	}
 }

@@ -31,13 +31,12 @@ type scene struct {
 
 // limits are what is promised of a world.
 type limits struct {
-	never      float64 // share of the facts standing two looks or more that no update ever shows
-	late       int     // looks within which each of these is told, 0: whenever
-	falsely    int     // updates at which no fact changed; -1: whatever
-	settled    int     // looks before which updates are not counted as false
-	counters   float64 // share of the changes of counters alone that are told; 0: not asked
-	precision  float64 // share of the updates at which a fact had changed
-	everywhere bool    // facts that return count each time
+	never     float64 // share of the facts standing two looks or more that no update ever shows
+	late      int     // looks within which each of these is told, 0: whenever
+	falsely   int     // updates at which no fact changed; -1: whatever
+	settled   int     // looks before which updates are not counted as false
+	counters  float64 // share of the changes of counters alone that are told; 0: not asked
+	precision float64 // share of the updates at which a fact had changed
 }
 
 const (
@@ -52,12 +51,12 @@ func worlds() []world {
 		{"list of JSON without IDs, churning", halfHour, 300, limits{late: 2, falsely: 0}, churningJSON},
 		{"list of a page, churning", halfHour, 300, limits{late: 2, falsely: -1}, churningPage},
 		{"list that shrinks and moves", halfHour, 200, limits{late: 2, falsely: -1}, shrinkingPage},
-		{"feed whose entries have a state line", halfHour, 300, limits{late: 2, falsely: 0, everywhere: true}, incidents},
-		{"feed whose entries have an alert level", halfHour, 300, limits{late: 2, falsely: 0, everywhere: true}, alertLevels},
-		{"number that changes each one to six looks", fiveMinutes, 600, limits{late: 2, falsely: 0, everywhere: true}, queueLength},
+		{"feed whose entries have a state line", halfHour, 300, limits{late: 2, falsely: 0}, incidents},
+		{"feed whose entries have an alert level", halfHour, 300, limits{late: 2, falsely: 0}, alertLevels},
+		{"number that changes each one to six looks", fiveMinutes, 600, limits{late: 2, falsely: 0}, queueLength},
 		{"feed with counters in nearly all entries", halfHour, 400, limits{late: 2, falsely: -1, counters: 0.3}, pulls},
-		{"article with a counter and a price", halfHour, 400, limits{late: 2, falsely: 4, everywhere: true}, shop},
-		{"number that changes each one to six looks beside a counter", fiveMinutes, 600, limits{late: 4, falsely: 4, everywhere: true}, queueAndCounter},
+		{"article with a counter and a price", halfHour, 400, limits{late: 2, falsely: 4}, shop},
+		{"number that changes each one to six looks beside a counter", fiveMinutes, 600, limits{late: 4, falsely: 4}, queueAndCounter},
 		{"A and B at random", halfHour, 300, limits{falsely: 1, settled: 100}, coin},
 		{"time, duration and date on one line", fiveMinutes, 200, limits{late: 2, falsely: 3}, built},
 		{"forum clock", fiveMinutes, 300, limits{late: 2, falsely: 6}, forum},
@@ -73,7 +72,7 @@ func worlds() []world {
 					continue
 				}
 				name := fmt.Sprintf("%d returning states of %d looks, %s", many, stands, kind)
-				all = append(all, world{name, halfHour, min(40*stands, 1000), limits{late: 2, falsely: 0, everywhere: true}, returning(kind, many, stands)})
+				all = append(all, world{name, halfHour, min(40*stands, 1000), limits{late: 2, falsely: 0}, returning(kind, many, stands)})
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
-// Lateness is counted from slots and hosts' gaps, and a slot that nobody took is
+// Lateness is counted from slots and hosts' gaps, and a slot without a poll is
 // missed.
 func TestLateness(t *testing.T) {
 	const url = "http://127.0.0.1:9100/feed"

@@ -114,7 +114,7 @@ var shortFloor = scheme{name: "lite", policy: honeycomb.Lite, kind: widths, floo
 // runChurn lets a tenth of the nodes die, and as many join later.
 func runChurn(j *job, o Options, w *workload, s scheme) Course {
 	dead := func(node int) bool { return w.unit(forFate, uint64(node), 0) < deadShare }
-	nobody := func(int) bool { return false }
+	none := func(int) bool { return false }
 	q := steady{w, o.Interval}
 	row := Row{Scheme: s.name}
 	var of func(c int) polling
@@ -123,7 +123,7 @@ func runChurn(j *job, o Options, w *workload, s scheme) Course {
 		h := newHierarchy(o, w, q, s.policy)
 		h.events = []event{
 			{eventAt, func(at time.Duration) { h.setAlive(at, dead) }},
-			{rejoinAt, func(at time.Duration) { h.setAlive(at, nobody) }},
+			{rejoinAt, func(at time.Duration) { h.setAlive(at, none) }},
 		}
 		h.run(j.step)
 		of = h.polling

@@ -77,11 +77,11 @@ func TestChurn(t *testing.T) {
 	})
 	m := measure(o, w, steady{w, o.Interval}, h.polling)
 	if m.Missed > 0 {
-		t.Errorf("%d updates that nobody would detect", m.Missed)
+		t.Errorf("%d updates that no poll would detect", m.Missed)
 	}
 }
 
-// Every experiment ends soon when nobody wants it.
+// Every experiment ends soon after it is interrupted.
 func TestInterrupted(t *testing.T) {
 	o := BeyondOptions()
 	o.Channels, o.Subscriptions, o.Nodes = 300, 3000, 20

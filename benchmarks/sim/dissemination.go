@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/sim/report"
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // A Spread is how an update that one poller has found gets to all others of a
@@ -24,26 +24,26 @@ const spreadChannels = 100
 // dissemination follows an update at every level at which channels share their
 // pollers.
 func (w *workload) dissemination() []Spread {
-	ring := overlay.NewRing(w.nodes)
-	spreads := make([]Spread, ring.Top())
+	all := ring.New(w.nodes)
+	spreads := make([]Spread, all.Top())
 	for level := range spreads {
-		spreads[level] = w.spread(ring, level)
+		spreads[level] = w.spread(all, level)
 	}
 	return spreads
 }
 
-func (w *workload) spread(ring *overlay.Ring, level int) Spread {
+func (w *workload) spread(all *ring.Ring, level int) Spread {
 	s := Spread{Level: level}
 	var channels, hops float64
 	for _, c := range evenly(len(w.ids), spreadChannels) {
-		from, to := ring.Wedge(w.ids[c], level)
+		from, to := all.Wedge(w.ids[c], level)
 		if from == to {
-			continue // an orphan: nobody to tell
+			continue // an orphan: it has no pollers to tell
 		}
 		channels++
 		s.Pollers += float64(to - from)
 		finder := from + int(w.at(forFate, uint64(c), 2)%uint64(to-from))
-		for hop := range ring.Tree(finder, level) {
+		for hop := range all.Tree(finder, level) {
 			s.Messages++
 			hops += float64(hop.Depth)
 			s.MostHops = max(s.MostHops, hop.Depth)

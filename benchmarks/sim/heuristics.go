@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // Heuristics compares rules of thumb with the optimum, as Figure 2 of "Corona: a
@@ -66,7 +66,7 @@ func RunHeuristics(ctx context.Context, o Options) (*Heuristics, error) {
 	}
 	w := newWorkload(o)
 	var settings []setting
-	for _, ladder := range []honeycomb.Ladder{honeycomb.Prefix(overlay.Base), honeycomb.Any()} {
+	for _, ladder := range []honeycomb.Ladder{honeycomb.Prefix(ring.Base), honeycomb.Any()} {
 		for _, real := range []bool{false, true} {
 			settings = append(settings, setting{ladder, real, false}, setting{ladder, real, true})
 		}
@@ -110,9 +110,9 @@ func newTrial(o Options, w *workload, s setting) *trial {
 		t.channels.Host = w.hosts()
 	}
 	if s.ladder != honeycomb.Any() {
-		ring := overlay.NewRing(w.nodes)
-		t.rates = nominal(o.Nodes, ring.Top())
-		t.channels.MaxRate = w.orphansRate(ring)
+		all := ring.New(w.nodes)
+		t.rates = nominal(o.Nodes, all.Top())
+		t.channels.MaxRate = w.orphansRate(all)
 	}
 	for c, q := range w.subscribers {
 		t.budget += q * t.cost(c)

@@ -6,7 +6,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/honeycomb/local"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // A hierarchy is the paper's decentralised system (sections 3.2 to 4): nodes of
@@ -26,11 +27,11 @@ type hierarchy struct {
 	policy   honeycomb.Policy
 	config   honeycomb.Config
 
-	ring     *overlay.Ring // of who lives
-	number   []int32       // of the members in the ring, by place
-	top      int8          // level K
-	rates    []float64     // nominal, by level: N/16^level, and 1 at the top
-	children [][][]int32   // of a node and a row: who looks to it
+	ring     *ring.Ring  // of who lives
+	number   []int32     // of the members in the ring, by place
+	top      int8        // level K
+	rates    []float64   // nominal, by level: N/16^level, and 1 at the top
+	children [][][]int32 // of a node and a row: who looks to it
 	members  []*member
 	changes  int // of who lives
 
@@ -65,8 +66,8 @@ type held struct {
 // newHierarchy returns the system at time 0: owners poll.
 func newHierarchy(o Options, w *workload, q demand, policy honeycomb.Policy) *hierarchy {
 	h := &hierarchy{options: o, workload: w, demand: q, policy: policy,
-		config: o.config(policy, honeycomb.Prefix(overlay.Base)),
-		ring:   overlay.NewRing(w.nodes), wedges: make([][]poller, o.Channels),
+		config: o.config(policy, honeycomb.Prefix(ring.Base)),
+		ring:   ring.New(w.nodes), wedges: make([][]poller, o.Channels),
 		owner: make([]int32, o.Channels), orphan: make([]bool, o.Channels), pull: make([]float64, o.Channels)}
 	h.top = int8(h.ring.Top())
 	h.rates = nominal(o.Nodes, int(h.top))
@@ -91,7 +92,7 @@ func nominal(nodes, top int) []float64 {
 	rate := float64(nodes)
 	for level := range rates {
 		rates[level] = rate
-		rate /= overlay.Base
+		rate /= ring.Base
 	}
 	rates[top] = 1
 	return rates
@@ -107,7 +108,7 @@ func (h *hierarchy) link() {
 			h.number = append(h.number, int32(n))
 		}
 	}
-	h.ring = overlay.NewRing(ids)
+	h.ring = ring.New(ids)
 	rows := max(int(h.top)-1, 0)
 	h.children = make([][][]int32, len(h.members))
 	for n := range h.children {
@@ -117,7 +118,7 @@ func (h *hierarchy) link() {
 		h.members[n].view.link(h.ring, place, h.number)
 		for row := range min(rows, h.ring.Rows(place)) {
 			for _, contact := range h.ring.Row(place, row) {
-				if contact != overlay.None {
+				if contact != ring.None {
 					above := h.number[contact]
 					h.children[above][row] = append(h.children[above][row], n)
 				}
@@ -173,19 +174,19 @@ func (h *hierarchy) maintain(n int, at time.Duration) {
 
 // solve finds a node's multiplier, and returns what it tells of its own
 // channels.
-func (h *hierarchy) solve(m *member, at time.Duration) honeycomb.Summary {
+func (h *hierarchy) solve(m *member, at time.Duration) local.Summary {
 	ch := h.ownChannels(m, at)
-	others := honeycomb.Others{Summaries: []honeycomb.Summary{honeycomb.Merge(m.view.heard...)}}
+	others := local.Others{Summaries: []local.Summary{local.Merge(m.view.heard...)}}
 	config := h.config
 	if h.policy == honeycomb.Fast {
 		config.Budget = h.ceiling(ch, others)
 	}
-	p, err := honeycomb.PrepareLocal(config, ch, others, nil)
+	p, err := local.Prepare(config, ch, others, nil)
 	if err != nil {
 		panic(err) // the workload is ours, and checked
 	}
 	m.price = p.Solve().Lambda
-	own := p.Summarise()
+	own := local.Summarise(p)
 	own.Lambda = 0 // the paper's nodes do not tell their multipliers
 	return own
 }
@@ -214,7 +215,7 @@ func (h *hierarchy) ownChannels(m *member, at time.Duration) honeycomb.Channels 
 const fastCeiling = 4.0 / 3
 
 // ceiling is the budget that fast may not pass, for all that a node knows of.
-func (h *hierarchy) ceiling(own honeycomb.Channels, others honeycomb.Others) float64 {
+func (h *hierarchy) ceiling(own honeycomb.Channels, others local.Others) float64 {
 	var known float64
 	for _, q := range own.Subscribers {
 		known += q

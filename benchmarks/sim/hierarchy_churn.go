@@ -4,10 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
-// setAlive makes members live or die at once. As in the paper nobody takes the
+// setAlive makes members live or die at once. As in the paper no node takes the
 // place of a dead poller, since wedges are all nodes of a prefix; owners' states
 // go to the closest who lives, and newcomers are brought in by their contacts'
 // next maintenance.
@@ -67,7 +67,7 @@ func (h *hierarchy) inherit(c int, owner int32, low int8, at time.Duration) {
 	}
 	if h.orphan[c] {
 		low = h.top
-	} else if overlay.SharedDigits(h.members[owner].id, h.workload.ids[c]) < int(h.top)-1 {
+	} else if ring.SharedDigits(h.members[owner].id, h.workload.ids[c]) < int(h.top)-1 {
 		low = max(low, h.top-1) // of another prefix: see reaches
 	}
 	h.owner[c] = owner

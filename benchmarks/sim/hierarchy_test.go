@@ -8,9 +8,9 @@ import (
 
 func goOn() bool { return true }
 
-// What holds of the paper's system at any time: nobody polls a channel twice,
-// everybody but the owner was brought in by somebody who still polls and has
-// gone that far, orphans have their owner alone.
+// What holds of the paper's system at any time: no node polls a channel twice, each
+// poller but the owner was brought in by one that still polls and has gone that far,
+// orphans have their owner alone.
 func TestHierarchyIsConsistent(t *testing.T) {
 	o := small()
 	o.Channels, o.Subscriptions, o.Nodes = 500, 25_000, 300
@@ -61,7 +61,7 @@ func checkWedge(t *testing.T, h *hierarchy, c int) {
 	for node, p := range active {
 		first := node == h.owner[c] && p.base == h.top
 		if !first && !brought[poller{node: node, base: p.base}] {
-			t.Fatalf("channel %d: nobody who polls has brought in node %d at level %d", c, node, p.base)
+			t.Fatalf("channel %d: no poller has brought in node %d at level %d", c, node, p.base)
 		}
 	}
 }

@@ -3,7 +3,7 @@ package sim
 import (
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // desired returns the level that a channel should have at a multiplier: as low
@@ -39,7 +39,7 @@ func (h *hierarchy) adjust(c, index int, want int8, at time.Duration) int8 {
 // closest but of another prefix has brought in those of the channel's, and they
 // go on alone.
 func (h *hierarchy) reaches(c int, p poller) bool {
-	return p.low == h.top || overlay.SharedDigits(h.members[p.node].id, h.workload.ids[c]) >= int(p.low)
+	return p.low == h.top || ring.SharedDigits(h.members[p.node].id, h.workload.ids[c]) >= int(p.low)
 }
 
 // below visits the nodes that a poller brings in for a row.
@@ -72,7 +72,7 @@ func (h *hierarchy) start(c int, node int32, row int8, at time.Duration) {
 	h.begin(c, poller{node: node, base: row, low: row, from: from})
 }
 
-// begin adds a poller, for as long as nobody stops it.
+// begin adds a poller, until stop ends it.
 func (h *hierarchy) begin(c int, p poller) {
 	p.until = never
 	m := h.members[p.node]

@@ -31,7 +31,7 @@ func (j *job) step() bool {
 func (j *job) wanted() bool { return j.ctx.Err() == nil }
 
 // inParallel calls f with 0 to n−1, as many at a time as there are processors,
-// until all are done or nobody wants them.
+// until all are done or the job is interrupted.
 func (j *job) inParallel(n int, f func(i int)) error {
 	var next atomic.Int64
 	var wait sync.WaitGroup

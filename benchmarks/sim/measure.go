@@ -25,7 +25,7 @@ type Measured struct {
 	// Waits and Polls, by channel, are each one's part of Detection, in seconds,
 	// and of Load, in polls per interval.
 	Waits, Polls []float64
-	// Missed is how many updates nobody would ever detect.
+	// Missed is how many updates no poll would ever detect.
 	Missed int
 }
 

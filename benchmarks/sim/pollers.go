@@ -59,8 +59,8 @@ func (w wedge) count(width time.Duration, buckets []int) {
 // they see: legacy.
 type readers struct{ wedge }
 
-// wait returns how long a change waits on average over those who have begun to
-// poll; where nobody has, until somebody does.
+// wait returns how long a change waits on average over the readers that have begun to
+// poll; where none has, until the first one does.
 func (r readers) wait(at time.Duration) time.Duration {
 	var sum time.Duration
 	var present int64

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/honeycomb/local"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -30,9 +31,9 @@ type ranges struct {
 type owner struct {
 	upkeep    time.Duration // of its maintenance, within the interval
 	channels  []int32
-	board     honeycomb.Board
-	corrector honeycomb.Corrector
-	told      *honeycomb.Summary // its latest
+	board     local.Board
+	corrector local.Corrector
+	told      *local.Summary // its latest
 }
 
 // rangeCount is how many ranges a cluster is born with.
@@ -90,7 +91,7 @@ func (r *ranges) maintain(n int, round uint64, at time.Duration) {
 	own := r.owners[n]
 	others := own.board.Others(round, []uint32{uint32(n)}, len(r.owners))
 	others.Last = own.told
-	p, err := honeycomb.PrepareLocal(r.config, r.channels(own, at), others, &own.corrector)
+	p, err := local.Prepare(r.config, r.channels(own, at), others, &own.corrector)
 	if err != nil {
 		panic(err) // the workload is ours, and checked
 	}
@@ -101,7 +102,7 @@ func (r *ranges) maintain(n int, round uint64, at time.Duration) {
 			r.set(int(c), at, overlay.Rate{Polls: polls, Intervals: intervals})
 		}
 	}
-	told := p.Summarise()
+	told := local.Summarise(p)
 	own.told = &told
 	for other, o := range r.owners {
 		if other != n {

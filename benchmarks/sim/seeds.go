@@ -2,7 +2,7 @@ package sim
 
 import (
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // seedsOfModel is over how many draws of IDs, and so of orphans, the paper's
@@ -22,7 +22,7 @@ func overSeeds(j *job, o Options, policies []honeycomb.Policy) ([]modelMean, err
 		seed := o
 		seed.Seed += uint64(i)
 		w := newWorkload(seed)
-		most := w.orphansRate(overlay.NewRing(w.nodes))
+		most := w.orphansRate(ring.New(w.nodes))
 		for _, policy := range policies {
 			drawn[i] = append(drawn[i], w.model(seed, policy, most))
 		}
@@ -43,7 +43,7 @@ func overSeeds(j *job, o Options, policies []honeycomb.Policy) ([]modelMean, err
 
 // model solves a policy at the paper's levels, given what bounds orphans.
 func (w *workload) model(o Options, policy honeycomb.Policy, most []float64) modelMean {
-	config := o.config(policy, honeycomb.Prefix(overlay.Base))
+	config := o.config(policy, honeycomb.Prefix(ring.Base))
 	if policy == honeycomb.Fast {
 		config.Budget = fastCeiling * float64(o.Subscriptions)
 	}
@@ -60,7 +60,7 @@ func (w *workload) model(o Options, policy honeycomb.Policy, most []float64) mod
 }
 
 // orphansRate bounds orphans to what their owner polls; 0 is no bound.
-func (w *workload) orphansRate(r *overlay.Ring) []float64 {
+func (w *workload) orphansRate(r *ring.Ring) []float64 {
 	most := make([]float64, len(w.ids))
 	for c, id := range w.ids {
 		if r.Orphan(id) {

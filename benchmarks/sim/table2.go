@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
 // Table2 is the paper's Table 2: its scheme measured and as its model has it,
@@ -143,7 +143,7 @@ func runSystem(j *job, o Options, w *workload, q demand, s scheme) (Row, func(c 
 		of = legacy(o, q)
 		copy(row.Rates, w.subscribers)
 	case levels:
-		row.Ladder = honeycomb.Prefix(overlay.Base).String()
+		row.Ladder = honeycomb.Prefix(ring.Base).String()
 		h := newHierarchy(o, w, q, s.policy)
 		h.run(j.step)
 		of = h.polling

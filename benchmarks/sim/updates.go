@@ -3,7 +3,7 @@ package sim
 import "time"
 
 // stratum is how often a channel is sure to change: where it does not by itself
-// there is a probe, an update that is measured and that nobody learns from.
+// there is a probe, an update that is measured and that no owner learns from.
 const stratum = 15 * time.Minute
 
 // updates appends the times of a channel's updates before the horizon, in order:

@@ -38,7 +38,7 @@ func main() {
 	flag.IntVar(&o.channels, "channels", 100_000, "synthetic channels")
 	flag.IntVar(&o.hosts, "hosts", 1_000, "addresses of 127.0.0.0/8 that they are on")
 	flag.DurationVar(&o.interval, "interval", time.Minute, "the node's polling interval")
-	flag.DurationVar(&o.fillInterval, "fill-interval", 0, "the interval until every channel has been polled once, after which the node is started anew with -interval (default: that)")
+	flag.DurationVar(&o.fillInterval, "fill-interval", 0, "the interval until every channel has been polled once, after which the node is restarted with -interval (default: that)")
 	flag.DurationVar(&o.floor, "floor", 0, "the node's floor (default: the node's, which is the interval up to 5m)")
 	flag.Float64Var(&o.speedup, "speedup", 1, "how many times as fast the origins' time runs")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the origins' content and update times")

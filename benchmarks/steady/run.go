@@ -88,7 +88,7 @@ func (s *scenario) startNode(interval time.Duration) error {
 	return err
 }
 
-// paceUp starts the node anew with the interval that is measured, if it was filled
+// paceUp restarts the node with the interval that is measured, if it was filled
 // at another one.
 func (s *scenario) paceUp(ctx context.Context) error {
 	if s.fillInterval == 0 || s.fillInterval == s.interval {

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/clitest"
 )
 
 // startNode runs corona serve on a new data directory until the test ends, and
@@ -21,7 +23,7 @@ func startNode(t *testing.T) string {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
 	in, out := io.Pipe()
-	ended := make(chan outcome, 1)
+	ended := make(chan clitest.Outcome, 1)
 	data := t.TempDir()
 	go func() {
 		got := runBetween(ctx, strings.NewReader(""), out, "serve", "--data", data, "--listen", "127.0.0.1:0", "--allow-private",
@@ -33,7 +35,7 @@ func startNode(t *testing.T) string {
 	t.Cleanup(func() {
 		stop()
 		in.Close()
-		if got := <-ended; got.code != exitDone {
+		if got := <-ended; got.Code != cli.ExitDone {
 			t.Errorf("the node ended with %+v", got)
 		}
 	})
@@ -82,10 +84,10 @@ func TestImportAfterUnsubscribe(t *testing.T) {
 	run := func(stdin string, args ...string) string {
 		t.Helper()
 		got := runCorona(t.Context(), stdin, append(args, "--server", server)...)
-		if got.code != exitDone {
+		if got.Code != cli.ExitDone {
 			t.Fatalf("%v: %+v", args, got)
 		}
-		return got.out
+		return got.Out
 	}
 	list := origin + "/a\n" + origin + "/b\n"
 	imports := func(list, want string, args ...string) {
@@ -124,25 +126,25 @@ func TestImportAfterUnsubscribe(t *testing.T) {
 // that, in words and an exit code that no script takes for a subscription.
 func TestSubscribeAfterDelete(t *testing.T) {
 	server, origin := startNode(t), startOrigin(t)
-	subscribe := func(args ...string) outcome {
+	subscribe := func(args ...string) clitest.Outcome {
 		return runCorona(t.Context(), "", append([]string{"subscribe", origin + "/a", "--server", server, "--key", "k", "--wait", "0"}, args...)...)
 	}
 	var made, again api.Subscription
-	if got := subscribe("--json"); got.code != exitDone || json.Unmarshal([]byte(got.out), &made) != nil {
+	if got := subscribe("--json"); got.Code != cli.ExitDone || json.Unmarshal([]byte(got.Out), &made) != nil {
 		t.Fatalf("%+v", got)
 	}
-	if got := subscribe("--json"); got.code != exitDone || json.Unmarshal([]byte(got.out), &again) != nil || again != made {
+	if got := subscribe("--json"); got.Code != cli.ExitDone || json.Unmarshal([]byte(got.Out), &again) != nil || again != made {
 		t.Errorf("the same key again: %+v, want %+v", got, made)
 	}
-	if got := runCorona(t.Context(), "", "unsubscribe", made.ID, "--server", server); got.code != exitDone {
+	if got := runCorona(t.Context(), "", "unsubscribe", made.ID, "--server", server); got.Code != cli.ExitDone {
 		t.Fatalf("%+v", got)
 	}
 	got := subscribe()
-	if got.code != exitNo || strings.Contains(got.out, "subscribed") || !strings.Contains(got.errs, made.ID+", which has been deleted") {
+	if got.Code != cli.ExitNo || strings.Contains(got.Out, "subscribed") || !strings.Contains(got.Errs, made.ID+", which has been deleted") {
 		t.Errorf("after unsubscribe: %+v", got)
 	}
 	got = subscribe("--json")
-	if err := json.Unmarshal([]byte(got.out), &again); err != nil || got.code != exitNo || again.ID != made.ID || again.State != "deleted" {
+	if err := json.Unmarshal([]byte(got.Out), &again); err != nil || got.Code != cli.ExitNo || again.ID != made.ID || again.State != "deleted" {
 		t.Errorf("after unsubscribe, for programs: %+v, %v", got, err)
 	}
 	if got := subscribedURLs(t, server); len(got) != 0 {

@@ -3,12 +3,12 @@ package main
 import (
 	"fmt"
 	"io"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
@@ -37,7 +37,7 @@ func newCoreCommand() *cobra.Command {
 		Short:   "Print a document's core content",
 		Long:    coreLong,
 		Example: coreExample,
-		Args:    wantArgs("FILE"),
+		Args:    cli.WantArgs("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			core, size, err := flags.read(cmd, args[0])
 			if err != nil {
@@ -47,7 +47,7 @@ func newCoreCommand() *cobra.Command {
 		},
 	}
 	flags.add(cmd)
-	addJSON(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 
@@ -76,15 +76,15 @@ func printCore(w io.Writer, core *deltas.Core, madeOf coreResult, asJSON bool) e
 	result.Kind, result.Title, result.FeedURL = core.Kind.String(), core.Title, core.FeedURL
 	result.Hash, result.CoreBytes, result.Text = core.Hash.String(), len(content), string(content)
 	result.Entries = append([]deltas.Entry{}, core.Entries...) // [] where there are none
-	return printJSON(w, result)
+	return cli.PrintJSON(w, result)
 }
 
 // inputs are the arguments of a command that reads files. Standard input can be one
 // of them.
 func inputs(words ...string) cobra.PositionalArgs {
-	return cobra.MatchAll(wantArgs(words...), func(cmd *cobra.Command, args []string) error {
+	return cobra.MatchAll(cli.WantArgs(words...), func(cmd *cobra.Command, args []string) error {
 		if rest := slices.DeleteFunc(slices.Clone(args), func(arg string) bool { return arg == "-" }); len(args)-len(rest) > 1 {
-			return flagError(cmd, fmt.Errorf("%s: only one can be standard input", strings.Join(words, " and ")))
+			return cli.FlagError(cmd, fmt.Errorf("%s: only one can be standard input", strings.Join(words, " and ")))
 		}
 		return nil
 	})
@@ -110,7 +110,7 @@ func (f *documentFlags) add(cmd *cobra.Command) {
 // read returns the core content of a file, or of standard input for "-", and
 // the file's length in bytes.
 func (f *documentFlags) read(cmd *cobra.Command, path string) (*deltas.Core, int, error) {
-	if err := checkBase(f.url); err != nil {
+	if err := cli.CheckBase(f.url); err != nil {
 		return nil, 0, err
 	}
 	doc := deltas.Document{URL: f.url}
@@ -132,19 +132,11 @@ func (f *documentFlags) read(cmd *cobra.Command, path string) (*deltas.Core, int
 	return core, len(doc.Body), nil
 }
 
-// checkBase refuses a --url that links cannot be resolved against.
-func checkBase(raw string) error {
-	if base, err := url.Parse(raw); raw != "" && (err != nil || base.Scheme == "" || base.Host == "") {
-		return fmt.Errorf("--url %q: want a whole URL, such as https://example.com/page", raw)
-	}
-	return nil
-}
-
 // readInput returns the content of a file of at most limit bytes, or of standard
 // input for "-".
 func readInput(cmd *cobra.Command, path string, limit int64) ([]byte, error) {
 	if path != "-" {
-		return readFile(path, limit)
+		return cli.ReadFile(path, limit)
 	}
 	content, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), limit+1))
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
@@ -43,7 +44,7 @@ func newDiffCommand() *cobra.Command {
 	}
 	flags.add(cmd)
 	cmd.Flags().StringVar(&flags.out, "out", "", "write the delta to a `file`")
-	addJSON(cmd, &flags.json)
+	cli.AddJSON(cmd, &flags.json)
 	return cmd
 }
 
@@ -89,7 +90,7 @@ func (f *diffFlags) run(cmd *cobra.Command, oldPath, newPath string) error {
 		return err
 	}
 	if result.Germane {
-		return &exitError{code: exitNo}
+		return cli.Exit(cli.ExitNo, nil)
 	}
 	return nil
 }
@@ -97,13 +98,12 @@ func (f *diffFlags) run(cmd *cobra.Command, oldPath, newPath string) error {
 // print prints a difference; nothing, as diff(1), when it is none to speak of.
 func (f *diffFlags) print(w io.Writer, result diffResult, update *deltas.Update) error {
 	if f.json {
-		return printJSON(w, result)
+		return cli.PrintJSON(w, result)
 	}
 	if !result.Germane {
 		return nil
 	}
-	p := newUpdatePrinter(w)
-	p.changes(update.Entries, update.Diff, update.Truncated)
-	fmt.Fprintf(p.w, "%s: %d bytes of delta for a document of %d\n", result.Kind, result.DeltaBytes, result.NewBytes)
-	return p.w.Flush()
+	p := cli.NewUpdatePrinter(w)
+	p.Changes(update.Entries, update.Diff, update.Truncated)
+	return p.Line(fmt.Sprintf("%s: %d bytes of delta for a document of %d", result.Kind, result.DeltaBytes, result.NewBytes))
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
@@ -25,7 +26,7 @@ func (g hostGap) Set(text string) error {
 	gap, err := time.ParseDuration(text)
 	switch {
 	case err != nil, gap < 0:
-		return wanted("want a duration such as 2s, or 0 for none")
+		return cli.Wanted("want a duration such as 2s, or 0 for none")
 	case gap == 0:
 		gap = corona.NoHostGap
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
@@ -20,9 +21,9 @@ func newLoadgenCommand() *cobra.Command {
 		Long: `Generate load to try a node with, without asking anything of the Web: "origin" serves
 channels whose updates are all known in advance, and counts the requests.`,
 		Example: "  corona loadgen origin --channels 100 --speedup 60\n  corona loadgen origin --help",
-		Args:    wantArgs("COMMAND…"),
+		Args:    cli.WantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {
-			return flagError(command, fmt.Errorf("unknown command %q", args[0]))
+			return cli.FlagError(command, fmt.Errorf("unknown command %q", args[0]))
 		},
 	}
 	command.AddCommand(newOriginCommand())
@@ -89,7 +90,7 @@ func newOriginCommand() *cobra.Command {
 		Short:   "Serve feeds and pages that change at times known from a seed",
 		Long:    originLong,
 		Example: originExample,
-		Args:    wantArgs(),
+		Args:    cli.WantArgs(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			config, err := flags.config(command.Flags().Changed("channels"))
 			if err != nil {
@@ -116,7 +117,7 @@ func (f *originFlags) bind(command *cobra.Command) {
 	set.DurationVar(&f.maxAge, "max-age", 0, "how long documents stay fresh, as Cache-Control tells; 0: nothing is told")
 	set.Float64Var(&f.maxRate, "max-rate", 0, "requests a second that a host takes, more are answered 429; 0: any number")
 	positiveDuration(set, &f.rest, "retry-after", time.Minute, "how long a host that answered 429 wants to be left alone")
-	addJSON(command, &f.json)
+	cli.AddJSON(command, &f.json)
 }
 
 // config pairs traces with paths: the first with the first, and so on.
@@ -150,7 +151,7 @@ func (f *originFlags) config(channelsAsked bool) (loadgen.Config, error) {
 	return config, nil
 }
 
-// checkZero refuses what an origin would take for its default: nobody asks for 0.
+// checkZero refuses an explicit 0, which an origin would take for its default.
 func (f *originFlags) checkZero() error {
 	switch {
 	case f.listen == "":
@@ -206,7 +207,7 @@ type originPrinter struct {
 
 func (p originPrinter) start(s originStart) error {
 	if p.json {
-		return printJSONLine(p.w, s)
+		return cli.PrintJSONLine(p.w, s)
 	}
 	_, err := fmt.Fprintf(p.w, "origin: serving from %s (channels %d, hosts %d, seed %d); to a node that has --allow-private: curl -s %s/_channels > channels.txt && corona import channels.txt\n",
 		s.URL, s.Channels, s.Hosts, s.Seed, s.URL)
@@ -215,7 +216,7 @@ func (p originPrinter) start(s originStart) error {
 
 func (p originPrinter) end(s loadgen.Stats) error {
 	if p.json {
-		return printJSONLine(p.w, originEnd(s))
+		return cli.PrintJSONLine(p.w, originEnd(s))
 	}
 	text := fmt.Sprintf("origin: served %d requests: %d documents (%d bytes), %d not modified",
 		s.Requests, s.Full, s.BodyBytes, s.NotModified)

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
@@ -38,8 +39,8 @@ func TestOriginUsage(t *testing.T) {
 	}
 	for _, test := range tests {
 		got := runCorona(t.Context(), "", append([]string{"loadgen", "origin"}, test.args...)...)
-		if got.code != exitUsage || got.out != "" || !strings.Contains(got.errs, test.want) || strings.Count(got.errs, "\n") != 1 {
-			t.Errorf("%v: exit code %d, %q, %q; want one line with %q", test.args, got.code, got.out, got.errs, test.want)
+		if got.Code != cli.ExitUsage || got.Out != "" || !strings.Contains(got.Errs, test.want) || strings.Count(got.Errs, "\n") != 1 {
+			t.Errorf("%v: exit code %d, %q, %q; want one line with %q", test.args, got.Code, got.Out, got.Errs, test.want)
 		}
 	}
 }
@@ -58,8 +59,8 @@ func TestTakenAddress(t *testing.T) {
 		{"serve", "--listen", address, "--data", filepath.Join(t.TempDir(), "data")},
 	} {
 		got := runCorona(t.Context(), "", args...)
-		if got.code != exitUnreachable || got.out != "" || !strings.Contains(got.errs, "address already in use") || strings.Count(got.errs, "\n") != 1 {
-			t.Errorf("%v: exit code %d, %q, %q; want %d and one line that says why", args, got.code, got.out, got.errs, exitUnreachable)
+		if got.Code != cli.ExitUnreachable || got.Out != "" || !strings.Contains(got.Errs, "address already in use") || strings.Count(got.Errs, "\n") != 1 {
+			t.Errorf("%v: exit code %d, %q, %q; want %d and one line that says why", args, got.Code, got.Out, got.Errs, cli.ExitUnreachable)
 		}
 	}
 }

@@ -4,13 +4,22 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"os/signal"
 	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/channels"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/lists"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/sim"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/solve"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/status"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/subscriptions"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/trace"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/watch"
 )
 
 func main() {
@@ -20,7 +29,7 @@ func main() {
 		time.Sleep(sameSignal)
 		stop() // a second signal ends the program at once
 	})
-	code := run(ctx, newRootCommand())
+	code := cli.Run(ctx, newRootCommand())
 	stop()
 	os.Exit(code)
 }
@@ -38,17 +47,6 @@ func stopSignals() []os.Signal {
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
-}
-
-// run executes a command and returns the exit code. What went wrong is said in
-// one line.
-func run(ctx context.Context, root *cobra.Command) int {
-	root.SetIn(&interruptible{ctx: ctx, in: root.InOrStdin()})
-	err := root.ExecuteContext(ctx)
-	if err != nil && err.Error() != "" {
-		fmt.Fprintln(root.ErrOrStderr(), "corona:", oneLine(err.Error()))
-	}
-	return exitCode(err)
 }
 
 const rootLong = `Corona is a publish-subscribe system for the part of the Web that only answers
@@ -75,15 +73,15 @@ func newRootCommand() *cobra.Command {
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return applySettings(cmd, os.Environ()) },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
-	root.SetFlagErrorFunc(flagError)
+	root.SetFlagErrorFunc(cli.FlagError)
 	root.PersistentFlags().String(configFlag, "", "YAML `file` with settings (see corona help settings)")
 	addGroup(root, "run", "Run:",
-		newServeCommand())
+		newServeCommand(), newCertsCommand())
 	addGroup(root, "use", "Use a node:",
-		newSubscribeCommand(), newUnsubscribeCommand(), newSubscriptionsCommand(), newChannelsCommand(), newExplainCommand(), newForgetCommand(),
-		newUpdatesCommand(), newWatchCommand(), newStatusCommand(), newImportCommand(), newExportCommand())
+		subscriptions.NewSubscribe(), subscriptions.NewUnsubscribe(), subscriptions.NewList(), channels.NewList(), channels.NewExplain(), channels.NewForget(),
+		newUpdatesCommand(), watch.NewCommand(), status.NewCommand(), lists.NewImport(), lists.NewExport())
 	addGroup(root, "tools", "Tools:",
-		newSolveCommand(), newSimCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), newTraceCommand(),
+		solve.NewCommand(), sim.NewCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), trace.NewCommand(),
 		newLoadgenCommand(), newVersionCommand())
 	root.AddCommand(newSettingsTopic())
 	root.SetHelpCommandGroupID("tools")

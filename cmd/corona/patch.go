@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/deltas"
 )
 
@@ -39,7 +40,7 @@ func newPatchCommand() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, args []string) error { return patch(cmd, &flags, args[0], args[1], asJSON) },
 	}
 	flags.add(cmd)
-	addJSON(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 )
 
@@ -17,7 +18,7 @@ type positive[T int | uint64 | time.Duration] struct {
 	parse func(string) (T, error)
 	text  func(T) string
 	kind  string // for the help
-	want  wanted
+	want  cli.Wanted
 }
 
 // String returns what is set; empty for a default that the node decides.
@@ -40,8 +41,8 @@ func (p positive[T]) Set(text string) error {
 func (p positive[T]) Type() string { return p.kind }
 
 const (
-	wantDuration wanted = "want a duration above 0, such as 30m or 1h30m"
-	wantWhole    wanted = "want a whole number above 0"
+	wantDuration cli.Wanted = "want a duration above 0, such as 30m or 1h30m"
+	wantWhole    cli.Wanted = "want a whole number above 0"
 )
 
 func positiveDuration(flags *pflag.FlagSet, to *time.Duration, name string, preset time.Duration, usage string) {

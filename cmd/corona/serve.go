@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
 	"github.com/seed-91e7e7c1/corona/server"
 )
@@ -76,7 +77,7 @@ are not encrypted: put a proxy with TLS in front of networks you do not trust.`,
   corona serve --budget 50000 --floor 1m    # at most 50,000 polls per interval of 30m
   CORONA_API_TOKEN_FILE=token corona serve --listen 0.0.0.0:8410    # openssl rand -hex 24 > token
   corona serve --allow-private --interval 5s --floor 1s    # against origins on this machine`,
-		Args: wantArgs(),
+		Args: cli.WantArgs(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			return serve(command.Context(), options, command.OutOrStdout(), command.ErrOrStderr())
 		},
@@ -94,6 +95,7 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	positiveDuration(flags, &o.node.Interval, "interval", 30*time.Minute, "polling interval of a channel, 1s at least")
 	positiveDuration(flags, &o.node.Floor, "floor", 0, "shortest time between two polls of a channel, at most the interval (default 5m, or the interval if that is shorter)")
 	bindPlan(flags, &o.node)
+	bindCluster(flags, &o.node.Cluster)
 	flags.Var(hostGap{&o.node.HostGap}, "host-gap", "shortest time between two requests to one host; 0: none (default 1s, and none for private and loopback addresses)")
 	positiveInt(flags, &o.node.HostParallel, "host-parallel", 2, "requests to one host at a time")
 	positiveBytes(flags, &o.node.RetainBytes, "retain-bytes", 1<<30, "bytes of updates kept for slow subscribers, in all")
@@ -101,14 +103,14 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.StringVar(&o.node.Contact, "contact", "", "URL or address for publishers, sent in the User-Agent")
 	flags.BoolVar(&o.node.AllowPrivate, "allow-private", false, "poll and call private and loopback addresses; hosts there have no gap unless --host-gap is given")
 	flags.Var(&o.apiTokens, "api-token", "`TOKEN` that requests need, or several with commas, each of 16 characters at least; better as CORONA_API_TOKEN_FILE=path")
-	markSecret(command, "api-token")
+	cli.MarkSecret(command, "api-token")
 	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everybody there can use the API")
-	flags.Var(named[slog.Level]{&o.logLevel, parseLevel}, "log-level", "least `level` of what is logged: debug, info, warn or error")
+	flags.Var(cli.NamedValue(&o.logLevel, parseLevel), "log-level", "least `level` of what is logged: debug, info, warn or error")
 }
 
 func parseLevel(text string) (level slog.Level, err error) {
 	if level.UnmarshalText([]byte(text)) != nil {
-		err = wanted("want debug, info, warn or error")
+		err = cli.Wanted("want debug, info, warn or error")
 	}
 	return level, err
 }
@@ -199,7 +201,7 @@ func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error
 }
 
 // refused is the error of a node that cannot serve, or could not stop in order.
-func refused(err error) error { return &exitError{code: exitUnreachable, err: err} }
+func refused(err error) error { return cli.Exit(cli.ExitUnreachable, err) }
 
 func openNode(ctx context.Context, options serveOptions, listen string, logger *slog.Logger) (*corona.Node, *prometheus.Registry, error) {
 	registry := prometheus.NewRegistry()
@@ -227,7 +229,7 @@ func fatal(logger *slog.Logger) func(error) {
 		case <-logged:
 		case <-time.After(time.Second): // the log may be on the disk that hangs
 		}
-		os.Exit(exitUnreachable)
+		os.Exit(cli.ExitUnreachable)
 	}
 }
 

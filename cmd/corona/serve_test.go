@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 )
 
@@ -20,8 +21,8 @@ func TestServeStoppedWhileStartingIsDone(t *testing.T) {
 	data := filepath.Join(t.TempDir(), "data")
 	for range 2 { // in a new directory, and in one that a stop left half made
 		got := runCorona(ctx, "", "serve", "--data", data, "--listen", "127.0.0.1:0")
-		if got.code != exitDone || got.out != "" {
-			t.Errorf("exit code %d, printed %q, said %q; want %d and no word of a node", got.code, got.out, got.errs, exitDone)
+		if got.Code != cli.ExitDone || got.Out != "" {
+			t.Errorf("exit code %d, printed %q, said %q; want %d and no word of a node", got.Code, got.Out, got.Errs, cli.ExitDone)
 		}
 	}
 }
@@ -74,8 +75,8 @@ func TestServeRefusesDirectories(t *testing.T) {
 		"want a whole number above 0":                    {"--data", data, "--ranges", "0"},
 	} {
 		got := runCorona(t.Context(), "", append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
-		if got.code != exitUsage || strings.Count(got.errs, "\ncorona: ") > 0 || !strings.Contains(got.errs, want) {
-			t.Errorf("%v: exit code %d, said %q, want %q", args, got.code, got.errs, want)
+		if got.Code != cli.ExitUsage || strings.Count(got.Errs, "\ncorona: ") > 0 || !strings.Contains(got.Errs, want) {
+			t.Errorf("%v: exit code %d, said %q, want %q", args, got.Code, got.Errs, want)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
 const settingsLong = `Every flag of every command can also be set in two other places:
@@ -39,11 +41,7 @@ func newSettingsTopic() *cobra.Command {
 const (
 	envPrefix  = "CORONA_"
 	configFlag = "config"
-
-	// secretAnnotation marks a flag whose value may stand in a file of its own,
-	// named by CORONA_NAME_FILE or by the key name-file.
-	secretAnnotation = "corona_secret"
-	maxSecret        = 64 << 10 // bytes
+	maxSecret  = 64 << 10 // bytes
 )
 
 // setting is a value for a flag from outside the command line.
@@ -97,7 +95,7 @@ func (s setting) set(flags *pflag.FlagSet, flag *pflag.Flag) error {
 	if !s.inFile {
 		return setFlag(flags, flag, s.values)
 	}
-	secret, err := readFile(s.values[0], maxSecret)
+	secret, err := cli.ReadFile(s.values[0], maxSecret)
 	if err != nil {
 		return err
 	}
@@ -118,7 +116,7 @@ func setFlag(flags *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 	err := flags.Set(flag.Name, values[0])
 	var invalid *pflag.InvalidValueError
 	if errors.As(err, &invalid) {
-		return fmt.Errorf("value %q: %w", invalid.GetValue(), wantedOf(invalid))
+		return fmt.Errorf("value %q: %w", invalid.GetValue(), cli.WantedOf(invalid))
 	}
 	return err
 }
@@ -128,7 +126,7 @@ func setFlag(flags *pflag.FlagSet, flag *pflag.Flag, values []string) error {
 func flagsOf(root *cobra.Command) map[string]*pflag.Flag {
 	known := map[string]*pflag.Flag{}
 	add := func(flag *pflag.Flag) {
-		if flag.Name != "help" && (known[flag.Name] == nil || isSecret(flag)) {
+		if flag.Name != "help" && (known[flag.Name] == nil || cli.IsSecret(flag)) {
 			known[flag.Name] = flag
 		}
 	}
@@ -142,19 +140,6 @@ func flagsOf(root *cobra.Command) map[string]*pflag.Flag {
 	}
 	walk(root)
 	return known
-}
-
-// markSecret lets a flag's value come from a file. The name is of a flag that
-// cmd has.
-func markSecret(cmd *cobra.Command, name string) {
-	if err := cmd.Flags().SetAnnotation(name, secretAnnotation, nil); err != nil {
-		panic(err)
-	}
-}
-
-func isSecret(flag *pflag.Flag) bool {
-	_, found := flag.Annotations[secretAnnotation]
-	return found
 }
 
 // readEnv returns the settings in an environment, sorted by variable. All
@@ -195,7 +180,7 @@ func resolve(key, origin string, values []string, known map[string]*pflag.Flag) 
 		return setting{flag: key, origin: origin, values: values}, true
 	}
 	name, inFile := strings.CutSuffix(key, "-file")
-	if !inFile || known[name] == nil || !isSecret(known[name]) {
+	if !inFile || known[name] == nil || !cli.IsSecret(known[name]) {
 		return setting{}, false
 	}
 	return setting{flag: name, origin: origin, values: values, inFile: true}, true

@@ -8,6 +8,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/clitest"
 )
 
 // settingsProbe is what the command of a program with every kind of flag sees.
@@ -35,7 +38,7 @@ func runProbe(t *testing.T, environ []string, args ...string) (settingsProbe, er
 	probe.Flags().BoolVar(&got.private, "allow-private", false, "")
 	probe.Flags().StringVar(&got.secret, "secret", "", "")
 	probe.Flags().StringVar(&got.name, "name", "", "")
-	markSecret(probe, "secret")
+	cli.MarkSecret(probe, "secret")
 	if err := probe.MarkFlagRequired("name"); err != nil {
 		t.Fatal(err)
 	}
@@ -165,8 +168,8 @@ func TestSettingsRefuse(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error %v, want %q", err, test.want)
 			}
-			if code := exitCode(err); code != exitUsage {
-				t.Errorf("exit code %d, want %d", code, exitUsage)
+			if code := cli.ExitCode(err); code != cli.ExitUsage {
+				t.Errorf("exit code %d, want %d", code, cli.ExitUsage)
 			}
 		})
 	}
@@ -182,16 +185,16 @@ func TestSettingsEmptyFiles(t *testing.T) {
 
 // TestSettingsReach: the real commands take them too.
 func TestSettingsReach(t *testing.T) {
-	t.Setenv("CORONA_SERVER", serveFake(t, fakeNode()))
+	t.Setenv("CORONA_SERVER", clitest.Serve(t, clitest.FakeNode()))
 	t.Setenv("CORONA_JSON", "true")
-	if got := runCorona(t.Context(), "", "status"); got.code != exitDone || !strings.HasPrefix(got.out, "{") {
-		t.Errorf("exit code %d, %s%s", got.code, got.out, got.errs)
+	if got := runCorona(t.Context(), "", "status"); got.Code != cli.ExitDone || !strings.HasPrefix(got.Out, "{") {
+		t.Errorf("exit code %d, %s%s", got.Code, got.Out, got.Errs)
 	}
 	t.Setenv("CORONA_SRVER", "x")
-	if got := runCorona(t.Context(), "", "status"); got.code != exitUsage || !strings.Contains(got.errs, "CORONA_SRVER") {
-		t.Errorf("exit code %d, standard error %s", got.code, got.errs)
+	if got := runCorona(t.Context(), "", "status"); got.Code != cli.ExitUsage || !strings.Contains(got.Errs, "CORONA_SRVER") {
+		t.Errorf("exit code %d, standard error %s", got.Code, got.Errs)
 	}
-	if got := runCorona(t.Context(), "", "__complete", "status", ""); got.code != exitDone {
-		t.Errorf("completion: exit code %d, standard error %s", got.code, got.errs)
+	if got := runCorona(t.Context(), "", "__complete", "status", ""); got.Code != cli.ExitDone {
+		t.Errorf("completion: exit code %d, standard error %s", got.Code, got.Errs)
 	}
 }

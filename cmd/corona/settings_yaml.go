@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
 const maxConfig = 1 << 20 // bytes
@@ -15,7 +17,7 @@ const maxConfig = 1 << 20 // bytes
 // readConfig returns the settings in a YAML file: a mapping from names of flags
 // to a value each, or to a list for a flag that takes several.
 func readConfig(path string, known map[string]*pflag.Flag) ([]setting, error) {
-	content, err := readFile(path, maxConfig)
+	content, err := cli.ReadFile(path, maxConfig)
 	if err != nil {
 		return nil, fmt.Errorf("--config: %w", err)
 	}

@@ -92,8 +92,11 @@ func TestServeSignals(t *testing.T) {
 // TestServeUnderNohup: a hangup that the program was started to ignore stays ignored.
 func TestServeUnderNohup(t *testing.T) {
 	shell, err := exec.LookPath("sh")
-	if err != nil {
-		t.Skip("no sh(1) to start a process that ignores SIGHUP")
+	switch {
+	case err != nil && os.Getenv("CI") == "true":
+		t.Fatal(err)
+	case err != nil:
+		t.Skip("no sh(1) to start a process that ignores SIGHUP:", err)
 	}
 	node := startProcess(t, shell, "-c", `trap "" HUP; exec "$0" "$@"`)
 	node.signal(t, syscall.SIGHUP)

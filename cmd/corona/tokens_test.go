@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
 const apiToken = "0123456789abcdef"
@@ -76,8 +78,8 @@ func TestRow39ServeRefuses(t *testing.T) {
 				args = append(args, "--config", writeConfig(t, test.file))
 			}
 			got := runCorona(t.Context(), "", args...)
-			if got.code != exitUsage || !strings.Contains(got.errs, test.want) || strings.Contains(got.errs, "tooshort") {
-				t.Errorf("exit code %d, said %q, want %q", got.code, got.errs, test.want)
+			if got.Code != cli.ExitUsage || !strings.Contains(got.Errs, test.want) || strings.Contains(got.Errs, "tooshort") {
+				t.Errorf("exit code %d, said %q, want %q", got.Code, got.Errs, test.want)
 			}
 		})
 	}
@@ -98,12 +100,12 @@ func TestRow39CommandsWithTokens(t *testing.T) {
 		code             int
 		says             string
 	}{
-		{"no token", "", "", nil, exitUnreachable, "CORONA_TOKEN_FILE"},
-		{"wrong token", "CORONA_TOKEN", "fedcba9876543210", nil, exitUnreachable, "no token of this node"},
-		{"flag", "", "", []string{"--token", apiToken}, exitDone, ""},
-		{"environment", "CORONA_TOKEN", apiToken + "-next", nil, exitDone, ""},
-		{"file", "CORONA_TOKEN_FILE", "", nil, exitDone, ""},
-		{"what cannot be sent", "CORONA_TOKEN", "a b", nil, exitUsage, "token: want"},
+		{"no token", "", "", nil, cli.ExitUnreachable, "CORONA_TOKEN_FILE"},
+		{"wrong token", "CORONA_TOKEN", "fedcba9876543210", nil, cli.ExitUnreachable, "no token of this node"},
+		{"flag", "", "", []string{"--token", apiToken}, cli.ExitDone, ""},
+		{"environment", "CORONA_TOKEN", apiToken + "-next", nil, cli.ExitDone, ""},
+		{"file", "CORONA_TOKEN_FILE", "", nil, cli.ExitDone, ""},
+		{"what cannot be sent", "CORONA_TOKEN", "a b", nil, cli.ExitUsage, "token: want"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -118,8 +120,8 @@ func TestRow39CommandsWithTokens(t *testing.T) {
 			}
 			for _, command := range [][]string{{"status"}, {"subscriptions"}, {"channels"}, {"export"}} {
 				got := runCorona(t.Context(), "", append(append(command, "--server", node), test.args...)...)
-				if got.code != test.code || !strings.Contains(got.errs, test.says) || strings.Contains(got.errs+got.out, apiToken) {
-					t.Errorf("%s: exit code %d, printed %q, said %q", command, got.code, got.out, got.errs)
+				if got.Code != test.code || !strings.Contains(got.Errs, test.says) || strings.Contains(got.Errs+got.Out, apiToken) {
+					t.Errorf("%s: exit code %d, printed %q, said %q", command, got.Code, got.Out, got.Errs)
 				}
 			}
 		})

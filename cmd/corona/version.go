@@ -7,6 +7,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
 // version is stamped into releases:
@@ -83,16 +85,16 @@ func newVersionCommand() *cobra.Command {
 		Long: `Print the version of this program, the commit that it was built from, and the Go
 that built it. "corona status" prints the version of a running node.`,
 		Example:           "  corona version\n  corona version --json | jq -r .version",
-		Args:              wantArgs(),
+		Args:              cli.WantArgs(),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), thisBuild())
+				return cli.PrintJSON(cmd.OutOrStdout(), thisBuild())
 			}
 			_, err := fmt.Fprintln(cmd.OutOrStdout(), thisBuild())
 			return err
 		},
 	}
-	addJSON(cmd, &asJSON)
+	cli.AddJSON(cmd, &asJSON)
 	return cmd
 }

@@ -3,13 +3,14 @@ package schedule
 import (
 	"math"
 
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // agenda holds when each target is due, and since when those without an order are
 // dormant.
 type agenda[C any] struct {
-	pace    pace[C]
+	pace    pace.Pace
 	due     dueHeap[*Target[C]]
 	dormant fifo[dormancy[C]]
 	live    int // targets that are ordered
@@ -18,7 +19,7 @@ type agenda[C any] struct {
 
 // Plan puts an idle target where its next due time says.
 func (s *agenda[C]) Plan(t *Target[C], now int64) {
-	t.due = s.pace.next(t, now)
+	t.due = s.pace.Next(&t.pace, t.wait(), now)
 	if t.due == never {
 		s.due.remove(t)
 		return
@@ -29,7 +30,7 @@ func (s *agenda[C]) Plan(t *Target[C], now int64) {
 // SetRate moves a target to the slots of another rate, of which it is one of width
 // pollers. The caller plans it.
 func (s *agenda[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
-	s.pace.setRate(t, rate, clamp16(width), clamp16(rank), now)
+	s.pace.SetRate(&t.pace, overlay.PhaseOf(t.ID), rate, clamp16(width), clamp16(rank), now)
 }
 
 // clamp16 keeps a width or rank in two bytes. A negative rank has no slots, nor has
@@ -43,8 +44,8 @@ func clamp16(n int) uint16 {
 
 // Explain returns until when a target's slots are left out, which may be over, and
 // why.
-func (s *agenda[C]) Explain(t *Target[C], now int64) (until int64, why Cause) {
-	_, until, why = s.pace.explain(t, now)
+func (s *agenda[C]) Explain(t *Target[C], now int64) (until int64, why pace.Cause) {
+	_, until, why = s.pace.Explain(&t.pace, t.wait(), now)
 	return until, why
 }
 
@@ -52,8 +53,8 @@ func (s *agenda[C]) Explain(t *Target[C], now int64) (until int64, why Cause) {
 // when it may be asked again: another channel has its place.
 func (s *agenda[C]) Forgive(t *Target[C]) {
 	was := t.failing()
-	t.failures, t.refused = 0, false
-	t.SetWishes(0, Skip{})
+	t.pace.Failures, t.refused = 0, false
+	t.SetWishes(0, pace.Skip{})
 	s.recount(t, was)
 }
 

@@ -3,6 +3,8 @@ package schedule
 import (
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 )
 
 // The clock is set forwards, as when a machine is resumed, and polls begin and end
@@ -106,7 +108,7 @@ func TestClockBehindAForgivenRest(t *testing.T) {
 	delete(s.hosts.byID, id)
 	// What was forgiven an hour after: count 0, and the rest in the past by the right clock, which this one is ten days behind.
 	then := now + int64(240*time.Hour)
-	row := HostRecord{ID: id, FreeAt: then + 1e9, Refusals: Refusals{Until: then - int64(3*time.Hour), Last: then - int64(4*time.Hour), Good: then - int64(time.Hour)}}
+	row := HostRecord{ID: id, FreeAt: then + 1e9, Refusals: pace.Refusals{Until: then - int64(3*time.Hour), Last: then - int64(4*time.Hour), Good: then - int64(time.Hour)}}
 	if s.RestoreHost(row, now) == nil {
 		t.Fatal("not remembered: the row shows nothing")
 	}
@@ -114,5 +116,35 @@ func TestClockBehindAForgivenRest(t *testing.T) {
 	s.Promote(true, now)
 	if s.NextDue() <= now {
 		t.Errorf("spins: due %v from now, host rests for %v", time.Duration(s.NextDue()-now), time.Duration(s.hosts.byID[id].rest.Until-now))
+	}
+}
+
+// A clock that was set makes neither everything due at once nor nothing for long.
+func TestRealign(t *testing.T) {
+	for _, step := range []time.Duration{time.Hour, -time.Hour} {
+		s := newRig(Config{Interval: 10 * time.Second, Floor: 2 * time.Second})
+		now := int64(1e18)
+		for i := range 100 {
+			s.order(i, 1, now)
+		}
+		for range 100 {
+			due, item, _ := s.due.min()
+			item.pace.LastPoll = due - int64(10*time.Second)
+			s.due.remove(item)
+			s.Plan(item, now)
+		}
+		now += int64(step)
+		s.Realign(int64(step), now, s.all())
+		if s.due.len() != 100 {
+			t.Fatalf("%d channels are due", s.due.len())
+		}
+		s.Promote(true, now+int64(time.Second))
+		if s.queued == 0 || s.queued > 30 {
+			t.Errorf("step %v: %d of 100 channels are due within a tenth of an interval", step, s.queued)
+		}
+		s.Promote(true, now+int64(12*time.Second))
+		if s.queued != 100 {
+			t.Errorf("step %v: %d of 100 channels are due within an interval and a floor", step, s.queued)
+		}
 	}
 }

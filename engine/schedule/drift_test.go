@@ -7,55 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"pgregory.net/rapid"
-
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
-
-// drawRate draws a rate that one poller realises.
-func drawRate(t *rapid.T, p pace[site]) overlay.Rate {
-	if rapid.Bool().Draw(t, "slow") {
-		return overlay.Rate{Polls: 1, Intervals: rapid.Uint32Range(2, overlay.MostIntervals).Draw(t, "intervals")}
-	}
-	return overlay.Rate{Polls: rapid.Uint32Range(1, uint32(p.interval/p.floor)).Draw(t, "polls"), Intervals: 1}
-}
-
-// However often a channel's rate changes, from one poll to the next the parts that
-// pass of its periods sum to one, but for rounding: none comes sooner, and none
-// waits longer.
-func TestRateChangesKeepThePhase(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		p := pace[site]{interval: time.Duration(rapid.Int64Range(1e9, 3600e9).Draw(t, "interval"))}
-		p.floor = time.Duration(rapid.Int64Range(int64(p.interval)/40+1, int64(p.interval)).Draw(t, "floor"))
-		c := &Target[site]{host: &Host[site]{}, width: 1, rate: drawRate(t, p)}
-		copy(c.ID[:], rapid.SliceOfN(rapid.Byte(), channel.IDLen, channel.IDLen).Draw(t, "id"))
-		now := rapid.Int64Range(1e18, 2e18).Draw(t, "now")
-		c.lastPoll = p.next(c, now)
-		now = c.lastPoll
-		passed, changes := 0.0, 0
-		for range 60 {
-			due, period := p.next(c, now), p.slots(c).Period()
-			if due > now && rapid.Bool().Draw(t, "changes") {
-				then := now + rapid.Int64Range(0, due-now-1).Draw(t, "after")
-				passed += float64(then-now) / float64(period)
-				p.setRate(c, drawRate(t, p), 1, 0, then)
-				now = then
-				changes++
-				continue
-			}
-			passed += float64(due-now) / float64(period)
-			if rounding := 1e-6 + float64(4*changes+4)/driftWhole; math.Abs(passed-1) > rounding {
-				t.Fatalf("after %d changes polled after %v periods", changes, passed)
-			}
-			if time.Duration(due-c.lastPoll) < p.floor {
-				t.Fatalf("polled after %v, floor %v", time.Duration(due-c.lastPoll), p.floor)
-			}
-			c.lastPoll, now, passed, changes = due, due, 0, 0
-			p.keepFloor(c)
-		}
-	})
-}
 
 // repaceAll gives every channel another rate.
 func (c *crowd) repaceAll(rate overlay.Rate) {
@@ -127,7 +81,7 @@ func TestRatesThatFlap(t *testing.T) {
 		t.Errorf("%d polls, planned %.0f", made, planned)
 	}
 	for target := range c.s.all() {
-		if waited := time.Duration(c.now - target.lastPoll); waited > 3*crowdInterval {
+		if waited := time.Duration(c.now - target.pace.LastPoll); waited > 3*crowdInterval {
 			t.Errorf("not polled for %v", waited)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 )
 
 // Host is an origin: which targets wait for it, and how it has behaved.
@@ -12,19 +14,19 @@ type Host[C any] struct {
 	Row int32      // the caller's: its row in the ledger; 0: none
 
 	freeAt   int64           // its gap allows no request before
-	rest     Refusals        // whether it may be asked at all
+	rest     pace.Refusals   // whether it may be asked at all
 	queues   [2]hostQueue[C] // polls that are due; first polls
 	targets  int32           // on it, and polls that redirects led to it
 	busy     int32           // requests under way
 	heapAt   int32           // its place in the heap of spaced hosts; −1: not in it
 	state    hostState
-	turn     uint8 // which queue is next
-	speed    class // by its last exchange: strange, steady or slow
-	parked   class // which of the parked queues it is in, when it is
-	private  bool  // its gap is that of private hosts
-	guest    bool  // in hosts.guests
-	clearing bool  // in turns.clearing: those that wait are planned again
-	reserves bool  // a poll that has begun waits for memory: it has not asked yet
+	turn     uint8           // which queue is next
+	speed    admission.Class // by its last exchange: strange, steady or slow
+	parked   admission.Class // which of the parked queues it is in, when it is
+	private  bool            // its gap is that of private hosts
+	guest    bool            // in hosts.guests
+	clearing bool            // in turns.clearing: those that wait are planned again
+	reserves bool            // a poll that has begun waits for memory: it has not asked yet
 }
 
 type hostState uint8
@@ -47,18 +49,18 @@ const (
 const slowExchange = 5 * time.Second
 
 // speedOf judges a host by how long an exchange took.
-func speedOf(took time.Duration) class {
+func speedOf(took time.Duration) admission.Class {
 	if took > slowExchange {
-		return slow
+		return admission.Slow
 	}
-	return steady
+	return admission.Steady
 }
 
 func (h *Host[C]) heapIndex() int32     { return h.heapAt }
 func (h *Host[C]) setHeapIndex(i int32) { h.heapAt = i }
 
 // Refusals returns what the host has said of being asked too often.
-func (h *Host[C]) Refusals() Refusals { return h.rest }
+func (h *Host[C]) Refusals() pace.Refusals { return h.rest }
 
 // Record returns what a restart must know of a host.
 func (h *Host[C]) Record() HostRecord { return HostRecord{h.ID, h.freeAt, h.rest} }
@@ -77,21 +79,21 @@ func queueOf[C any](t *Target[C]) uint8 {
 // count as strange on hosts that we know too: each brings a document that is taken
 // apart and committed, where nearly all others end in a 304. Those of large bodies
 // have a share of their own, since they wait for memory with a worker.
-func (h *Host[C]) classOf(queue uint8) class {
+func (h *Host[C]) classOf(queue uint8) admission.Class {
 	switch head := h.queues[queue].head(); {
-	case h.speed != steady:
+	case h.speed != admission.Steady:
 		return h.speed
 	case queue == firstQueue:
-		return strange
+		return admission.Strange
 	case head != nil && head.rare != nil && head.rare.body > 0:
-		return large
+		return admission.Large
 	}
-	return steady
+	return admission.Steady
 }
 
 // remembered reports a host that another request must still spare.
 func (h *Host[C]) remembered(now int64) bool {
-	return h.freeAt > now || h.rest.Count > 0 && max(h.rest.Until, h.rest.Last)+int64(LongestRest) > now
+	return h.freeAt > now || h.rest.Count > 0 && max(h.rest.Until, h.rest.Last)+int64(pace.LongestRest) > now
 }
 
 // hostQueue is first in, first out, through the targets' own next fields.
@@ -130,4 +132,11 @@ func (q *hostQueue[C]) pop() *Target[C] {
 	}
 	head.next = nil
 	return head
+}
+
+// HostRecord is what a restart must know of a host.
+type HostRecord struct {
+	ID     channel.ID
+	FreeAt int64 // its gap allows no request before
+	pace.Refusals
 }

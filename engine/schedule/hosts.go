@@ -1,6 +1,10 @@
 package schedule
 
-import "github.com/seed-91e7e7c1/corona/channel"
+import (
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
+)
 
 // hosts is the table of hosts, with the rules of how often each may be asked.
 type hosts[C any] struct {
@@ -55,7 +59,7 @@ func (s *hosts[C]) restore(r HostRecord, now int64) *Host[C] {
 	if s.byID[r.ID] != nil {
 		return nil
 	}
-	longest := now + int64(LongestRest)
+	longest := now + int64(pace.LongestRest)
 	h := &Host[C]{ID: r.ID, heapAt: -1, rest: r.Refusals, freeAt: min(r.FreeAt, longest)}
 	h.rest.Until, h.rest.Last, h.rest.Good = min(h.rest.Until, longest), min(h.rest.Last, now), min(h.rest.Good, now)
 	if h.rest.Count == 0 {
@@ -74,7 +78,7 @@ func (s *hosts[C]) restore(r HostRecord, now int64) *Host[C] {
 
 // parallelOf returns how many requests a host may get at a time.
 func (s *hosts[C]) parallelOf(h *Host[C]) int {
-	if h.speed != steady || h.rest.Count > 0 {
+	if h.speed != admission.Steady || h.rest.Count > 0 {
 		return 1
 	}
 	return s.parallel
@@ -83,9 +87,9 @@ func (s *hosts[C]) parallelOf(h *Host[C]) int {
 // gapOf returns the time between the beginnings of two requests, in nanoseconds.
 func (s *hosts[C]) gapOf(h *Host[C]) int64 {
 	if h.private {
-		return h.rest.gap(s.privateGap)
+		return h.rest.Gap(s.privateGap)
 	}
-	return h.rest.gap(s.gap)
+	return h.rest.Gap(s.gap)
 }
 
 // space starts a host's gap.

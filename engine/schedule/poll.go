@@ -3,24 +3,26 @@ package schedule
 import (
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // Poll is one request of a target, from [Schedule.Begin] to [Schedule.End].
 type Poll[C any] struct {
 	Target   *Target[C]
-	Host     *Host[C]  // that it asks
-	Begun    time.Time // of the request; the caller's to set
-	Eligible int64     // when its slot had come and its host allowed it
-	HostWait int64     // how long after its slot that was
-	Body     int64     // bytes of memory to be set aside before it asks; 0: none
-	Verdict  Verdict   // on its answer
-	HostNews bool      // its host's [HostRecord] has changed
+	Host     *Host[C]     // that it asks
+	Begun    time.Time    // of the request; the caller's to set
+	Eligible int64        // when its slot had come and its host allowed it
+	HostWait int64        // how long after its slot that was
+	Body     int64        // bytes of memory to be set aside before it asks; 0: none
+	Verdict  pace.Verdict // on its answer
+	HostNews bool         // its host's [HostRecord] has changed
 
-	class    class // it counts among the polls of this class
-	hopped   bool  // a redirect has led it to its host
-	reserves bool  // it waits for memory
-	released bool  // its host may be asked again
+	class    admission.Class // it counts among the polls of this class
+	hopped   bool            // a redirect has led it to its host
+	reserves bool            // it waits for memory
+	released bool            // its host may be asked again
 }
 
 // Lateness is how long after it might have begun the poll began: what the poller is
@@ -32,7 +34,7 @@ func (p *Poll[C]) Lateness() time.Duration {
 // Begin fills p in with the next poll, of which the caller sets Begun; ok is false
 // when there is none, or no worker for it.
 func (s *Schedule[C]) Begin(p *Poll[C], now int64) (ok bool) {
-	for s.workers.inFlight < s.workers.limit && !ok {
+	for s.workers.InFlight < s.workers.Limit && !ok {
 		h, some := s.ready.pop()
 		if !some {
 			break
@@ -51,7 +53,7 @@ func (s *Schedule[C]) beginAt(p *Poll[C], h *Host[C], now int64) (ok bool) {
 		return false // any more
 	}
 	queue, of := s.choose(h)
-	if s.workers.full(of) {
+	if s.workers.Full(of) {
 		s.park(h, of)
 		return false
 	}
@@ -68,7 +70,7 @@ func (s *Schedule[C]) beginAt(p *Poll[C], h *Host[C], now int64) (ok bool) {
 	return t != nil
 }
 
-func (s *Schedule[C]) beginOf(p *Poll[C], t *Target[C], of class, now int64) {
+func (s *Schedule[C]) beginOf(p *Poll[C], t *Target[C], of admission.Class, now int64) {
 	h := t.at()
 	*p = Poll[C]{Target: t, Host: h, Eligible: max(t.due, h.freeAt), class: of}
 	p.HostWait = p.Eligible - t.due
@@ -80,7 +82,7 @@ func (s *Schedule[C]) beginOf(p *Poll[C], t *Target[C], of class, now int64) {
 	t.state = busy
 	h.busy++
 	s.hosts.space(h, now)
-	s.workers.begin(of)
+	s.workers.Begin(of)
 }
 
 // MayAsk reports that a poll which has waited for memory may ask now. Meanwhile its
@@ -102,7 +104,7 @@ func (s *Schedule[C]) MayAsk(p *Poll[C], stands bool, now int64) bool {
 // Reply is what an exchange says of its host.
 type Reply struct {
 	Status     int // 0: there was no response
-	RetryAfter RetryAfter
+	RetryAfter pace.RetryAfter
 	Took       time.Duration // 0: it says nothing about the host
 	HasContent bool          // of the channel, which used to answer
 }
@@ -124,12 +126,12 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 		h.speed = speedOf(r.Took)
 	}
 	before := h.rest
-	p.Verdict = h.rest.note(answer{
-		status: r.Status, retryAfter: r.RetryAfter, begun: p.Begun.UnixNano(), now: now, phase: overlay.PhaseOf(t.ID),
-		answered: r.HasContent && t.failures == 0, refused: t.refused,
-	}, s.pace.interval)
+	p.Verdict = h.rest.Note(pace.Answer{
+		Status: r.Status, RetryAfter: r.RetryAfter, Begun: p.Begun.UnixNano(), Now: now, Phase: overlay.PhaseOf(t.ID),
+		Answered: r.HasContent && t.pace.Failures == 0, Refused: t.refused,
+	}, s.pace.Interval)
 	p.HostNews = h.rest != before
-	if p.Verdict == HostRefuses {
+	if p.Verdict == pace.HostRefuses {
 		s.rests(h, now)
 	}
 	s.place(h, now)
@@ -137,7 +139,7 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 
 // Asked notes when a target was asked last.
 func (s *Schedule[C]) Asked(p *Poll[C], now int64) {
-	p.Target.lastPoll = min(p.Begun.UnixNano(), now) // the clock may have been set back meanwhile
+	p.Target.pace.LastPoll = min(p.Begun.UnixNano(), now) // the clock may have been set back meanwhile
 }
 
 // Blame says what the end of a poll means to its channel.
@@ -153,7 +155,7 @@ const (
 // Result is what a poll has shown, of a target whose order still stands.
 type Result struct {
 	Blame      Blame
-	RetryAfter RetryAfter
+	RetryAfter pace.RetryAfter
 	Status     int
 	Memory     int64 // bytes that the body took, or has to have the next time; 0: few, or not known
 	Busy       bool  // there was no memory or connection for it
@@ -176,17 +178,17 @@ func (s *Schedule[C]) Conclude(p *Poll[C], r Result, now int64) {
 	}
 	switch r.Blame {
 	case Succeeded:
-		t.failures = 0
+		t.pace.Failures = 0
 	case Failed:
-		t.failures = min(t.failures, 1<<15) + 1
+		t.pace.Failures = min(t.pace.Failures, 1<<15) + 1
 	}
 	if r.Blame != Canceled {
 		rare.notBefore = p.spare(r, now)
-		t.refused = p.Verdict != NotRefused
+		t.refused = p.Verdict != pace.NotRefused
 	}
 	t.setRare(rare)
 	s.recount(t, was)
-	s.pace.keepFloor(t)
+	s.pace.KeepFloor(&t.pace, overlay.PhaseOf(t.ID))
 }
 
 // spare returns until when a poll's channel is not to be asked for; 0: the origin did
@@ -194,7 +196,7 @@ func (s *Schedule[C]) Conclude(p *Poll[C], r Result, now int64) {
 func (p *Poll[C]) spare(r Result, now int64) int64 {
 	switch {
 	case r.Blame != Refused && r.RetryAfter.After > 0:
-		return now + int64(min(r.RetryAfter.After, LongestRest))
+		return now + int64(min(r.RetryAfter.After, pace.LongestRest))
 	case r.Blame == Refused && p.hopped:
 		return p.Host.rest.Until // not its own host rests
 	}
@@ -203,9 +205,9 @@ func (p *Poll[C]) spare(r Result, now int64) int64 {
 
 // End ends a poll: its worker is free. [Schedule.Follow] or [Schedule.Finish] comes
 // next.
-func (s *Schedule[C]) End(p *Poll[C], l Load, now int64) {
-	s.workers.feedback(p.class, p.Begun.UnixNano(), p.Eligible, l, now)
-	s.workers.end(p.class)
+func (s *Schedule[C]) End(p *Poll[C], l admission.Load, now int64) {
+	s.workers.Feedback(p.class, p.Begun.UnixNano(), p.Eligible, l, now)
+	s.workers.End(p.class)
 	s.unpark(now)
 }
 
@@ -218,7 +220,7 @@ func (s *Schedule[C]) Finish(t *Target[C], now int64) {
 // Follow queues the target of an ended poll where a redirect has led it, and reports
 // whether it could: if the redirect or that host asks to wait, the poll ends without
 // blame, and the next one begins after that.
-func (s *Schedule[C]) Follow(t *Target[C], to *Host[C], retryAfter RetryAfter, now int64) (followed bool) {
+func (s *Schedule[C]) Follow(t *Target[C], to *Host[C], retryAfter pace.RetryAfter, now int64) (followed bool) {
 	s.hosts.refer(to, 1)
 	s.leaveHop(t)
 	r := t.rareOf()
@@ -226,7 +228,7 @@ func (s *Schedule[C]) Follow(t *Target[C], to *Host[C], retryAfter RetryAfter, n
 	t.setRare(r)
 	switch {
 	case retryAfter.After > 0: // before the target is asked (RFC 9110, section 10.2.3)
-		s.Strand(t, now+int64(min(retryAfter.After, LongestRest)), now)
+		s.Strand(t, now+int64(min(retryAfter.After, pace.LongestRest)), now)
 		return false
 	case to.rest.Resting(now):
 		s.Strand(t, to.rest.Until, now)

@@ -6,6 +6,8 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -146,15 +148,15 @@ func (m *scheduleMachine) finish(t *rapid.T) {
 	result.Memory = rapid.SampledFrom([]int64{0, 0, 2 * largeBody}).Draw(t, "memory")
 	m.s.conclude(p, reply, result, m.now)
 	if rapid.Bool().Draw(t, "fresh") {
-		target.SetWishes(m.now+rapid.Int64Range(0, 60e9).Draw(t, "for"), Skip{})
+		target.SetWishes(m.now+rapid.Int64Range(0, 60e9).Draw(t, "for"), pace.Skip{})
 	}
-	m.s.End(p, Load{Canceled: result.Blame == Canceled}, m.now)
+	m.s.End(p, admission.Load{Canceled: result.Blame == Canceled}, m.now)
 	switch rapid.SampledFrom([]string{"idle", "idle", "follow", "over"}).Draw(t, "end") {
 	case "over":
 		m.s.Drop(target, m.now)
 	case "follow":
 		if !target.Dropped() {
-			wait := RetryAfter{After: time.Duration(rapid.SampledFrom([]int64{0, 0, 5e9}).Draw(t, "wait"))}
+			wait := pace.RetryAfter{After: time.Duration(rapid.SampledFrom([]int64{0, 0, 5e9}).Draw(t, "wait"))}
 			m.s.Follow(target, m.s.hostOf(rapid.IntRange(5, 14).Draw(t, "host")), wait, m.now)
 			return
 		}
@@ -173,20 +175,20 @@ func (m *scheduleMachine) sweep(t *rapid.T) {
 }
 
 func (m *scheduleMachine) check(t *rapid.T) {
-	if len(m.polls) != m.s.workers.inFlight {
-		t.Fatalf("%d polls under way, counted %d", len(m.polls), m.s.workers.inFlight)
+	if len(m.polls) != m.s.workers.InFlight {
+		t.Fatalf("%d polls under way, counted %d", len(m.polls), m.s.workers.InFlight)
 	}
 	m.checkTargets(t)
 	busy := map[*Host[site]]int32{}
-	var polls [classes]int
+	var polls [admission.Classes]int
 	for _, p := range m.polls {
 		polls[p.class]++
 		if !p.released {
 			busy[p.Host]++
 		}
 	}
-	if w := &m.s.workers; polls != w.polls || polls[strange] > w.shares[strange] || polls[slow] > w.shares[slow] || polls[large] > w.shares[large] {
-		t.Fatalf("polls %v, counted %v, shares %v", polls, w.polls, w.shares)
+	if w := &m.s.workers; polls != w.Polls || polls[admission.Strange] > w.Shares[admission.Strange] || polls[admission.Slow] > w.Shares[admission.Slow] || polls[admission.Large] > w.Shares[admission.Large] {
+		t.Fatalf("polls %v, counted %v, shares %v", polls, w.Polls, w.Shares)
 	}
 	refers := map[*Host[site]]int32{}
 	for target := range m.s.all() {
@@ -202,10 +204,10 @@ func (m *scheduleMachine) check(t *rapid.T) {
 		if refers[h] != h.targets || h.targets == 0 && !h.guest {
 			t.Fatalf("host %+v: %d targets", h, refers[h])
 		}
-		if h.state == hostParked && !m.s.workers.full(h.parked) && m.s.ready.len() == 0 {
+		if h.state == hostParked && !m.s.workers.Full(h.parked) && m.s.ready.len() == 0 {
 			t.Fatalf("host %+v is parked, its share of workers has room, and nothing is about to begin", h)
 		}
-		if h.state == hostParked && h.classOf(dueQueue) == steady && !h.queues[dueQueue].empty() {
+		if h.state == hostParked && h.classOf(dueQueue) == admission.Steady && !h.queues[dueQueue].empty() {
 			t.Fatalf("steady host %+v is parked with a poll that is due", h)
 		}
 	}
@@ -220,7 +222,7 @@ func (m *scheduleMachine) checkTargets(t *rapid.T) {
 	for target := range m.s.all() {
 		if !target.dropped {
 			live++
-			failing += min(int(target.failures), 1)
+			failing += min(int(target.pace.Failures), 1)
 		}
 		if target.state == queued {
 			waiting++

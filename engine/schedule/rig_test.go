@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -97,7 +99,7 @@ func (r *rig) begin(now int64) (p *Poll[site], ok bool) {
 // end ends a poll with an answer.
 func (r *rig) end(p *Poll[site], reply Reply, result Result, now int64) {
 	r.conclude(p, reply, result, now)
-	r.End(p, Load{Busy: result.Busy, Canceled: result.Blame == Canceled}, now)
+	r.End(p, admission.Load{Busy: result.Busy, Canceled: result.Blame == Canceled}, now)
 	r.Finish(p.Target, now)
 }
 
@@ -107,7 +109,7 @@ func (r *rig) conclude(p *Poll[site], reply Reply, result Result, now int64) {
 	r.Release(p, reply, now)
 	r.Asked(p, now)
 	result.Status, result.RetryAfter = reply.Status, reply.RetryAfter
-	if p.Verdict == HostRefuses {
+	if p.Verdict == pace.HostRefuses {
 		result.Blame = Refused
 	}
 	r.Conclude(p, result, now)
@@ -130,3 +132,6 @@ func (r *rig) forget(t *Target[site], now int64) {
 }
 
 func (r *rig) all() iter.Seq[*Target[site]] { return maps.Values(r.targets) }
+
+// endHop ends a poll whose redirect the test follows.
+func (r *rig) endHop(p *Poll[site], now int64) { r.End(p, admission.Load{}, now) }

@@ -3,10 +3,9 @@
 // I/O.
 //
 // Each channel is a [Target] that goes idle (due heap) → queued (its host's queue)
-// → busy (a worker) → idle. A channel is due at its numbered slots, later where its
-// failures back off, its host rests or its origin's wishes say so (pace.go, drift.go,
-// refusals.go, skip.go). Hosts take turns (turns.go), and polls of each class have a
-// share of the workers (workers.go, window.go). testdata has timelines.
+// → busy (a worker) → idle. When a channel is due package pace says, from values that
+// a target and its host keep. Hosts take turns (turns.go), and polls of each class have
+// a share of the workers (package admission). testdata has timelines.
 package schedule
 
 import (
@@ -14,6 +13,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -49,8 +50,8 @@ const batch = 512
 // that rests.
 func New[C any](c Config, idle func(t *Target[C], stranded bool)) *Schedule[C] {
 	return &Schedule[C]{
-		turns:  turns[C]{hosts: newHosts[C](c), workers: newWorkers(c.Workers)},
-		agenda: agenda[C]{pace: pace[C]{c.Interval, c.Floor}},
+		turns:  turns[C]{hosts: newHosts[C](c), workers: admission.New(c.Workers)},
+		agenda: agenda[C]{pace: pace.Pace{Interval: c.Interval, Floor: c.Floor}},
 		batch:  batch,
 		idle:   idle,
 	}
@@ -78,17 +79,17 @@ func (s *Schedule[C]) Attach(t *Target[C], h *Host[C]) {
 // Restore has a new target be as an earlier run knew it; it is dormant from now on.
 // Restoring it again replaces that.
 func (s *Schedule[C]) Restore(t *Target[C], r Record, now int64) {
-	if t.lastPoll == 0 {
+	if t.pace.LastPoll == 0 {
 		s.sleep(t, now)
 	}
-	t.lastPoll = min(r.LastPoll, now)
-	t.failures, t.refused = r.Failures, r.Refused
-	t.rate, t.rank, t.drift = r.Rate, r.Rank, r.Drift
-	t.width = clamp16(overlay.WidthOf(t.rate, s.pace.interval, s.pace.floor))
+	t.pace.LastPoll = min(r.LastPoll, now)
+	t.pace.Failures, t.refused = r.Failures, r.Refused
+	t.pace.Rate, t.pace.Rank, t.pace.Drift = r.Rate, r.Rank, r.Drift
+	t.pace.Width = clamp16(overlay.WidthOf(t.pace.Rate, s.pace.Interval, s.pace.Floor))
 	rare := t.rareOf()
-	rare.notBefore = min(r.NotBefore, now+int64(LongestRest))
+	rare.notBefore = min(r.NotBefore, now+int64(pace.LongestRest))
 	t.setRare(rare)
-	s.hosts.restored = max(s.hosts.restored, t.lastPoll)
+	s.hosts.restored = max(s.hosts.restored, t.pace.LastPoll)
 }
 
 // RestoreHost returns a host as an earlier run knew it, nil if that says nothing any

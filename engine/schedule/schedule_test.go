@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 )
 
 // New channels take their share of the workers, on known hosts too, until they are
@@ -13,7 +16,7 @@ func TestFirstPollsLeaveWorkers(t *testing.T) {
 	now := int64(1e18)
 	for i := range 10 {
 		s.order(i, 1, now)
-		s.hostOf(i).speed = steady
+		s.hostOf(i).speed = admission.Steady
 	}
 	now += int64(2 * time.Hour)
 	for i := range 100 {
@@ -28,7 +31,7 @@ func TestFirstPollsLeaveWorkers(t *testing.T) {
 				continue
 			}
 			others++
-			s.End(p, Load{}, now)
+			s.End(p, admission.Load{}, now)
 			s.Finish(p.Target, now)
 		}
 		return firsts, others
@@ -113,7 +116,7 @@ func TestBehind(t *testing.T) {
 		s.order(i, 1, now)
 	}
 	for t := range s.all() {
-		t.due, t.host.speed = now, steady
+		t.due, t.host.speed = now, admission.Steady
 		s.due.set(t, now)
 	}
 	now += int64(3 * time.Second)
@@ -121,13 +124,13 @@ func TestBehind(t *testing.T) {
 		t.Errorf("the loop is late by 3 s: behind by %v", got)
 	}
 	s.Promote(true, now)
-	s.workers.limit = 2
+	s.workers.Limit = 2
 	s.begin(now)
 	_, ok := s.begin(now)
 	if got := time.Duration(s.Behind(now)); !ok || got != 3*time.Second {
 		t.Errorf("no worker free: behind by %v", got)
 	}
-	s.workers.limit = 40
+	s.workers.Limit = 40
 	for _, ok := s.begin(now); ok; _, ok = s.begin(now) {
 	}
 	if got := s.Behind(now + int64(time.Second)); got != 0 || s.queued == 0 {
@@ -147,7 +150,7 @@ func TestReadyHostThatGetsFewer(t *testing.T) {
 		s.order(10*i, 1, now)
 	}
 	h := s.hostOf(0)
-	h.speed = steady
+	h.speed = admission.Steady
 	now += int64(2 * time.Minute)
 	s.Promote(true, now)
 	a, _ := s.begin(now)
@@ -170,7 +173,7 @@ func TestRetryAfterOutlivesIncarnation(t *testing.T) {
 	if !ok {
 		t.Fatal("not asked at once")
 	}
-	s.end(p, Reply{Status: 404, Took: time.Second, RetryAfter: after(20 * time.Hour)}, Result{Blame: Failed}, now)
+	s.end(p, Reply{Status: 404, Took: time.Second, RetryAfter: pace.RetryAfter{After: 20 * time.Hour, Given: true}}, Result{Blame: Failed}, now)
 	s.Forgive(target)
 	target.Channel.polled = false
 	now += 5e9

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+)
 
 // Manners is how a host is asked at present.
 type Manners struct {
@@ -34,7 +38,7 @@ func (s *Schedule[C]) Count(now int64) Counts {
 	return Counts{
 		Targets: s.live, Failing: s.failing, Scheduled: s.due.len(), Queued: s.queued,
 		Hosts: len(s.hosts.byID), Spaced: s.spaced.len(), Resting: s.hosts.countResting(now), Guests: s.hosts.guests.len(),
-		InFlight: s.workers.inFlight, Strange: s.workers.polls[strange], Slow: s.workers.polls[slow], Workers: s.workers.limit,
+		InFlight: s.workers.InFlight, Strange: s.workers.Polls[admission.Strange], Slow: s.workers.Polls[admission.Slow], Workers: s.workers.Limit,
 	}
 }
 

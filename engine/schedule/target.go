@@ -1,9 +1,8 @@
 package schedule
 
 import (
-	"math"
-
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -14,25 +13,20 @@ type Target[C any] struct {
 	Channel C          // the caller's; the schedule does not read it
 	ID      channel.ID // not to be changed
 
-	rate overlay.Rate
+	heapAt int32 // its place in the due heap; −1: not in it
+
+	pace pace.Channel
 
 	host *Host[C]   // that its polls ask first; nil: none yet
 	next *Target[C] // in its host's queue, which is a ring
 	rare *rare[C]   // nil: the zero value
 
-	due        int64 // intended begin of the next poll; when dormant: since when
-	lastPoll   int64 // when the last poll began; 0: never
-	freshUntil int64 // the origin said that what it showed is fresh until then; 0: it did not say
+	due int64 // intended begin of the next poll; when dormant: since when
 
-	heapAt int32 // its place in the due heap; −1: not in it
-
-	width, rank uint16
-	drift       uint16 // behind its slots: see driftWhole
-	failures    uint16 // of the origin, in a row
-	state       targetState
-	dropped     bool // it is not ordered: it is dormant, or about to be
-	first       bool // its first poll is still to come, and rates do not plan that
-	refused     bool // the last poll was, by whatever verdict
+	state   targetState
+	dropped bool // it is not ordered: it is dormant, or about to be
+	first   bool // its first poll is still to come, and rates do not plan that
+	refused bool // the last poll was, by whatever verdict
 }
 
 // rare is what most targets have none of.
@@ -40,7 +34,7 @@ type rare[C any] struct {
 	hop       *Host[C] // that a redirect has led the poll to which is under way; nil: none
 	notBefore int64    // the origin asked not to be asked for it before; 0: it did not
 	body      int64    // bytes of memory that its last body took, if it was large; 0: it was not
-	skip      Skip
+	skip      pace.Skip
 }
 
 type targetState uint8
@@ -52,7 +46,7 @@ const (
 )
 
 // never is later than any due time.
-const never = math.MaxInt64
+const never = pace.Never
 
 func (t *Target[C]) heapIndex() int32     { return t.heapAt }
 func (t *Target[C]) setHeapIndex(i int32) { t.heapAt = i }
@@ -65,10 +59,10 @@ func (t *Target[C]) Host() *Host[C] { return t.host }
 func (t *Target[C]) Due() (at int64, ok bool) { return t.due, t.due != never }
 
 // LastPoll returns when the last poll began, 0: never.
-func (t *Target[C]) LastPoll() int64 { return t.lastPoll }
+func (t *Target[C]) LastPoll() int64 { return t.pace.LastPoll }
 
 // Failures returns how often in a row the origin failed.
-func (t *Target[C]) Failures() int { return int(t.failures) }
+func (t *Target[C]) Failures() int { return int(t.pace.Failures) }
 
 // Dropped reports a target without an order.
 func (t *Target[C]) Dropped() bool { return t.dropped }
@@ -85,9 +79,9 @@ func (t *Target[C]) NotBefore() int64 { return t.rareOf().notBefore }
 
 // SetWishes notes what an answer said of when to ask again: it is fresh until a time,
 // 0: it did not say, and hours to be skipped.
-func (t *Target[C]) SetWishes(freshUntil int64, skip Skip) {
-	t.freshUntil = freshUntil
-	if t.rare == nil && skip == (Skip{}) {
+func (t *Target[C]) SetWishes(freshUntil int64, skip pace.Skip) {
+	t.pace.FreshUntil = freshUntil
+	if t.rare == nil && skip == (pace.Skip{}) {
 		return
 	}
 	r := t.rareOf()
@@ -97,7 +91,18 @@ func (t *Target[C]) SetWishes(freshUntil int64, skip Skip) {
 
 // Waits reports a target whose origin's wishes say not to ask now.
 func (t *Target[C]) Waits(now int64) bool {
-	return t.freshUntil > now || t.rareOf().skip.Excludes(now)
+	return t.pace.FreshUntil > now || t.rareOf().skip.Excludes(now)
+}
+
+// wait returns what the next poll depends on beside its pace. A target without a host
+// has no rate.
+func (t *Target[C]) wait() pace.Wait {
+	r := t.rareOf()
+	w := pace.Wait{Phase: overlay.PhaseOf(t.ID), First: t.first, NotBefore: r.notBefore, Skip: r.skip}
+	if t.host != nil {
+		w.Host = &t.host.rest
+	}
+	return w
 }
 
 func (t *Target[C]) rareOf() rare[C] {
@@ -130,16 +135,16 @@ func (t *Target[C]) at() *Host[C] {
 
 // failing reports a target that is ordered, and whose origin's last answer was none
 // that could be used.
-func (t *Target[C]) failing() bool { return !t.dropped && t.failures > 0 }
+func (t *Target[C]) failing() bool { return !t.dropped && t.pace.Failures > 0 }
 
 // shift follows a wall clock that was set.
 func (t *Target[C]) shift(step, now int64) {
-	if t.lastPoll != 0 {
-		t.lastPoll = min(t.lastPoll+step, now)
+	if t.pace.LastPoll != 0 {
+		t.pace.LastPoll = min(t.pace.LastPoll+step, now)
 	}
-	latest := now + int64(LongestRest)
-	if t.freshUntil != 0 {
-		t.freshUntil = min(t.freshUntil+step, latest)
+	latest := now + int64(pace.LongestRest)
+	if t.pace.FreshUntil != 0 {
+		t.pace.FreshUntil = min(t.pace.FreshUntil+step, latest)
 	}
 	if r := t.rareOf(); r.notBefore != 0 {
 		r.notBefore = min(r.notBefore+step, latest)
@@ -158,7 +163,7 @@ type Record struct {
 // Record returns what a restart must know of a target.
 func (t *Target[C]) Record() Record {
 	return Record{
-		LastPoll: t.lastPoll, NotBefore: t.rareOf().notBefore, Rate: t.rate,
-		Failures: t.failures, Rank: t.rank, Drift: t.drift, Refused: t.refused,
+		LastPoll: t.pace.LastPoll, NotBefore: t.rareOf().notBefore, Rate: t.pace.Rate,
+		Failures: t.pace.Failures, Rank: t.pace.Rank, Drift: t.pace.Drift, Refused: t.refused,
 	}
 }

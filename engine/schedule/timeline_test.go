@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/admission"
+	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -91,7 +93,7 @@ type reaction struct {
 	said       bool // by the script
 	status     int
 	took       time.Duration
-	retryAfter RetryAfter
+	retryAfter pace.RetryAfter
 	fresh      time.Duration
 	skip       uint32 // hours
 	memory     int64
@@ -280,7 +282,7 @@ func (tl *timeline) reaction(args map[string]string) reaction {
 		memory: int64(tl.number(args, "memory", 0)), to: args["to"], busy: args["busy"] == "true",
 	}
 	if text, given := args["retry-after"]; given {
-		r.retryAfter = RetryAfter{After: time.Duration(tl.atoi(text)) * time.Second, Given: true}
+		r.retryAfter = pace.RetryAfter{After: time.Duration(tl.atoi(text)) * time.Second, Given: true}
 	}
 	for hour := range strings.SplitSeq(args["skip"], ",") {
 		if hour != "" {
@@ -369,7 +371,7 @@ func (tl *timeline) end(r *running) {
 	tl.s.Release(r.Poll, Reply{Status: r.status, RetryAfter: r.retryAfter, Took: max(r.took, 1), HasContent: t.Channel.content}, tl.now)
 	tl.s.Asked(r.Poll, tl.now)
 	if r.to != "" {
-		tl.s.End(r.Poll, Load{}, tl.now)
+		tl.s.End(r.Poll, admission.Load{}, tl.now)
 		if !tl.s.Follow(t, tl.host(r.to), r.retryAfter, tl.now) {
 			tl.print("%s waits: the host that it leads to is not to be asked", t.Channel.name)
 		}
@@ -379,7 +381,7 @@ func (tl *timeline) end(r *running) {
 	switch {
 	case r.busy:
 		result.Blame = Canceled
-	case r.Verdict == HostRefuses:
+	case r.Verdict == pace.HostRefuses:
 		result.Blame = Refused
 	case r.status >= 400 || r.status == 0:
 		result.Blame = Failed
@@ -391,11 +393,11 @@ func (tl *timeline) end(r *running) {
 		if r.fresh > 0 {
 			until = tl.now + int64(r.fresh)
 		}
-		t.SetWishes(until, NewSkip(r.skip, 0))
+		t.SetWishes(until, pace.NewSkip(r.skip, 0))
 	}
 	t.Channel.polled = t.Channel.polled || result.Blame != Canceled
 	t.SetFirst(!t.Channel.content && !t.Channel.polled)
-	tl.s.End(r.Poll, Load{Busy: r.busy, Canceled: r.busy}, tl.now)
+	tl.s.End(r.Poll, admission.Load{Busy: r.busy, Canceled: r.busy}, tl.now)
 	tl.s.Finish(t, tl.now)
 }
 

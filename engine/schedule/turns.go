@@ -1,19 +1,21 @@
 package schedule
 
+import "github.com/seed-91e7e7c1/corona/engine/admission"
+
 // turns is round robin over the hosts at which targets wait. A host with waiting
 // targets is ready, spaced until its gap is over, parked, or has as many requests
 // under way as it may get. At a host that rests no target waits: they are planned
 // again, a batch at a time.
 type turns[C any] struct {
 	hosts   hosts[C]
-	workers workers
+	workers admission.Workers
 
 	ready    fifo[*Host[C]]
 	spaced   dueHeap[*Host[C]]
-	parked   [classes]fifo[*Host[C]] // entries whose host left it meanwhile are skipped
-	clearing fifo[*Host[C]]          // of those that rest, some at which targets wait still
-	queued   int                     // targets that wait
-	noFirsts bool                    // first polls wait in their queues
+	parked   [admission.Classes]fifo[*Host[C]] // entries whose host left it meanwhile are skipped
+	clearing fifo[*Host[C]]                    // of those that rest, some at which targets wait still
+	queued   int                               // targets that wait
+	noFirsts bool                              // first polls wait in their queues
 }
 
 // place finds the place of a quiet host.
@@ -46,7 +48,7 @@ func (s *turns[C]) push(t *Target[C], now int64) {
 	s.queued++
 	h, queue := t.at(), queueOf(t)
 	h.queues[queue].push(t)
-	if h.state == hostParked && !s.workers.full(h.classOf(queue)) {
+	if h.state == hostParked && !s.workers.Full(h.classOf(queue)) {
 		h.state = hostQuiet
 	}
 	s.place(h, now)
@@ -85,17 +87,17 @@ func (s *turns[C]) popAny(h *Host[C]) *Target[C] {
 
 // choose picks the queue of a host that is next, and its polls' class: the other
 // one only when this one is empty, or its class has its share already.
-func (s *turns[C]) choose(h *Host[C]) (queue uint8, of class) {
+func (s *turns[C]) choose(h *Host[C]) (queue uint8, of admission.Class) {
 	queue, of = h.turn, h.classOf(h.turn)
 	other := 1 - queue
-	if !s.open(h, queue) || s.workers.full(of) && s.open(h, other) && !s.workers.full(h.classOf(other)) {
+	if !s.open(h, queue) || s.workers.Full(of) && s.open(h, other) && !s.workers.Full(h.classOf(other)) {
 		return other, h.classOf(other)
 	}
 	return queue, of
 }
 
 // park has a host wait until a class has room for its next poll.
-func (s *turns[C]) park(h *Host[C], of class) {
+func (s *turns[C]) park(h *Host[C], of admission.Class) {
 	h.state, h.parked = hostParked, of
 	s.parked[of].push(h)
 }
@@ -105,8 +107,8 @@ func (s *turns[C]) park(h *Host[C], of class) {
 // poll of another class than it was readied for, or none, and so left its room to
 // the next.
 func (s *turns[C]) unpark(now int64) {
-	for of := range classes {
-		for !s.workers.full(of) && !s.unparkOne(of, now) {
+	for of := range admission.Classes {
+		for !s.workers.Full(of) && !s.unparkOne(of, now) {
 			if s.parked[of].len() == 0 {
 				break
 			}
@@ -116,7 +118,7 @@ func (s *turns[C]) unpark(now int64) {
 
 // unparkOne takes the next of the hosts that are parked for a class, and returns
 // whether it was still parked and is ready now.
-func (s *turns[C]) unparkOne(of class, now int64) bool {
+func (s *turns[C]) unparkOne(of admission.Class, now int64) bool {
 	h, ok := s.parked[of].pop()
 	if !ok || h.state != hostParked || h.parked != of {
 		return false
@@ -157,10 +159,10 @@ func (s *turns[C]) shift(step, now int64) {
 	if s.hosts.restored != 0 {
 		s.hosts.restored = min(s.hosts.restored+step, now)
 	}
-	s.workers.window.shift(step, now)
+	s.workers.Shift(step, now)
 	for _, h := range s.hosts.byID {
 		h.freeAt = min(h.freeAt+step, now+s.hosts.gapOf(h))
-		h.rest.shift(step, now)
+		h.rest.Shift(step, now)
 		if h.state == hostSpaced {
 			s.spaced.set(h, h.freeAt)
 		}
@@ -173,7 +175,7 @@ func (s *turns[C]) shift(step, now int64) {
 func (s *turns[C]) waiting(most int, now int64) (since int64) {
 	since = now
 	for _, h := range s.ready.next(most) {
-		if t := h.queues[dueQueue].head(); t != nil && h.speed == steady && !h.clearing {
+		if t := h.queues[dueQueue].head(); t != nil && h.speed == admission.Steady && !h.clearing {
 			since = min(since, max(t.due, h.freeAt))
 		}
 	}

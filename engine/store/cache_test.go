@@ -156,9 +156,9 @@ func drawRecord(t *rapid.T) Record {
 		Incarnation: rapid.Uint64().Draw(t, "incarnation"),
 		Version:     rapid.Uint64().Draw(t, "version"),
 		Holding: Holding{
-			RawHash: rapid.Uint64().Draw(t, "raw"), FeedURL: rapid.StringN(0, 100, 1024).Draw(t, "feed"),
-			Validators: NewValidators(text("etag"), text("modified"), text("url")),
-			Kind:       deltas.Kind(rapid.Uint8().Draw(t, "kind")), OK: true,
+			RawHash: rapid.Uint64().Draw(t, "raw"),
+			Texts:   NewTexts(text("etag"), text("modified"), text("url"), rapid.StringN(0, 100, 1024).Draw(t, "feed")),
+			Kind:    deltas.Kind(rapid.Uint8().Draw(t, "kind")), OK: true,
 		},
 		Lifetime: duration("fresh"), Source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
 		Hints: deltas.Hints{
@@ -187,7 +187,7 @@ func TestRecordRoundTrip(t *testing.T) {
 // A record that was written before origins' words were kept is read.
 func TestRecordOfFormat1(t *testing.T) {
 	want := Record{Incarnation: 3, Version: 300, Hash: deltas.Hash{7}, Holding: Holding{
-		RawHash: 5, Validators: NewValidators("e", "m", "u"), FeedURL: "f", OK: true,
+		RawHash: 5, Texts: NewTexts("e", "m", "u", "f"), OK: true,
 	}}
 	data := want.append(nil)
 	data = data[:len(data)-7] // seven zeros
@@ -199,7 +199,7 @@ func TestRecordOfFormat1(t *testing.T) {
 
 // FuzzParseRecord: bytes are refused, or are a record that comes back the same.
 func FuzzParseRecord(f *testing.F) {
-	f.Add(Record{Incarnation: 1, Version: 2, Holding: Holding{Validators: NewValidators("e", "m", "u"), FeedURL: "f"}}.append(nil))
+	f.Add(Record{Incarnation: 1, Version: 2, Holding: Holding{Texts: NewTexts("e", "m", "u", "f")}}.append(nil))
 	f.Add([]byte{recordFormat, 1, 1})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := parseRecord(data)
@@ -213,16 +213,4 @@ func FuzzParseRecord(f *testing.F) {
 			t.Fatalf("%+v came back as %+v, %v", r, again, err)
 		}
 	})
-}
-
-func TestValidators(t *testing.T) {
-	if v := NewValidators("", "", "http://a.example/"); v != (Validators{}) {
-		t.Errorf("an address alone validates nothing: %+v", v)
-	}
-	if v := NewValidators(strings.Repeat("e", MaxValidators), "m", ""); v != (Validators{}) {
-		t.Errorf("%d bytes are kept", len(v.text))
-	}
-	if e, m, u := NewValidators("e", "", "u").Split(); e != "e" || m != "" || u != "u" {
-		t.Errorf("split = %q, %q, %q", e, m, u)
-	}
 }

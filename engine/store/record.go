@@ -26,17 +26,16 @@ type Record struct {
 // Holding is what the poller holds of a channel's current version. The zero value
 // is nothing: the next poll gets the whole document.
 type Holding struct {
-	RawHash    uint64 // of the body as it came
-	Validators Validators
-	FeedURL    string      // the feed that an HTML page names
-	Kind       deltas.Kind // of the content; 0: not known
-	Pair       Pair        // where validators are
-	OK         bool
+	RawHash uint64 // of the body as it came
+	Texts   Texts
+	Kind    deltas.Kind // of the content; 0: not known
+	Pair    Pair        // where validators are
+	OK      bool
 }
 
 // SameOnDisk reports that h, as it is recorded, serves a restart as well as other.
 func (h Holding) SameOnDisk(other Holding) bool {
-	return h.OK && h.Validators == other.Validators && h.FeedURL == other.FeedURL && h.Kind == other.Kind
+	return h.OK && h.Texts == other.Texts && h.Kind == other.Kind
 }
 
 // Pair says where the validators of a channel are. An origin may give another pair
@@ -75,13 +74,13 @@ var errRecord = errors.New("record of the content cache is corrupt")
 // content's kind, where its freshness lifetime was said, that, ttl and update
 // period (seconds), the hours and the weekdays to be skipped.
 func (r Record) append(dst []byte) []byte {
-	etag, lastModified, url := r.Holding.Validators.Split()
+	etag, lastModified, url := r.Holding.Texts.Validators()
 	dst = append(dst, recordFormat)
 	dst = binary.AppendUvarint(dst, r.Incarnation)
 	dst = binary.AppendUvarint(dst, r.Version)
 	dst = append(dst, r.Hash[:]...)
 	dst = binary.BigEndian.AppendUint64(dst, r.Holding.RawHash)
-	for _, s := range [...]string{etag, lastModified, url, r.Holding.FeedURL} {
+	for _, s := range [...]string{etag, lastModified, url, r.Holding.Texts.FeedURL()} {
 		dst = binary.AppendUvarint(dst, uint64(len(s)))
 		dst = append(dst, s...)
 	}
@@ -109,9 +108,8 @@ func parseRecord(data []byte) (Record, error) {
 	if raw := p.bytes(8); len(raw) == 8 {
 		r.Holding.RawHash = binary.BigEndian.Uint64(raw)
 	}
-	etag, lastModified, url := p.text(), p.text(), p.text()
-	r.Holding.FeedURL = p.text()
-	r.Holding.Validators = NewValidators(etag, lastModified, url)
+	etag, lastModified, url, feed := p.text(), p.text(), p.text(), p.text()
+	r.Holding.Texts = NewTexts(etag, lastModified, url, feed)
 	r.Holding.OK = true
 	if format[0] > 1 {
 		r.Holding.Kind = deltas.Kind(p.atMost(math.MaxUint8))

@@ -143,7 +143,8 @@ func describe(lock *os.File, holder Holder) error {
 		return fmt.Errorf("describe lock holder: %w", err)
 	}
 	text = append(text, '\n')
-	// In this order nothing is allocated anew: a full disk must not keep a node down.
+	// In this order the file system allocates no block: a full disk must not keep a node
+	// down.
 	if _, err := lock.WriteAt(text, 0); err != nil {
 		return fmt.Errorf("write lock file: %w", err)
 	}

@@ -65,6 +65,17 @@ func IsPrivate(host string) bool {
 	return checkHost(host, false) != nil && checkHost(host, true) == nil
 }
 
+// IsLoopback reports a host, without port, that only this machine reaches: a literal
+// loopback address, or localhost. No name is resolved: other names are not known to be
+// loopback.
+func IsLoopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	addr, err := netip.ParseAddr(host)
+	return err == nil && addr.Unmap().IsLoopback()
+}
+
 func checkHost(hostPort string, allowPrivate bool) error {
 	host, port, err := splitHostPort(hostPort)
 	if err != nil {

@@ -122,8 +122,8 @@ func Drip(n int, every time.Duration) Sender {
 	}
 }
 
-// Endless sends everything and then more, over and over, until nobody reads it any
-// longer.
+// Endless sends everything and then more, over and over, until the client closes the
+// connection.
 func Endless(more []byte) Sender {
 	block := bytes.Repeat(more, 1+4096/len(more))
 	return func(ctx context.Context, w io.Writer, whole []byte) error {

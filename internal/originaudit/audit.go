@@ -32,7 +32,7 @@ type Policy struct {
 	Published func(url string) bool
 
 	// Slack is how far the times that the origin notes may be from the reader's own:
-	// what was under way within it is nobody's fault.
+	// a request that was under way within it breaks no rule.
 	Slack time.Duration
 
 	// Kills are the instants at which the reader's process was killed, Starts those

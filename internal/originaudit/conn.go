@@ -50,7 +50,7 @@ func (o *Origin) remove(conn net.Conn) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.mu.conns, conn)
-	_ = conn.Close() // everything was sent, or nobody reads
+	_ = conn.Close() // everything was sent, or the client has gone
 }
 
 // serve answers one request after the other on a connection.

@@ -20,7 +20,7 @@ func policy() Policy {
 	}
 }
 
-// honest is the head of a request that nobody can object to.
+// honest is the head of a request that breaks no rule.
 func honest() Fields {
 	return Fields{
 		{"Host", "h"}, {"User-Agent", "Corona/1.2 (+https://example.org/us; 42 subscribers)"},

@@ -107,7 +107,7 @@ func TestDocumentDeltas(t *testing.T) {
 		t.Errorf("delta: %s", delta)
 	}
 	if statusOf(get(t, url, tag)) != 200 {
-		t.Error("a delta that nobody asked for")
+		t.Error("a delta to a request without A-IM")
 	}
 }
 
@@ -242,6 +242,6 @@ func TestDrip(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := o.Log().Of(o.URL(0, "/never"))[0].Said.Status; status != 0 {
-		t.Errorf("what nobody waited for is logged as %d", status)
+		t.Errorf("an answer whose client has gone is logged as %d", status)
 	}
 }

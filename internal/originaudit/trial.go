@@ -96,7 +96,7 @@ func (t *trial) learn(e *Exchange) {
 	switch {
 	case e.Said.well():
 		p.failures, p.ok = 0, true
-	case t.killedAt(e, t.policy.Slack): // nobody is left who could count it
+	case t.killedAt(e, t.policy.Slack): // the poller that would count it was killed
 	case e.Said.Status == 0 || e.Said.Status >= 400:
 		p.failures++
 		p.ok = false

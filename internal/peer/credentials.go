@@ -30,10 +30,10 @@ type Credentials struct {
 }
 
 // Files of a directory of certificates.
-const (
-	caFile    = "ca.pem"
-	caKeyFile = "ca-key.pem"
-)
+const caFile = "ca.pem"
+
+// CAKeyFile is the name of the file with the CA's key: no node needs it.
+const CAKeyFile = "ca-key.pem"
 
 func certFile(name string) string { return name + ".pem" }
 func keyFile(name string) string  { return name + "-key.pem" }

@@ -11,8 +11,8 @@ import (
 // ballastFile lies in the data directory.
 const ballastFile = "BALLAST"
 
-// ballast is a file whose blocks are allocated and mean nothing: space that nobody
-// else takes, and that is there at once when it is deleted.
+// ballast is a file whose blocks are allocated and mean nothing: space that no other
+// program takes, and that is there at once when it is deleted.
 type ballast struct {
 	path string
 	size uint64
@@ -63,7 +63,7 @@ func (b *ballast) release() (bytes uint64, err error) {
 
 // keep allocates the ballast and returns how many bytes it put there; 0 when it was
 // there already, or that failed not long ago. One of another size, or with holes, is
-// made anew.
+// made again.
 func (b *ballast) keep(now time.Time) (bytes uint64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

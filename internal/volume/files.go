@@ -22,7 +22,7 @@ const (
 	// essential files: pebble ends the process, or panics, when a write of its log or
 	// its manifest fails. So the write waits.
 	essential
-	// table files: pebble deletes what it has written, and begins anew at once. It is
+	// table files: pebble deletes what it has written, and starts over at once. It is
 	// told, but not sooner than after a pause.
 	table
 )
@@ -48,7 +48,7 @@ func classOf(path string) class {
 const (
 	// retryEvery is the time between two attempts of a write that waits for space.
 	retryEvery = 250 * time.Millisecond
-	// tablePause is how long the writer of a table is kept from beginning anew.
+	// tablePause is how long the writer of a table is kept from starting over.
 	tablePause = 2 * time.Second
 )
 
@@ -87,8 +87,8 @@ func (v *Volume) pause() {
 	}
 }
 
-// await waits until it makes sense to try once more. When nobody is to wait any
-// more, there is nothing that the writer could go on with.
+// await waits until it makes sense to try once more. After GiveUp there is nothing that
+// the writer could go on with.
 func (v *Volume) await(doing, path string, err error) bool {
 	v.waiting.Add(1)
 	defer v.waiting.Add(-1)
@@ -104,7 +104,7 @@ func (v *Volume) await(doing, path string, err error) bool {
 }
 
 // Failed is told of a write or an fsync that failed for another reason than lack of
-// space: nobody knows what the disk holds. It ends the process.
+// space: what the disk holds is not known. It ends the process.
 func (v *Volume) Failed(doing, path string, err error) {
 	v.fail(fmt.Errorf("disk failed: %s %s: %w", doing, path, err))
 }

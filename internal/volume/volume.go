@@ -28,7 +28,7 @@ type Config struct {
 	// Reserve is how many bytes of the file system are kept for what frees space and
 	// for what must not fail; at least LeastReserve. 0: [DefaultReserve].
 	Reserve uint64
-	// Fatal is told, once, that the disk failed or hangs: nobody knows what it holds.
+	// Fatal is told, once, that the disk failed or hangs: what it holds is not known.
 	// It should end the process, without waiting for anything. Default: panic.
 	Fatal func(error)
 	// Logger may be nil.
@@ -63,7 +63,7 @@ type Volume struct {
 	waiting atomic.Int64 // writes that wait for space
 	protect atomic.Bool  // the stores hold something: the ballast is worth its space
 
-	gaveUp   chan struct{} // closed when nobody is to wait any more
+	gaveUp   chan struct{} // closed when writers are to stop waiting
 	giveUp   sync.Once
 	fullTill atomic.Pointer[time.Time] // critical until then, whatever statfs says; nil: never was
 }
@@ -181,7 +181,7 @@ func every(ctx context.Context, do func()) {
 	}
 }
 
-// GiveUp lets nobody wait for space any more: the node stops, and what could not be
+// GiveUp ends all waits for space: the node stops, and what could not be
 // written was not acknowledged.
 func (v *Volume) GiveUp() { v.giveUp.Do(func() { close(v.gaveUp) }) }
 

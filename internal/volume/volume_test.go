@@ -316,7 +316,7 @@ func TestHung(t *testing.T) {
 }
 
 // TestHungStatfs: row 62. A disk that does not even say how much of it is free is a
-// disk that hangs, and stops nobody from noticing.
+// disk that hangs, and the watchdog notices it all the same.
 func TestHungStatfs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v, _, fatal := open(t, &disk{free: 100 * mib, total: 1000 * mib})
@@ -343,7 +343,7 @@ func TestStopped(t *testing.T) {
 		wrote, hangs := v.pending.add("wrote"), v.pending.add("hangs")
 		wrote.begin("sync")
 		hangs.begin("sync")
-		time.Sleep(time.Hour) // and nobody looks
+		time.Sleep(time.Hour) // and the watchdog does not look
 		dog.look()
 		wrote.end()
 		for second := 1; len(*fatal) == 0 && second < 60; second++ {

@@ -1,118 +1,162 @@
 package stream
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/notify/payload"
 )
 
 const catchUpPage = 16 // updates read from the store at a time by a stream that is behind
 
-// catchUp reads the next page from the store. Where memory begins everything before
-// is closed, so that an empty page leads to start.
-func (s *Stream) catchUp(start channel.Cursor) error {
-	s.hub.metrics.catchUps.Inc()
-	page, err := s.readPage()
-	switch {
-	case errors.Is(err, channel.ErrTooOld):
-		s.at = channel.EndOf(s.hub.store.Closed())
-		s.notice = append(s.notice, resetEvent(s.at))
-	case err != nil:
-		return fmt.Errorf("read updates: %w", err)
-	case len(page) == 0:
-		s.at = start
-	default:
-		s.page = page
+// errBehind says that a range has closed less than it had before.
+var errBehind = errors.New("range is behind what it has closed")
+
+// catchUp is a stream's way through the store to a place of the merge in memory.
+type catchUp struct {
+	table  []channel.Range
+	merge  *merge
+	start  place
+	target place
+}
+
+// catchUp begins to read from the store what lies between the stream's place and a
+// place that this node has read up to.
+func (s *Stream) catchUp(target place) {
+	table := s.hub.store.Table()
+	const forEver = 1<<63 - 1
+	s.behind = &catchUp{table: table, merge: newMerge(table, s.at.place, target, forEver), start: s.at.place, target: target}
+	s.retry = time.Time{}
+}
+
+// fromStore returns the next event that the stream has chosen and the store has; none
+// when it is to be called again, or has come to the target.
+func (s *Stream) fromStore(ctx context.Context) (*event, error) {
+	for {
+		e, ok := s.behind.merge.pop(time.Time{})
+		if !ok {
+			return nil, s.readOn(ctx)
+		}
+		s.at.place = s.at.place.merge(e.after)
+		if s.hub.wants(s.reader, e.channel, e.version, e.gone, e.at) {
+			return &e, nil
+		}
+	}
+}
+
+// readOn reads all ranges that the next event depends on, or ends the catch-up when
+// there is none. A range that cannot be read is left for later: the others go on.
+func (s *Stream) readOn(ctx context.Context) error {
+	b := s.behind
+	var wanted []int
+	b.merge.wanted(func(i int, _ uint64) { wanted = append(wanted, i) })
+	if len(wanted) == 0 {
+		s.at.place = s.at.place.merge(b.merge.whole(b.target.base))
+		s.behind = nil
+		return nil
+	}
+	for n, page := range s.readPages(ctx, wanted) {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(page.err, channel.ErrTooOld):
+			s.tooOld()
+			return nil
+		case page.err != nil && !slices.Equal(b.table, s.hub.store.Table()):
+			s.behind = nil // to begin again, with the ranges that there are now
+			return nil
+		case page.err != nil:
+			s.hub.metrics.StoreFailed("catch up")
+			s.hub.log.Debug("store read failed, a stream lacks the range", "range", b.table[wanted[n]].ID, "error", page.err)
+			s.retry = time.Now().Add(retryFollow)
+			b.merge.end(wanted[n])
+		default:
+			s.take(page)
+			b.merge.fill(wanted[n], page.events, page.read)
+		}
 	}
 	return nil
 }
 
-// readPage reads the next updates behind the stream's place. A stream of chosen
-// channels reads those alone: others may have lost updates that it never wanted.
-func (s *Stream) readPage() ([]channel.Update, error) {
+// tooOld has the stream go on from where it was opened, or from now when it is beyond
+// that.
+func (s *Stream) tooOld() {
+	if s.at.place.covers(s.opened) {
+		_, s.opened = s.hub.now()
+	}
+	s.reset(s.at.place.merge(s.opened))
+}
+
+// reset has the stream go on from a place, and says so.
+func (s *Stream) reset(at place) {
+	s.at, s.behind = spot{place: at}, nil
+	s.notice = append(s.notice, resetEvent(at))
+}
+
+// page is what was read of a range, and how far this is everything.
+type page struct {
+	events []event
+	read   channel.Cursor
+	chosen kept // of a stream that has chosen channels
+	err    error
+}
+
+// readPages reads a page of each of some ranges, all at once: one that does not answer
+// costs the others no more than its limit. What has been read of all ranges and has not
+// gone out is little more than a page.
+func (s *Stream) readPages(ctx context.Context, ranges []int) []page {
+	s.hub.metrics.catchUps.Inc()
+	ctx, cancel := context.WithTimeout(ctx, s.hub.config.LagAfter)
+	defer cancel()
+	limit := max((catchUpPage-s.behind.merge.queued())/len(ranges), 1)
 	chosen, all := s.hub.chosen(s.reader)
-	if all {
-		return s.hub.store.UpdatesSince(s.at, catchUpPage)
-	}
-	closed := s.hub.store.Closed() // first: what it closes, the reads below see
-	var page []channel.Update
-	for id, from := range chosen {
-		kept, err := s.readKept(id, from, closed)
-		if err != nil {
-			return nil, err
+	read := func(i int) page {
+		r, feed := s.behind.table[i], &s.behind.merge.feeds[i]
+		if all {
+			return s.readRange(ctx, r, feed.read, feed.until, limit)
 		}
-		page = append(page, kept...)
-		slices.SortFunc(page, func(a, b channel.Update) int { return a.Cursor().Compare(b.Cursor()) })
-		page = page[:min(len(page), catchUpPage)]
+		return s.readChosen(chosen, r, feed.read, feed.until, limit)
 	}
-	return page, nil
+	pages := make([]page, len(ranges))
+	if len(ranges) == 1 {
+		pages[0] = read(ranges[0])
+		return pages
+	}
+	var reads sync.WaitGroup
+	for n, i := range ranges {
+		reads.Go(func() { pages[n] = read(i) })
+	}
+	reads.Wait()
+	return pages
 }
 
-// readKept returns a page of what the store keeps of a channel behind the stream's
-// place, and a gap event for what it does not keep.
-func (s *Stream) readKept(id channel.ID, from, closed uint64) ([]channel.Update, error) {
-	ch, err := s.hub.store.Channel(id)
-	if errors.Is(err, channel.ErrNotFound) {
-		return nil, nil // it ended, with its subscriptions
-	}
+// readRange reads a page of all updates of a range.
+func (s *Stream) readRange(ctx context.Context, r channel.Range, after, until channel.Cursor, limit int) page {
+	updates, closed, err := s.hub.store.Since(ctx, r.ID, after, limit)
 	if err != nil {
-		return nil, err
+		return page{err: fmt.Errorf("read updates: %w", err)}
 	}
-	if s.at.Less(channel.Cursor{Stamp: ch.TrimmedStamp, Bucket: id.Bucket()}) && ch.Oldest > max(from, 2) {
-		s.reportLost(id, channel.Gap{From: max(from, 2), To: ch.Oldest - 1})
+	p := page{read: channel.EndOf(closed)}
+	if len(updates) == limit {
+		p.read = updates[limit-1].Cursor()
+	} else if p.read.Less(until) {
+		return page{err: errBehind}
 	}
-	kept, err := s.behind(ch, closed)
-	if at := (channel.Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}); s.at.Less(at) && at.Stamp <= closed && len(kept) < catchUpPage {
-		kept = append(kept, channel.Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})
-	}
-	return kept, err
+	p.events = s.eventsOf(updates)
+	return p
 }
 
-// passed is how far a stream has come in one channel: what of this incarnation has
-// a version up to here does not lie behind its place.
-type passed struct{ incarnation, version uint64 }
-
-// behind returns at most a page of a channel's updates behind the stream's place.
-// It begins where the last page led to: over all pages each update is read once
-// or twice, however many there are.
-func (s *Stream) behind(ch channel.Channel, closed uint64) ([]channel.Update, error) {
-	after := s.passed[ch.ID].version
-	if s.passed[ch.ID].incarnation != ch.Incarnation {
-		after = 0
-	}
-	var kept []channel.Update
-	for {
-		updates, _, err := s.hub.store.Updates(ch.ID, after, catchUpPage)
-		if errors.Is(err, channel.ErrNotFound) {
-			return nil, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, u := range updates {
-			after = u.Version
-			if !s.at.Less(u.Cursor()) {
-				s.passed[ch.ID] = passed{u.Incarnation, u.Version}
-			} else if u.Stamp <= closed && len(kept) < catchUpPage {
-				kept = append(kept, u)
-			}
-		}
-		if len(updates) < catchUpPage || len(kept) == catchUpPage {
-			return kept, nil
+// eventsOf returns the events that the stream may have chosen and lie behind where it
+// began to read.
+func (s *Stream) eventsOf(updates []channel.Update) (events []event) {
+	for _, u := range updates {
+		if !s.behind.start.has(u.Cursor()) && s.hub.wants(s.reader, u.Channel, u.Version, u.Gone, u.Cursor()) {
+			events = append(events, updateEvent(u, s.hub.log))
 		}
 	}
-}
-
-// reportLost makes a gap event of versions that are no longer kept, unless the
-// stream has reported them before.
-func (s *Stream) reportLost(id channel.ID, gap channel.Gap) {
-	gap.From = max(gap.From, s.lost[id]+1)
-	if gap.From > gap.To {
-		return
-	}
-	s.lost[id] = gap.To
-	s.notice = append(s.notice, gapEvent(event{channel: id}, gap, payload.ReasonRetention))
+	return events
 }

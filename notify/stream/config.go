@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"time"
 )
 
 // Config is what a [Hub] needs to know. The zero value of a field means its default.
@@ -14,11 +15,19 @@ type Config struct {
 	// TailBytes bounds the newest events kept in memory; default 8 MiB. Slower
 	// readers read from the store.
 	TailBytes int
+	// LagAfter is how long an update waits for ranges that may have an earlier one;
+	// default 1 s. Then those ranges lag: their updates come as they can be read.
+	LagAfter time.Duration
+	// Ahead is how far ahead of all that this node knows to be closed, and of its
+	// clock, a cursor may lie without a reset. Default 0, for a node that has closed
+	// all that is closed. In a cluster another node may know of more.
+	Ahead time.Duration
 }
 
 // WithDefaults returns the configuration with its defaults decided.
 func (c Config) WithDefaults() Config {
 	c.TailBytes = cmp.Or(c.TailBytes, 8<<20)
+	c.LagAfter = cmp.Or(c.LagAfter, time.Second)
 	return c
 }
 
@@ -30,6 +39,12 @@ func (c Config) Validate() error {
 	}
 	if c.TailBytes < 1 {
 		wrong = append(wrong, fmt.Errorf("most bytes of newest events %d: want at least 1", c.TailBytes))
+	}
+	if c.LagAfter < 0 {
+		wrong = append(wrong, fmt.Errorf("lag after %v: want a positive duration", c.LagAfter))
+	}
+	if c.Ahead < 0 {
+		wrong = append(wrong, fmt.Errorf("ahead %v: want no negative duration", c.Ahead))
 	}
 	return errors.Join(wrong...)
 }

@@ -13,9 +13,10 @@ import (
 type event struct {
 	kind    string         // api.StreamUpdate, …
 	at      channel.Cursor // zero: moves no cursor
+	after   place          // of the ranges' merge, with the event
 	channel channel.ID
-	version uint64
 	gone    bool
+	version uint64
 	data    []byte // JSON
 }
 
@@ -42,6 +43,6 @@ func gapEvent(e event, gap channel.Gap, reason string) event {
 	return e
 }
 
-func resetEvent(at channel.Cursor) event {
-	return event{kind: api.StreamReset, at: at, data: []byte("{}")}
+func resetEvent(at place) event {
+	return event{kind: api.StreamReset, at: at.base, data: []byte("{}")}
 }

@@ -2,21 +2,21 @@
 //
 // A [Stream] is read: each event carries a cursor, and a reader that comes back
 // with it goes on exactly behind that event, since what it missed is read from the
-// store. The order of all updates is (stamp, bucket), across all channels, so one
-// place in that order resumes any stream, filtered or not.
+// store. A cursor is a place: how far the stream has come in every range. The common
+// order of all updates is (stamp, bucket), so one stamp says this for all ranges but
+// those that lag.
 //
-// While any stream is open the [Hub] follows that order and keeps its newest events
-// in memory, encoded once for all streams. A stream has no buffer: its state is a
-// place. If the place is within memory it takes its next event from there, else it
-// reads a page from the store, so no stream is waited for.
+// While any stream is open the [Hub] follows all ranges, merges them in that order and
+// keeps the newest events in memory, encoded once for all streams. A stream has no
+// buffer: its state is a place. What memory has behind the place it takes from there,
+// the rest it reads from the store in pages, so no stream is waited for.
 package stream
 
 import (
 	"context"
-	"errors"
 	"log/slog"
+	"slices"
 	"sync"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/notify/internal/metric"
@@ -28,18 +28,18 @@ type Hub struct {
 	store   Store
 	log     *slog.Logger
 	metrics *metrics
-	wake    chan struct{} // 1: there may be more in the store
+	wake    chan struct{} // 1: there is a session to run
 
 	// Guards its fields, and those of readers. No other lock is taken while it is
 	// held, and the store is not called.
 	mu struct {
 		sync.Mutex
-		readers   map[*reader]struct{}
-		bySub     map[string]map[*reader]struct{}
-		announced uint64 // the newest stamp that a hook announced
-		tail      tail
-		grown     chan struct{} // closed when the tail grows, or the hub stops
-		stopped   bool
+		readers map[*reader]struct{}
+		bySub   map[string]map[*reader]struct{}
+		session *session // nil while no stream is open
+		tail    tail
+		grown   chan struct{} // closed when the tail grows, or the hub stops
+		stopped bool
 	}
 }
 
@@ -49,13 +49,6 @@ type reader struct {
 	closed bool
 }
 
-const (
-	followPage  = 64 // updates read from the store at a time
-	minRecheck  = time.Millisecond
-	maxRecheck  = 16 * time.Millisecond
-	retryFollow = time.Second
-)
-
 // NewHub returns a hub on a store, with a configuration that is valid and whose
 // defaults are decided; [Hub.Run] starts it.
 func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factory) *Hub {
@@ -64,16 +57,6 @@ func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factor
 	h.mu.bySub = make(map[string]map[*reader]struct{})
 	h.mu.grown = make(chan struct{})
 	return h
-}
-
-// Committed notes that there is an update, or the notice that a channel is gone.
-func (h *Hub) Committed(u channel.Update) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.announced = max(h.mu.announced, u.Stamp)
-	if len(h.mu.readers) > 0 {
-		h.signal()
-	}
 }
 
 // Unsubscribed ends what streams carry for a deleted subscription.
@@ -89,33 +72,26 @@ func (h *Hub) Unsubscribed(id string) {
 	delete(h.mu.bySub, id)
 }
 
-// Run follows the store until ctx ends, and ends all streams then. What a hook
-// announced is not readable as long as an older stamp may still be committed elsewhere. No
-// hook announces the end of that: the hub looks again after 1, 2, 4 … 16 ms.
+// Run follows the store while streams are open, until ctx ends, and ends all streams
+// then.
 func (h *Hub) Run(ctx context.Context) {
 	defer h.stop()
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	recheck := minRecheck
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-h.wake:
-			recheck = minRecheck
-		case <-timer.C:
 		}
-		more, err := h.follow()
-		switch {
-		case err != nil:
-			h.metrics.StoreFailed("follow")
-			h.log.Warn("store read failed, streams wait", "error", err)
-			timer.Reset(retryFollow)
-		case more:
-			timer.Reset(recheck)
-			recheck = min(2*recheck, maxRecheck)
+		for s := h.session(); s != nil && ctx.Err() == nil; s = h.session() {
+			s.run(ctx)
 		}
 	}
+}
+
+func (h *Hub) session() *session {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mu.session
 }
 
 func (h *Hub) stop() {
@@ -125,60 +101,48 @@ func (h *Hub) stop() {
 	close(h.mu.grown)
 }
 
-// follow reads what is new in the store, and reports whether a hook announced
-// more than can be read yet.
-func (h *Hub) follow() (more bool, err error) {
-	for {
-		after, open := h.end()
-		if !open {
-			return false, nil
-		}
-		closed := h.store.Closed() // before reading: what is closed then is in the page
-		page, err := h.store.UpdatesSince(after, followPage)
-		if errors.Is(err, channel.ErrTooOld) {
-			h.restart(channel.EndOf(closed))
-			continue
-		}
-		if err != nil {
-			return false, err
-		}
-		events := make([]event, 0, len(page))
-		for _, u := range page {
-			events = append(events, updateEvent(u, h.log))
-		}
-		if len(page) == followPage {
-			h.extend(events, events[len(events)-1].at)
-			continue
-		}
-		return h.extend(events, channel.EndOf(closed)), nil
+// now returns all ranges, and the place behind what each has closed: what is committed
+// from now on lies behind it, whatever the ranges' clocks say.
+func (h *Hub) now() (table []channel.Range, at place) {
+	table = h.store.Table()
+	closed := make([]uint64, len(table))
+	for i, r := range table {
+		closed[i] = h.store.ClosedIn(r.ID)
 	}
+	at.base = channel.EndOf(slices.Max(closed))
+	for i, r := range table {
+		at.add(r.From, r.To, channel.EndOf(closed[i]))
+	}
+	return table, at
 }
 
-// end returns the end of the tail, and whether any stream is open.
-func (h *Hub) end() (end channel.Cursor, open bool) {
+// restart has memory begin again from now: what streams have not seen they find in
+// the store, or find lost.
+func (h *Hub) restart(old *session) {
+	table, now := h.now()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.mu.tail.end, len(h.mu.readers) > 0
-}
-
-// restart forgets all events: what streams have not seen they find in the store, or
-// find lost.
-func (h *Hub) restart(at channel.Cursor) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.tail = tail{start: at, end: at}
-	h.wakeReaders()
-}
-
-// extend adds events and moves the end, and reports whether a hook announced more.
-func (h *Hub) extend(events []event, end channel.Cursor) (more bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.mu.tail.extend(events, end, h.config.TailBytes)
-	if len(events) > 0 {
+	if h.mu.session == old {
+		h.begin(table, now)
 		h.wakeReaders()
 	}
-	return h.mu.announced > h.mu.tail.end.Stamp
+}
+
+// begin begins a session, and ends the one before. Locked.
+func (h *Hub) begin(table []channel.Range, now place) {
+	h.endSession()
+	h.mu.tail.restart(now)
+	h.mu.session = newSession(h, table, now)
+	signal(h.wake)
+}
+
+// Locked.
+func (h *Hub) endSession() {
+	if h.mu.session != nil {
+		close(h.mu.session.ended)
+		h.metrics.lagging.Set(0)
+	}
+	h.mu.session = nil
 }
 
 // Locked.
@@ -189,20 +153,12 @@ func (h *Hub) wakeReaders() {
 	}
 }
 
-func (h *Hub) signal() {
-	select {
-	case h.wake <- struct{}{}:
-	default:
-	}
-}
-
 // add makes a reader known, for which the hub follows the store from now on.
-func (h *Hub) add(r *reader, subs []string, now channel.Cursor) {
+func (h *Hub) add(r *reader, subs []string, table []channel.Range, now place) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.mu.readers) == 0 {
-		h.mu.tail = tail{start: now, end: now}
-		h.signal()
+	if h.mu.session == nil {
+		h.begin(table, now)
 	}
 	h.mu.readers[r] = struct{}{}
 	for _, id := range subs {
@@ -229,6 +185,9 @@ func (h *Hub) remove(r *reader) {
 			delete(h.mu.bySub, id)
 		}
 	}
+	if len(h.mu.readers) == 0 {
+		h.endSession()
+	}
 	h.wakeReaders()
 	h.metrics.streams.Dec()
 }
@@ -241,10 +200,10 @@ func (h *Hub) over(r *reader) bool {
 }
 
 // wants reports whether a reader has chosen an update.
-func (h *Hub) wants(r *reader, u channel.Update) bool {
+func (h *Hub) wants(r *reader, id channel.ID, version uint64, gone bool, at channel.Cursor) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return r.filter.matches(u.Channel, u.Version, u.Gone, u.Cursor())
+	return r.filter.matches(id, version, gone, at)
 }
 
 // chosen returns the channels of a reader's filter with the first version that is
@@ -255,24 +214,51 @@ func (h *Hub) chosen(r *reader) (channels map[channel.ID]uint64, all bool) {
 	return r.filter.firsts(), r.filter.all
 }
 
-// next returns the first event in memory behind a place that a reader has chosen,
-// and the place that this brings it to. Without such an event, grown is closed when
-// there may be one. With neither, the place lies before memory, and to is where
-// memory begins.
-func (h *Hub) next(r *reader, at channel.Cursor) (e *event, to channel.Cursor, grown <-chan struct{}) {
+// spot is where a stream is: its place, and the number of the next event in memory
+// that may be behind it.
+type spot struct {
+	place place
+	next  uint64
+}
+
+// found is what memory has for a reader: an event, or what is closed when there may be
+// one; or, where the reader's place is nowhere near memory, what to read up to.
+type found struct {
+	event  *event
+	grown  <-chan struct{}
+	target place
+}
+
+// next brings a stream to the first event in memory behind its place that it has
+// chosen, or to the end. Ranges in which the place lies before memory are not told of
+// until the stream has read them from the store; if it may do so now, it is told up to
+// where.
+func (h *Hub) next(r *reader, s *spot, mayRead bool) found {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if start := h.mu.tail.start; at.Less(start) {
-		return nil, start, nil
+	tail := &h.mu.tail
+	if s.next < tail.first {
+		s.next = tail.find(s.place)
 	}
-	for _, e := range h.mu.tail.behind(at) {
-		at = e.at
-		if r.filter.matches(e.channel, e.version, e.gone, e.at) {
-			return &e, at, nil
+	from, whole := tail.place(s.next), true
+	if !s.place.same(from) {
+		whole = s.place.covers(from)
+		if !whole && mayRead {
+			return found{target: from}
 		}
 	}
-	if at.Less(h.mu.tail.end) {
-		at = h.mu.tail.end
+	for i := range tail.events[s.next-tail.first:] {
+		e := &tail.events[s.next-tail.first+uint64(i)]
+		if s.place.has(e.at) || !whole && s.place.of(e.at.Bucket).Less(from.of(e.at.Bucket)) {
+			continue
+		}
+		if r.filter.matches(e.channel, e.version, e.gone, e.at) {
+			s.place, s.next = s.place.follow(from, e.after), s.next+uint64(i)+1
+			chosen := *e
+			return found{event: &chosen}
+		}
 	}
-	return nil, at, h.mu.grown
+	s.next = tail.end()
+	s.place = s.place.follow(from, tail.place(s.next))
+	return found{grown: h.mu.grown}
 }

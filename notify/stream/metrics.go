@@ -11,6 +11,8 @@ type metrics struct {
 	streams  prometheus.Gauge
 	events   *prometheus.CounterVec // by type
 	catchUps prometheus.Counter
+	lagging  prometheus.Gauge
+	demands  prometheus.Counter
 }
 
 func newMetrics(f *metric.Factory) *metrics {
@@ -19,5 +21,7 @@ func newMetrics(f *metric.Factory) *metrics {
 		streams:  f.Gauge("streams", "Open streams."),
 		events:   f.Counters("stream_events_total", "Events read from streams.", "type"),
 		catchUps: f.Counter("stream_store_reads_total", "Pages that streams read from the store, because they were behind what is kept in memory."),
+		lagging:  f.Gauge("stream_lagging_ranges", "Ranges whose updates streams do not wait for, because they did not close a stamp in time."),
+		demands:  f.Counter("stream_demands_total", "Times that a range was asked to close a stamp, because an update of another one waited for it."),
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -14,8 +15,8 @@ import (
 // of the filter at their first version. The error wraps [ErrCursor] or
 // [channel.ErrNotFound]. The caller closes the stream.
 func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) (*Stream, error) {
-	now := channel.EndOf(h.store.Closed())
-	s := &Stream{hub: h, reader: &reader{filter: newFilter(chosen)}, at: now, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
+	table, now := h.now()
+	s := &Stream{hub: h, reader: &reader{filter: newFilter(chosen)}, opened: now, at: spot{place: now}, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
 	if cursor != "" {
 		if err := s.resume(cursor); err != nil {
 			return nil, err
@@ -24,7 +25,10 @@ func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 	if err := s.choose(ctx, chosen, cursor == ""); err != nil {
 		return nil, err
 	}
-	h.add(s.reader, chosen.Subscriptions, now)
+	h.add(s.reader, chosen.Subscriptions, table, now)
+	if cursor != "" {
+		h.closeAgain(s.at.place)
+	}
 	if err := s.recheck(chosen.Subscriptions); err != nil {
 		s.Close()
 		return nil, err
@@ -47,36 +51,61 @@ func (s *Stream) recheck(subs []string) error {
 }
 
 // resume puts a stream behind a cursor, or resets it to now when the cursor is of
-// another epoch, lies ahead of all that is closed, or, on a stream of everything, is
-// too old. A stream of chosen channels is never too old: it gets what is kept of
-// them, and a gap for what is not. A place ahead was given before a restart by a
-// clock that has been set back since: behind it updates of the time in between would
-// be missed.
+// another epoch, or lies ahead of what a cursor may name. One that is too old shows
+// when it is read from.
 func (s *Stream) resume(cursor string) error {
 	epoch, at, err := decodeCursor(cursor)
 	if err != nil {
 		return err
 	}
-	if epoch == s.hub.config.Epoch && s.reader.filter.all {
-		_, err = s.hub.store.UpdatesSince(at, 1)
+	if epoch != s.hub.config.Epoch || s.hub.isAhead(at, s.at.place) {
+		s.reset(s.at.place)
+		return nil
 	}
-	switch {
-	case epoch != s.hub.config.Epoch, s.at.Less(at), errors.Is(err, channel.ErrTooOld):
-		s.notice = append(s.notice, resetEvent(s.at))
-	case err != nil:
-		return fmt.Errorf("read updates: %w", err)
-	default:
-		s.at = at
-	}
+	s.at.place = at
 	return nil
+}
+
+// isAhead reports whether a place lies ahead of everything that has happened. A clock
+// gave it that has been set back since: behind it, updates of the time in between would
+// be missed. A node that alone knows all that is closed finds such a place by that
+// alone. In a cluster another node may have closed more, and this one may have slept:
+// there the stream waits, unless the place is also far ahead of this node's clock. No
+// range is asked to close it, since a reader may have made it up.
+func (h *Hub) isAhead(at, closed place) bool {
+	all := channel.Range{To: lastBucket}
+	limit := closed.highest(all)
+	if h.config.Ahead > 0 {
+		wall := uint64(max(time.Now().UnixMicro(), 0))
+		limit = channel.EndOf(max(limit.Stamp, wall) + uint64(h.config.Ahead.Microseconds()))
+	}
+	return limit.Less(at.highest(all))
+}
+
+// closeAgain asks ranges that have closed less than a reader's cursor says they had, as
+// far as another range here has closed it. On a node that is alone the clock may have
+// been set back since: what such a range commits next would lie before the cursor.
+func (h *Hub) closeAgain(at place) {
+	s := h.session()
+	if s == nil {
+		return
+	}
+	newest := uint64(0)
+	for _, f := range s.followers {
+		newest = max(newest, h.store.ClosedIn(f.Range.ID))
+	}
+	for i, f := range s.followers {
+		if a := (ask{i, min(at.highest(f.Range).Stamp, newest), true}); !s.hasClosed(a) {
+			s.demand(a)
+		}
+	}
 }
 
 // choose fills the filter. A stream that begins with subscriptions begins at the
 // first update that any of them gets.
 func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins bool) error {
-	now := s.at
 	for _, id := range chosen.Channels {
-		s.reader.filter.add(id, selector{after: now})
+		s.reader.filter.add(id, selector{after: s.at.place.of(id.Bucket())})
 	}
 	for _, id := range chosen.Subscriptions {
 		if err := ctx.Err(); err != nil {
@@ -127,7 +156,5 @@ func (s *Stream) reachGone(sub channel.Subscription) error {
 
 // back moves the beginning so that it is before a place.
 func (s *Stream) back(at channel.Cursor) {
-	if start := at.Before(); start.Less(s.at) {
-		s.at = start
-	}
+	s.at.place = s.at.place.before(at.Before())
 }

@@ -1,9 +1,17 @@
 package stream
 
-import "github.com/seed-91e7e7c1/corona/channel"
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
 
 // Store is the replicated state that streams read. It is safe for concurrent use.
-// Reads see everything that a hook has announced.
+//
+// A range has the same buckets for as long as it has its ID. What it has closed stays
+// closed, on every node and over restarts and changes of leader: it gives no update a
+// stamp up to there any more. A stamp that an update of any range has is as good as
+// closed: no range goes behind it when it starts again.
 type Store interface {
 	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
 	Channel(id channel.ID) (channel.Channel, error)
@@ -12,12 +20,25 @@ type Store interface {
 	Subscription(id string) (channel.Subscription, error)
 	// Updates returns at most limit updates of a channel with versions above
 	// after, the oldest first. The gap, if not nil, begins at after+1 and ends
-	// before the first of them: what lies there is no longer kept.
+	// before the first of them: what lies there is no longer kept. It sees what
+	// Since has returned.
 	Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error)
-	// UpdatesSince returns at most limit updates of all channels behind a cursor,
-	// in the order of their cursors, up to [Store.Closed]; [channel.ErrTooOld] when
-	// some of them are no longer kept. Fewer than limit only at the end.
-	UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error)
-	// Closed is the stamp up to which nothing can be committed any more.
-	Closed() uint64
+
+	// Table returns all ranges of the cluster, in the order of their buckets.
+	Table() []channel.Range
+	// ClosedIn returns the stamp up to which everything of a range is readable here,
+	// and nothing more will come. It never falls, and stands still in an idle range
+	// until a later stamp is demanded. It does not wait.
+	ClosedIn(id uint32) uint64
+	// Since returns at most limit updates of a range behind a cursor, in the order of
+	// (stamp, bucket), and the stamp up to which the range is closed: at least what
+	// ClosedIn returned before. A page that is not full has all up to there. The error
+	// is [channel.ErrTooOld] when some of them are no longer kept; any other may go.
+	Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error)
+	// Changed returns what is closed when a range has more to read than now, once
+	// ClosedIn has come to it, or has closed a stamp that was demanded, or can be read
+	// again.
+	Changed(id uint32) <-chan struct{}
+	// Demand asks a range to close a stamp soon. It does not wait.
+	Demand(id uint32, stamp uint64)
 }

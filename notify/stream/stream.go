@@ -4,20 +4,23 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// Stream is a reader's place in the order of all updates. It implements
+// Stream is a reader's place in the updates of all ranges. It implements
 // [api.EventStream]: one goroutine reads it, any may close it.
 type Stream struct {
 	hub    *Hub
 	reader *reader
 
-	at     channel.Cursor        // everything up to here was returned, or was not chosen
-	page   []channel.Update      // read from the store, behind at
+	opened place                 // now, when it was opened
+	at     spot                  // everything up to here was returned, or was not chosen
 	notice []event               // to be returned before anything else
+	behind *catchUp              // while it reads from the store
+	retry  time.Time             // when to read ranges again that could not be read; zero: at once
 	lost   map[channel.ID]uint64 // versions up to which a gap was reported
 	passed map[channel.ID]passed // versions that need not be read again
 }
@@ -30,7 +33,7 @@ func (s *Stream) Close() { s.hub.remove(s.reader) }
 // may be read on.
 func (s *Stream) Next(ctx context.Context) (api.StreamEvent, error) {
 	for {
-		e, grown, err := s.step()
+		e, grown, err := s.step(ctx)
 		if err != nil {
 			return api.StreamEvent{}, err
 		}
@@ -43,26 +46,41 @@ func (s *Stream) Next(ctx context.Context) (api.StreamEvent, error) {
 			}
 			continue
 		}
-		select {
-		case <-ctx.Done():
-			return api.StreamEvent{}, ctx.Err()
-		case <-grown:
+		if err := s.wait(ctx, grown); err != nil {
+			return api.StreamEvent{}, err
 		}
 	}
+}
+
+// wait waits until there may be more in memory, or a range can be read again.
+func (s *Stream) wait(ctx context.Context, grown <-chan struct{}) error {
+	var retry <-chan time.Time
+	if !s.retry.IsZero() {
+		timer := time.NewTimer(time.Until(s.retry))
+		defer timer.Stop()
+		retry = timer.C
+	}
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-grown:
+	case <-retry:
+	}
+	return nil
 }
 
 func (s *Stream) emit(e event) api.StreamEvent {
 	s.hub.metrics.events.WithLabelValues(e.kind).Inc()
 	out := api.StreamEvent{Type: e.kind, Data: json.RawMessage(e.data)}
 	if e.at != (channel.Cursor{}) {
-		out.ID = encodeCursor(s.hub.config.Epoch, e.at)
+		out.ID = encodeCursor(s.hub.config.Epoch, s.at.place)
 	}
 	return out
 }
 
 // step returns the next event, or what to wait for; neither when it is to be called
 // again.
-func (s *Stream) step() (*event, <-chan struct{}, error) {
+func (s *Stream) step(ctx context.Context) (*event, <-chan struct{}, error) {
 	if s.hub.over(s.reader) {
 		return nil, nil, io.EOF
 	}
@@ -71,19 +89,16 @@ func (s *Stream) step() (*event, <-chan struct{}, error) {
 		s.notice = s.notice[1:]
 		return &e, nil, nil
 	}
-	for len(s.page) > 0 {
-		u := s.page[0]
-		s.page = s.page[1:]
-		s.at = u.Cursor()
-		if s.hub.wants(s.reader, u) {
-			e := updateEvent(u, s.hub.log)
-			return &e, nil, nil
-		}
+	if s.behind != nil {
+		e, err := s.fromStore(ctx)
+		return e, nil, err
 	}
-	e, to, grown := s.hub.next(s.reader, s.at)
-	if e == nil && grown == nil {
-		return nil, nil, s.catchUp(to)
+	mayRead := s.retry.IsZero() || !time.Now().Before(s.retry)
+	found := s.hub.next(s.reader, &s.at, mayRead)
+	if found.event == nil && found.grown == nil {
+		s.catchUp(found.target)
+	} else if mayRead {
+		s.retry = time.Time{} // nothing is left to be read
 	}
-	s.at = to
-	return e, grown, nil
+	return found.event, found.grown, nil
 }

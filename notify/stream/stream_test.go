@@ -36,6 +36,7 @@ type node struct {
 type hooks struct{ *Hub }
 
 func (hooks) ChannelChanged(channel.Channel, bool)    {}
+func (hooks) Committed(channel.Update)                {}
 func (hooks) Subscribed(channel.Subscription)         {}
 func (h hooks) Unsubscribed(sub channel.Subscription) { h.Hub.Unsubscribed(sub.ID) }
 
@@ -246,7 +247,7 @@ func TestStreamGapAndReset(t *testing.T) {
 		expect(t, "after the reset", got, "a 8")
 		s.Close()
 
-		foreign := encodeCursor(8, channel.Cursor{Stamp: 1, Bucket: 1})
+		foreign := encodeCursor(8, place{base: channel.Cursor{Stamp: 1, Bucket: 1}})
 		s = n.open(api.StreamFilter{}, foreign)
 		n.store.Commit(a)
 		got, _ = take(t, s)
@@ -254,7 +255,7 @@ func TestStreamGapAndReset(t *testing.T) {
 		s.Close()
 
 		// row 65: the cursor was given by a clock that was an hour ahead.
-		ahead := encodeCursor(s.hub.config.Epoch, channel.EndOf(n.store.Closed()+3600e6))
+		ahead := encodeCursor(s.hub.config.Epoch, place{base: channel.EndOf(n.store.Closed() + 3600e6)})
 		s = n.open(api.StreamFilter{Channels: []channel.ID{a}}, ahead)
 		n.store.Commit(a)
 		got, _ = take(t, s)
@@ -273,14 +274,15 @@ func TestStreamGapAndReset(t *testing.T) {
 func TestStreamWaitsForOlderStamps(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		a, b := n.store.AddChannel("a"), n.store.AddChannel("b")
+		n.hub.config.LagAfter = time.Minute
 		s := n.open(api.StreamFilter{}, "")
-		n.store.Hold(n.store.Closed() + 1)
+		n.store.HoldAll(n.store.Closed() + 1)
 		n.store.Commit(a)
 		got, _ := take(t, s)
 		expect(t, "held back", got)
 		n.store.Commit(b)
-		n.store.Hold(0)
-		got, _ = take(t, s) // no hook told that it is released
+		n.store.HoldAll(0)
+		got, _ = take(t, s)
 		expect(t, "released", got, "a 2", "b 2")
 		s.Close()
 	})
@@ -329,7 +331,7 @@ func TestStreamProperty(t *testing.T) {
 			}
 			var want, got []string
 			s := n.open(filter, "")
-			cursor := encodeCursor(7, s.at)
+			cursor := encodeCursor(7, s.at.place)
 			for range rapid.IntRange(0, 40).Draw(t, "steps") {
 				switch rapid.IntRange(0, 5).Draw(t, "step") {
 				case 0:
@@ -383,7 +385,7 @@ func TestUnreadableUpdate(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		a := n.store.AddChannel("a")
 		s := n.open(api.StreamFilter{}, "")
-		cursor := encodeCursor(7, s.at)
+		cursor := encodeCursor(7, s.at.place)
 		s.Close()
 		n.store.Commit(a)
 		n.store.Corrupt()
@@ -392,27 +394,6 @@ func TestUnreadableUpdate(t *testing.T) {
 		got, _ := take(t, s)
 		expect(t, "behind the unreadable update", got, "gap 2-2", "a 3")
 		s.Close()
-	})
-}
-
-func FuzzCursor(f *testing.F) {
-	f.Add(encodeCursor(7, channel.Cursor{Stamp: 12345678, Bucket: 4095}))
-	f.Add("")
-	f.Add("AQAAAAAAAAAHAAAAAAAAAAAAAA")
-	f.Fuzz(func(t *testing.T, text string) {
-		epoch, c, err := decodeCursor(text)
-		if err != nil {
-			if !errors.Is(err, ErrCursor) {
-				t.Fatalf("error %v", err)
-			}
-			return
-		}
-		if again := encodeCursor(epoch, c); again != text {
-			t.Fatalf("%q is also %q", text, again)
-		}
-		if before := c.Before(); c.Stamp > 0 && !before.Less(c) {
-			t.Fatalf("%v is not before %v", before, c)
-		}
 	})
 }
 

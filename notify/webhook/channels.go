@@ -12,6 +12,7 @@ import (
 // channelState is a channel with something to do or to save.
 type channelState struct {
 	id      channel.ID
+	tenure  *tenure         // of its range
 	info    channel.Channel // as last read
 	loaded  bool            // info and pos are the store's
 	stale   bool            // info is to be read again
@@ -86,7 +87,6 @@ type channels struct {
 
 	byID     map[channel.ID]*channelState
 	runnable fifo[*channelState]
-	unsaved  map[*channelState]struct{}
 	sweeps   int // drains of all endpoints that are not done
 }
 
@@ -95,7 +95,7 @@ func newChannels(core *core) *channels {
 		core:  core,
 		turns: sync.NewCond(core), room: sync.NewCond(core),
 		changed: make(chan struct{}, 1), urgent: make(chan struct{}, 1),
-		byID: make(map[channel.ID]*channelState), unsaved: make(map[*channelState]struct{}),
+		byID: make(map[channel.ID]*channelState),
 	}
 }
 
@@ -105,23 +105,29 @@ func (s *channels) stop() {
 	s.room.Broadcast()
 }
 
-// get returns a channel's state, a new one if it is not in memory. Locked.
-func (s *channels) get(id channel.ID) *channelState {
+// get returns the state of a channel of a range that is served, a new one if it is not
+// in memory. Locked.
+func (s *channels) get(t *tenure, id channel.ID) *channelState {
 	c := s.byID[id]
 	if c == nil {
-		c = &channelState{id: id, stale: true, pos: position.Idle(), lanes: make(map[uint64]*lane)}
+		c = &channelState{id: id, tenure: t, stale: true, pos: position.Idle(), lanes: make(map[uint64]*lane)}
 		s.byID[id] = c
 	}
 	return c
 }
 
 // wake gives a channel a turn in which its record is read again; false when there
-// is no room for it. Locked.
+// is no room for it. Of a range that is not served it needs none: another node delivers
+// it, or a scan is to come. Locked.
 func (s *channels) wake(id channel.ID) bool {
+	t := s.served(id.Bucket())
+	if t == nil {
+		return true
+	}
 	if s.byID[id] == nil && s.runnable.len() >= s.limits.runnable {
 		return false
 	}
-	c := s.get(id)
+	c := s.get(t, id)
 	c.stale = true
 	s.enqueue(c)
 	return true
@@ -159,15 +165,16 @@ func (s *channels) enqueue(c *channelState) {
 // touch follows a change of a channel's position: it is to be saved, the channel
 // may have a turn, or may be forgotten. Locked.
 func (s *channels) touch(c *channelState) {
+	unsaved := c.tenure.unsaved
 	if !c.pos.Clean() {
-		s.unsaved[c] = struct{}{}
+		unsaved[c] = struct{}{}
 		signal(s.changed)
 		if c.pos.Unsaved() > s.limits.changes {
 			signal(s.urgent)
 		}
 	}
 	s.enqueue(c)
-	if _, unsaved := s.unsaved[c]; !unsaved && c.idle(s.limits) && s.byID[c.id] == c {
+	if _, unsaved := unsaved[c]; !unsaved && c.idle(s.limits) && s.byID[c.id] == c {
 		delete(s.byID, c.id)
 	}
 }
@@ -228,6 +235,27 @@ func (s *channels) reset(c *channelState) {
 	}
 	c.info, c.loaded, c.pos = channel.Channel{}, false, position.Idle()
 	c.resets++
+}
+
+// lose forgets all channels of a range that is no longer led, and returns the endpoints
+// whose drains it ended, once for each. What a turn or a save of one is about to do
+// comes to nothing. Locked.
+func (s *channels) lose(t *tenure) (drains []*endpoint) {
+	for id, c := range s.byID {
+		if c.tenure != t {
+			continue
+		}
+		delete(s.byID, id)
+		s.reset(c)
+		c.stale = false
+		for len(c.drains) > 0 {
+			if d := s.endDrain(c); d.endpoint != nil {
+				drains = append(drains, d.endpoint)
+			}
+		}
+	}
+	clear(t.unsaved)
+	return drains
 }
 
 // unsubscribed stops what a deleted subscription still had to get. Locked.

@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // core is what all parts of a [Deliverer] share. Its lock guards every field of
@@ -19,7 +21,24 @@ type core struct {
 	log     *slog.Logger
 	metrics *metrics
 	agenda  agenda
+	led     channel.ByRange[*tenure] // the ranges that this node leads
 	stopped bool
+}
+
+// served returns the tenure of a bucket whose channels are delivered, or whose
+// endpoints' records are kept, by this node; nil: they are not, or not yet. Locked.
+func (c *core) served(bucket channel.Bucket) *tenure {
+	if t := c.led.At(bucket); t != nil && t.serving {
+		return t
+	}
+	return nil
+}
+
+// holds reports whether a tenure lasts.
+func (c *core) holds(t *tenure) bool {
+	c.Lock()
+	defer c.Unlock()
+	return !t.over
 }
 
 // later does something under the lock at a time. Locked.

@@ -7,17 +7,24 @@ import (
 )
 
 // drain gives lanes to the next stragglers that a channel's first drain asks for.
-func (w *workers) drain(c *channelState) error {
+func (w *workers) drain(c *channelState) (found, error) {
 	w.Lock()
+	if c.tenure.over {
+		w.Unlock()
+		return nil, nil
+	}
 	d := c.drains[0]
 	seqs := c.pos.Stragglers(d.from, w.limits.page)
 	w.Unlock()
 	subs, err := w.subscriptions(c, seqs)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	w.Lock()
-	defer w.Unlock()
+	return func() { w.resumeAll(c, d, seqs, subs) }, nil
+}
+
+// resumeAll gives lanes to the stragglers of a drain, as far as they still are. Locked.
+func (w *workers) resumeAll(c *channelState, d drain, seqs []uint64, subs map[uint64]channel.Subscription) {
 	more := len(seqs) == w.limits.page
 	for _, seq := range seqs {
 		if c.busy(seq) || !c.pos.Behind(seq) {
@@ -35,12 +42,11 @@ func (w *workers) drain(c *channelState) error {
 	}
 	if more {
 		c.drains[0].from = seqs[len(seqs)-1] + 1
-		return nil
+		return
 	}
 	if d := w.channels.endDrain(c); d.endpoint != nil {
 		w.parking.drained(d.endpoint)
 	}
-	return nil
 }
 
 // subscriptions reads the subscriptions with the given numbers, as far as they

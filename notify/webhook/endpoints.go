@@ -9,8 +9,9 @@ import (
 // endpoint is a webhook's URL with something to send, or that does not work.
 type endpoint struct {
 	url    string
+	bucket channel.Bucket   // of the URL's ID: the leader of its range keeps the record
 	record channel.Endpoint // its state
-	saved  channel.Endpoint // its state as the store has it
+	saved  channel.Endpoint // its state as the store has it; of another node's endpoint, none
 	unsure bool             // a save is under way, or its outcome is unknown
 
 	queue    fifo[*lane]
@@ -59,10 +60,43 @@ func newEndpoints(core *core) *endpoints {
 
 // add holds an endpoint with a record that the store has. Locked.
 func (s *endpoints) add(record channel.Endpoint) *endpoint {
-	e := &endpoint{url: record.URL, record: record, saved: record, parked: make(map[channel.ID]uint64)}
+	e := &endpoint{url: record.URL, bucket: channel.IDOf(record.URL).Bucket(), parked: make(map[channel.ID]uint64)}
 	s.byURL[e.url] = e
-	s.count(record, +1)
+	s.restore(e, record)
 	return e
+}
+
+// restore gives an endpoint the record that the store has. Locked.
+func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
+	s.count(e.record, -1)
+	s.count(record, +1)
+	e.record, e.saved, e.unsure = record, record, false
+	delete(s.unsaved, e)
+}
+
+// disown follows the loss of the range that keeps the records of some endpoints: the
+// store's may be changed by another node from now on. What this node knows of a streak
+// goes on for its own deliveries alone. A suspension that is no longer certain to last
+// makes no gap: what it kept back is delivered. Locked.
+func (s *endpoints) disown(t *tenure) {
+	for _, e := range s.byURL {
+		if t.Has(e.bucket) {
+			e.saved, e.unsure = channel.Endpoint{URL: e.url}, false
+			e.lostUntil, e.gapBatch = time.Time{}, 0
+			delete(s.unsaved, e)
+			s.forget(e)
+		}
+	}
+}
+
+// saveOwn has the records saved that have changed before this node served the range
+// that keeps them. Locked.
+func (s *endpoints) saveOwn(t *tenure) {
+	for _, e := range s.byURL {
+		if t.Has(e.bucket) && e.record != e.saved {
+			s.save(e)
+		}
+	}
 }
 
 // set changes an endpoint's record and has it saved. Locked.

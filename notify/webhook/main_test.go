@@ -3,18 +3,7 @@ package webhook
 import (
 	"testing"
 
-	"go.uber.org/goleak"
-
-	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
-	"github.com/seed-91e7e7c1/corona/notify/payload"
+	"github.com/seed-91e7e7c1/corona/notify/internal/testmain"
 )
 
-// TestMain makes the codec's shared coders before any virtual time begins: channels
-// that are made inside a test's bubble cannot be used from another.
-func TestMain(m *testing.M) {
-	if _, err := payload.Encode(channel.Update{Version: 2, Data: memstore.Encoded(2)}); err != nil {
-		panic(err)
-	}
-	goleak.VerifyTestMain(m)
-}
+func TestMain(m *testing.M) { testmain.Run(m) }

@@ -34,6 +34,6 @@ func newMetrics(f *metric.Factory) *metrics {
 		batches:    f.Counter("progress_batches_total", "Batches of delivery positions that were committed."),
 		positions:  f.Counter("progress_positions_total", "Delivery positions of channels that were committed."),
 		stragglers: f.Counter("progress_stragglers_total", "Changes of stragglers that were committed."),
-		scans:      f.Counter("scans_total", "Scans of all channels for what is to be delivered: one at the start, others after dropped wakes."),
+		scans:      f.Counter("scans_total", "Scans of channels for what is to be delivered: when ranges are gained, as at the start, and after dropped wakes."),
 	}
 }

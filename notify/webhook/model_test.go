@@ -288,7 +288,7 @@ func (m *model) checkRest() {
 			m.t.Errorf("stragglers are left: %+v", p)
 		}
 	}
-	endpoints, _ := m.n.store.Endpoints()
+	endpoints, _ := m.n.store.EndpointsIn(memstore.Everything)
 	for _, e := range endpoints {
 		m.t.Errorf("an endpoint is still %+v", e)
 	}

@@ -97,17 +97,27 @@ func (p *parking) refill(e *endpoint) {
 		room = 1
 	}
 	for id, seq := range e.parked {
+		t := p.served(id.Bucket())
+		if t == nil { // the next leader's scan finds the straggler
+			p.unpark(e, id)
+			continue
+		}
 		if room--; room < 0 {
 			return
 		}
-		delete(e.parked, id)
-		p.parked--
+		p.unpark(e, id)
 		e.drains++
-		p.channels.addDrain(p.channels.get(id), drain{endpoint: e, from: seq})
+		p.channels.addDrain(p.channels.get(t, id), drain{endpoint: e, from: seq})
 	}
 	if e.drains == 0 {
 		p.exhausted(e)
 	}
+}
+
+// unpark removes a note. Locked.
+func (p *parking) unpark(e *endpoint, id channel.ID) {
+	delete(e.parked, id)
+	p.parked--
 }
 
 // drained follows the end of a drain for an endpoint. Locked.
@@ -122,7 +132,7 @@ func (p *parking) exhausted(e *endpoint) {
 	case e.busy():
 	case e.overflow:
 		e.overflow = false
-		p.scanner.request()
+		p.scanner.requestAll()
 		p.refillSoon(e)
 	case (e.trying || !e.lostUntil.IsZero()) && !p.scanner.complete():
 		p.refillSoon(e)
@@ -132,7 +142,7 @@ func (p *parking) exhausted(e *endpoint) {
 	case e.lostUntil.IsZero():
 		p.endpoints.forget(e)
 	case e.gapBatch == 0:
-		e.gapBatch = p.saver.next()
+		e.gapBatch = p.saver.mark()
 		p.refillSoon(e)
 	case !p.saver.saved(e.gapBatch):
 		p.refillSoon(e)

@@ -10,86 +10,84 @@ import (
 )
 
 // load reads a channel's record, and the first time its position too.
-func (w *workers) load(c *channelState) error {
+func (w *workers) load(c *channelState) (found, error) {
 	info, err := w.store.Channel(c.id)
 	if errors.Is(err, channel.ErrNotFound) || err == nil && info.Webhooks == 0 {
-		w.Lock()
-		defer w.Unlock()
-		w.channels.reset(c)
-		return nil
+		return func() { w.channels.reset(c) }, nil
 	}
 	if err != nil {
-		return fmt.Errorf("read channel: %w", err)
+		return nil, fmt.Errorf("read channel: %w", err)
 	}
-	info.Judge, info.Learned = nil, nil                     // kilobytes of the owner's that would live as long as c
-	if c.loaded && c.info.Incarnation == info.Incarnation { // only this worker writes them
-		w.Lock()
-		defer w.Unlock()
-		c.info = info
-		c.pos.SetHead(position.Head(info))
-		return nil
+	info.Judge, info.Learned = nil, nil // kilobytes of the owner's that would live as long as c
+	w.Lock()
+	known := c.loaded && c.info.Incarnation == info.Incarnation
+	w.Unlock()
+	if known {
+		return func() {
+			c.info = info
+			c.pos.SetHead(position.Head(info))
+		}, nil
 	}
 	return w.loadPosition(c, info)
 }
 
-func (w *workers) loadPosition(c *channelState, info channel.Channel) error {
+func (w *workers) loadPosition(c *channelState, info channel.Channel) (found, error) {
 	progress, err := w.store.Progress(c.id)
 	if err != nil {
-		return fmt.Errorf("read progress: %w", err)
+		return nil, fmt.Errorf("read progress: %w", err)
 	}
 	first, err := w.store.Webhooks(c.id, 0, 1)
 	if err != nil {
-		return fmt.Errorf("read subscriptions: %w", err)
+		return nil, fmt.Errorf("read subscriptions: %w", err)
 	}
 	if progress.Incarnation != info.Incarnation {
 		progress = channel.Progress{}
 	}
-	w.Lock()
-	defer w.Unlock()
-	w.channels.reset(c)
-	if len(first) == 0 {
-		return nil
-	}
-	c.info, c.loaded = info, true
-	c.pos = position.New(position.Head(info), progress, first[0].FromVersion)
-	return nil
+	return func() {
+		w.channels.reset(c)
+		if len(first) == 0 {
+			return
+		}
+		c.info, c.loaded = info, true
+		c.pos = position.New(position.Head(info), progress, first[0].FromVersion)
+	}, nil
 }
 
 // begin starts the next pass.
-func (w *workers) begin(c *channelState) error {
+func (w *workers) begin(c *channelState) (found, error) {
 	w.Lock()
 	at, due := c.pos.Due()
 	w.Unlock()
 	if !due {
-		return nil
+		return nil, nil
 	}
 	var gapTo uint64
 	if !at.Gone() {
 		_, gap, err := w.store.Updates(c.id, at.Version()-1, 1)
 		if err != nil {
-			return fmt.Errorf("read updates: %w", err)
+			return nil, fmt.Errorf("read updates: %w", err)
 		}
 		if gap != nil {
 			gapTo = gap.To
 		}
 	}
-	w.Lock()
-	defer w.Unlock()
-	c.pos.Begin(at, gapTo)
-	return nil
+	return func() { c.pos.Begin(at, gapTo) }, nil
 }
 
 // page offers the step of the pass to the next subscriptions.
-func (w *workers) page(c *channelState) error {
+func (w *workers) page(c *channelState) (found, error) {
 	w.Lock()
 	after := c.pos.Seq()
 	w.Unlock()
 	subs, err := w.store.Webhooks(c.id, after, w.limits.page)
 	if err != nil {
-		return fmt.Errorf("read subscriptions: %w", err)
+		return nil, fmt.Errorf("read subscriptions: %w", err)
 	}
-	w.Lock()
-	defer w.Unlock()
+	return func() { w.offerAll(c, subs) }, nil
+}
+
+// offerAll offers the step of the pass to the subscriptions of a page. Locked.
+func (w *workers) offerAll(c *channelState, subs []channel.Subscription) {
 	ended := len(subs) < w.limits.page
 	for _, sub := range subs {
 		turn := c.pos.Turn(sub.Seq, sub.FromVersion, c.busy(sub.Seq))
@@ -104,7 +102,6 @@ func (w *workers) page(c *channelState) error {
 	if ended && c.pos.End() {
 		w.channels.addDrain(c, drain{})
 	}
-	return nil
 }
 
 // offer gives a subscription a lane for the step of the pass, or parks it. Locked.

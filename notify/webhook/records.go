@@ -8,18 +8,22 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// recordSaver commits the records of endpoints that changed. It has a loop of its
-// own, since each record is a commit by itself and many may change at once.
+// recordSaver commits the records of endpoints that changed, of the ranges that this
+// node serves. It has a loop of its own, since each record is a commit by itself and
+// many may change at once. A range that does not answer holds up its own records only.
 type recordSaver struct {
 	*core
 	endpoints *endpoints
 	parking   *parking
+	saves     sync.WaitGroup
 }
 
-const parallelRecords = 16 // commits of records under way
+const parallelRecords = 16 // commits of records of one range under way
 
-// run saves records batchDelay after the first of them changed, until ctx ends.
+// run saves records batchDelay after the first of them changed, until ctx ends, and
+// returns when no save is under way.
 func (s *recordSaver) run(ctx context.Context) {
+	defer s.saves.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -27,47 +31,89 @@ func (s *recordSaver) run(ctx context.Context) {
 		case <-s.endpoints.changed:
 		}
 		pause(ctx, batchDelay) // most failures of a moment are over by then
-		s.saveAll(ctx)
+		s.begin(ctx)
 	}
 }
 
-func (s *recordSaver) saveAll(ctx context.Context) {
+// last saves what is left, when nothing is under way any longer.
+func (s *recordSaver) last(ctx context.Context) {
+	s.begin(ctx)
+	s.saves.Wait()
+}
+
+// begin saves the records that changed, those of each range beside the others.
+func (s *recordSaver) begin(ctx context.Context) {
+	for t, records := range s.take() {
+		s.saves.Go(func() {
+			s.saveAll(ctx, t, records)
+			s.end(t)
+		})
+	}
+}
+
+// end lets the next records of a range be saved.
+func (s *recordSaver) end(t *tenure) {
+	s.Lock()
+	defer s.Unlock()
+	t.noting = false
+	if len(s.endpoints.unsaved) > 0 {
+		signal(s.endpoints.changed)
+	}
+}
+
+type endpointRecords map[*endpoint]channel.Endpoint
+
+// take returns the records to be saved, by the range that keeps them: those of ranges
+// of which none is under way. What waits for an endpoint that still fails is parked.
+func (s *recordSaver) take() map[*tenure]endpointRecords {
+	s.Lock()
+	defer s.Unlock()
+	taken := make(map[*tenure]endpointRecords)
+	for e := range s.endpoints.unsaved {
+		if !e.record.Healthy() {
+			s.parking.parkQueue(e)
+		}
+		t := s.led.At(e.bucket)
+		if t != nil && (!t.serving || t.noting) {
+			continue // its turn comes
+		}
+		delete(s.endpoints.unsaved, e)
+		switch {
+		case t == nil || e.record == e.saved && !e.unsure:
+			s.endpoints.forget(e)
+		case e.lostUntil.IsZero() || e.record.State != channel.EndpointActive:
+			if taken[t] == nil {
+				taken[t] = make(endpointRecords)
+			}
+			taken[t][e], e.unsure = e.record, true
+		}
+	}
+	for t := range taken {
+		t.noting = true
+	}
+	return taken
+}
+
+func (s *recordSaver) saveAll(ctx context.Context, t *tenure, records endpointRecords) {
 	var all sync.WaitGroup
 	room := make(chan struct{}, parallelRecords)
-	for e, record := range s.take() {
+	for e, record := range records {
 		room <- struct{}{}
 		all.Go(func() {
-			s.save(ctx, e, record)
+			s.save(ctx, t, e, record)
 			<-room
 		})
 	}
 	all.Wait()
 }
 
-// take returns the records to be saved. What waits for an endpoint that still fails
-// is parked.
-func (s *recordSaver) take() map[*endpoint]channel.Endpoint {
-	s.Lock()
-	defer s.Unlock()
-	records := make(map[*endpoint]channel.Endpoint)
-	for e := range s.endpoints.unsaved {
-		if !e.record.Healthy() {
-			s.parking.parkQueue(e)
-		}
-		if e.record == e.saved && !e.unsure {
-			s.endpoints.forget(e)
-		} else if e.lostUntil.IsZero() || e.record.State != channel.EndpointActive {
-			records[e], e.unsure = e.record, true
-		}
-	}
-	clear(s.endpoints.unsaved)
-	return records
-}
-
-func (s *recordSaver) save(ctx context.Context, e *endpoint, record channel.Endpoint) {
+func (s *recordSaver) save(ctx context.Context, t *tenure, e *endpoint, record channel.Endpoint) {
 	err := s.store.SetEndpoint(ctx, record)
 	s.Lock()
 	defer s.Unlock()
+	if t.over {
+		return // another node may have written since
+	}
 	if err == nil {
 		e.saved, e.unsure = record, false
 		s.endpoints.forget(e)

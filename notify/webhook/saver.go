@@ -2,18 +2,19 @@ package webhook
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// saver commits the positions that changed, a batch at a time (group commit).
+// saver commits the positions that changed, a batch at a time (group commit), of each
+// range by itself: one that does not answer holds up its own positions only.
 type saver struct {
 	*core
 	channels *channels
-	saving   bool   // a batch is under way
-	batches  uint64 // begun
-	complete uint64 // the newest that saved all there was
+	batches  sync.WaitGroup // under way, at most one of each range
+	marks    uint64         // given by mark
 }
 
 const (
@@ -21,8 +22,10 @@ const (
 	maxStragglers = 8192 // about as many of one channel, and three times as many in all
 )
 
-// run saves a batch at most batchDelay after a position changed, until ctx ends.
+// run saves a batch at most batchDelay after a position changed, until ctx ends. It
+// returns when no batch is under way.
 func (s *saver) run(ctx context.Context) {
+	defer s.batches.Wait()
 	for {
 		select {
 		case <-ctx.Done():
@@ -35,31 +38,64 @@ func (s *saver) run(ctx context.Context) {
 		case <-time.After(batchDelay):
 		case <-s.channels.urgent:
 		}
-		if s.saveBatch(ctx, time.Now().Add(-batchDelay)) != nil {
-			pause(ctx, retryStore)
+		for _, b := range s.begin(time.Now().Add(-batchDelay)) {
+			s.batches.Go(func() { s.save(ctx, b) })
 		}
 	}
 }
 
-// last saves what is left, when nothing is under way any longer. It gives up when
-// the store fails.
-func (s *saver) last(ctx context.Context) {
-	for s.dirty() && s.saveBatch(ctx, time.Now()) == nil {
+// save commits a batch. When that fails, its range rests for a moment.
+func (s *saver) save(ctx context.Context, b *batch) {
+	if s.commit(ctx, b) != nil {
+		pause(ctx, retryStore)
+	}
+	s.Lock()
+	defer s.Unlock()
+	b.tenure.saving = false
+	if len(b.tenure.unsaved) > 0 {
+		signal(s.channels.changed)
 	}
 }
 
-func (s *saver) dirty() bool {
-	s.Lock()
-	defer s.Unlock()
-	return len(s.channels.unsaved) > 0
+// last saves what is left, when nothing is under way any longer. It gives up a range
+// when the store fails.
+func (s *saver) last(ctx context.Context) {
+	for batches := s.begin(time.Now()); len(batches) > 0; batches = s.begin(time.Now()) {
+		for _, b := range batches {
+			s.batches.Go(func() {
+				if s.commit(ctx, b) == nil {
+					s.Lock()
+					defer s.Unlock()
+					b.tenure.saving = false
+				}
+			})
+		}
+		s.batches.Wait()
+	}
 }
 
-// next returns the number of a batch that will save everything of now. Locked.
-func (s *saver) next() uint64 { return s.batches + 1 }
+// mark returns a number for this moment, higher than those before. Locked.
+func (s *saver) mark() uint64 {
+	s.marks++
+	return s.marks
+}
 
-// saved reports whether what changed before batch n is in the store. Locked.
-func (s *saver) saved(n uint64) bool {
-	return s.complete >= n || len(s.channels.unsaved) == 0 && !s.saving
+// saved reports whether all positions of the time of a mark are in the store. Locked.
+func (s *saver) saved(mark uint64) bool {
+	for _, t := range s.led.All() {
+		if (t.saving || len(t.unsaved) > 0) && t.complete < mark {
+			return false
+		}
+	}
+	return true
+}
+
+// batch is what is committed of one range at a time.
+type batch struct {
+	tenure    *tenure
+	changes   []change
+	positions []channel.Progress
+	mark      uint64 // before which it has everything; 0: it has not
 }
 
 // change is one channel's part of a batch.
@@ -69,22 +105,58 @@ type change struct {
 	progress channel.Progress
 }
 
-// saveBatch commits the positions that changed. Offers that have been open since a
-// time are written as stragglers, so that they stop nothing.
-func (s *saver) saveBatch(ctx context.Context, since time.Time) error {
-	changes, positions, all := s.takeChanges(since)
-	var err error
-	if len(positions) > 0 {
-		err = s.store.Advance(ctx, positions)
-		s.count(ctx, positions, err)
+// begin takes a batch of each range that has anything to save and is not being saved.
+// Offers that have been open since a time are written as stragglers, so that they stop
+// nothing.
+func (s *saver) begin(since time.Time) (batches []*batch) {
+	s.Lock()
+	defer s.Unlock()
+	for _, t := range s.led.All() {
+		if len(t.unsaved) > 0 && !t.saving {
+			t.saving = true
+			batches = append(batches, s.take(t, since))
+		}
+	}
+	return batches
+}
+
+// take makes a batch of what has changed in a range, or of so much of it that the rest
+// is a batch by itself. Locked.
+func (s *saver) take(t *tenure, since time.Time) *batch {
+	b := &batch{tenure: t}
+	stragglers := 0
+	for c := range t.unsaved {
+		if len(b.changes) == maxBatch || stragglers > maxStragglers {
+			signal(s.channels.urgent)
+			return b
+		}
+		delete(t.unsaved, c)
+		c.saving = true
+		c.pos.Expire(since)
+		progress, changed := c.pos.BeginSave(maxStragglers)
+		stragglers += len(progress.Stragglers)
+		progress.Channel, progress.Incarnation = c.id, c.info.Incarnation
+		b.changes = append(b.changes, change{c, c.resets, progress})
+		if changed {
+			b.positions = append(b.positions, progress)
+		}
+	}
+	b.mark = s.marks
+	return b
+}
+
+// commit commits a batch and notes the outcome at its channels.
+func (s *saver) commit(ctx context.Context, b *batch) (err error) {
+	if len(b.positions) > 0 {
+		err = s.store.Advance(ctx, b.positions)
+		s.count(ctx, b, err)
 	}
 	s.Lock()
 	defer s.Unlock()
-	s.saving = false
-	if all && err == nil {
-		s.complete = s.batches
+	if err == nil {
+		b.tenure.complete = max(b.tenure.complete, b.mark)
 	}
-	for _, change := range changes {
+	for _, change := range b.changes {
 		c := change.channel
 		c.saving = false
 		if c.resets == change.resets {
@@ -95,43 +167,17 @@ func (s *saver) saveBatch(ctx context.Context, since time.Time) error {
 	return err
 }
 
-func (s *saver) takeChanges(since time.Time) (changes []change, positions []channel.Progress, all bool) {
-	s.Lock()
-	defer s.Unlock()
-	s.batches++
-	s.saving = true
-	stragglers := 0
-	for c := range s.channels.unsaved {
-		if len(changes) == maxBatch || stragglers > maxStragglers {
-			signal(s.channels.changed)
-			signal(s.channels.urgent)
-			return changes, positions, false
-		}
-		delete(s.channels.unsaved, c)
-		c.saving = true
-		c.pos.Expire(since)
-		progress, changed := c.pos.BeginSave(maxStragglers)
-		stragglers += len(progress.Stragglers)
-		progress.Channel, progress.Incarnation = c.id, c.info.Incarnation
-		changes = append(changes, change{c, c.resets, progress})
-		if changed {
-			positions = append(positions, progress)
-		}
-	}
-	return changes, positions, true
-}
-
-func (s *saver) count(ctx context.Context, positions []channel.Progress, err error) {
+func (s *saver) count(ctx context.Context, b *batch, err error) {
 	if err != nil {
 		s.metrics.StoreFailed("advance")
 		if ctx.Err() == nil {
-			s.log.Warn("delivery positions were not committed, and will be again", "channels", len(positions), "error", err)
+			s.log.Warn("delivery positions were not committed, and will be again", "range", b.tenure.ID, "channels", len(b.positions), "error", err)
 		}
 		return
 	}
 	s.metrics.batches.Inc()
-	s.metrics.positions.Add(float64(len(positions)))
-	for _, p := range positions {
+	s.metrics.positions.Add(float64(len(b.positions)))
+	for _, p := range b.positions {
 		s.metrics.stragglers.Add(float64(len(p.Stragglers)))
 	}
 }

@@ -6,29 +6,49 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// scanner reads all channels of the store for what is to be delivered: at the start,
-// and whenever a wake or a note found no room.
+// scan is where the reading of a range's channels stands.
+type scan struct {
+	due, underWay bool
+}
+
+// scanner reads all channels of ranges for what is to be delivered: when a range is
+// gained, and of all ranges whenever a wake or a note found no room.
 type scanner struct {
 	*core
-	channels  *channels
-	wake      chan struct{} // 1
-	requested uint64        // scans
-	done      uint64        // those of them that are through
+	channels *channels
+	wake     chan struct{} // 1
 }
 
 func newScanner(core *core, channels *channels) *scanner {
 	return &scanner{core: core, channels: channels, wake: make(chan struct{}, 1)}
 }
 
-// request has all channels looked at. Locked.
-func (s *scanner) request() {
-	s.requested++
+// request has the channels of a range looked at. Locked.
+func (s *scanner) request(t *tenure) {
+	t.scan.due = true
 	signal(s.wake)
+}
+
+// requestAll has the channels of all ranges looked at. Those that are not served yet
+// will be in any case. Locked.
+func (s *scanner) requestAll() {
+	for _, t := range s.led.All() {
+		if t.serving {
+			s.request(t)
+		}
+	}
 }
 
 // complete reports whether every straggler of the store was offered a lane: no scan
 // is under way or due, and no channel still has to follow one. Locked.
-func (s *scanner) complete() bool { return s.done == s.requested && s.channels.sweeps == 0 }
+func (s *scanner) complete() bool {
+	for _, t := range s.led.All() {
+		if !t.serving || t.scan != (scan{}) {
+			return false
+		}
+	}
+	return s.channels.sweeps == 0
+}
 
 // run scans until ctx ends.
 func (s *scanner) run(ctx context.Context) {
@@ -39,27 +59,43 @@ func (s *scanner) run(ctx context.Context) {
 		case <-s.wake:
 		}
 		s.metrics.scans.Inc()
-		s.Lock()
-		requested := s.requested
-		s.Unlock()
-		if !s.scan(ctx) {
-			return
+		for _, t := range s.begin() {
+			if !s.scan(ctx, t) {
+				return
+			}
+			s.end(t)
 		}
-		s.Lock()
-		s.done = requested
-		s.Unlock()
 	}
 }
 
-// scan gives every channel that may have something to deliver a turn; false when
-// all stops.
-func (s *scanner) scan(ctx context.Context) bool {
+// begin returns the ranges to be scanned.
+func (s *scanner) begin() (due []*tenure) {
+	s.Lock()
+	defer s.Unlock()
+	for _, t := range s.led.All() {
+		if t.scan.due {
+			t.scan = scan{underWay: true}
+			due = append(due, t)
+		}
+	}
+	return due
+}
+
+func (s *scanner) end(t *tenure) {
+	s.Lock()
+	defer s.Unlock()
+	t.scan.underWay = false
+}
+
+// scan gives every channel of a range that may have something to deliver a turn, while
+// this node leads it; false when all stops.
+func (s *scanner) scan(ctx context.Context, t *tenure) bool {
 	var after *channel.ID
-	for {
-		page, err := s.store.Channels(after, s.limits.page)
+	for s.holds(t) {
+		page, err := s.store.ChannelsIn(t.Range, after, s.limits.page)
 		if err != nil {
 			s.metrics.StoreFailed("channels")
-			s.log.Warn("store read failed, the scan of channels waits", "error", err)
+			s.log.Warn("store read failed, the scan of channels waits", "range", t.ID, "error", err)
 			pause(ctx, retryStore)
 			if ctx.Err() != nil {
 				return false
@@ -67,7 +103,7 @@ func (s *scanner) scan(ctx context.Context) bool {
 			continue
 		}
 		for _, info := range page {
-			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !s.delivered(info) && !s.sweep(info.ID) {
+			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !s.delivered(info) && !s.sweep(t, info.ID) {
 				return false
 			}
 		}
@@ -76,6 +112,7 @@ func (s *scanner) scan(ctx context.Context) bool {
 		}
 		after = &page[len(page)-1].ID
 	}
+	return true
 }
 
 // delivered reports whether every subscription of a channel has everything, by the
@@ -103,11 +140,14 @@ func (s *scanner) inMemory(id channel.ID) bool {
 
 // sweep gives a channel a turn in which all its stragglers are offered lanes, and
 // waits for room before; false when all stops.
-func (s *scanner) sweep(id channel.ID) bool {
+func (s *scanner) sweep(t *tenure, id channel.ID) bool {
 	s.Lock()
 	defer s.Unlock()
 	more := s.channels.awaitRoom()
-	c := s.channels.get(id)
+	if t.over {
+		return more
+	}
+	c := s.channels.get(t, id)
 	c.stale = true
 	s.channels.addDrain(c, drain{})
 	return more

@@ -213,6 +213,7 @@ func (n *node) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	n.deliverer, n.cancel, n.done = d, cancel, make(chan struct{})
 	n.store.Connect(d)
+	d.RangeGained(memstore.Everything, 1)
 	go func() {
 		defer close(n.done)
 		d.Run(ctx)

@@ -12,10 +12,10 @@ import (
 type Store interface {
 	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
 	Channel(id channel.ID) (channel.Channel, error)
-	// Channels returns at most limit channels in the order of their IDs,
-	// beginning behind after; nil is the beginning. Fewer than limit only at
+	// ChannelsIn returns at most limit channels of a range in the order of their
+	// IDs, beginning behind after; nil is the beginning. Fewer than limit only at
 	// the end.
-	Channels(after *channel.ID, limit int) ([]channel.Channel, error)
+	ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error)
 	// Webhooks returns at most limit webhook subscriptions of a channel with Seq
 	// above after, in that order. Fewer than limit only at the end.
 	Webhooks(id channel.ID, after uint64, limit int) ([]channel.Subscription, error)
@@ -26,12 +26,13 @@ type Store interface {
 
 	// Progress returns a channel's position with all its stragglers.
 	Progress(id channel.ID) (channel.Progress, error)
-	// Advance commits positions. Stragglers holds those that changed; Next 0 means
+	// Advance commits positions of channels of one range. Stragglers holds those that changed; Next 0 means
 	// that one has caught up. The position of a channel or incarnation that does
 	// not exist is ignored. A subscription's straggler ends with it.
 	Advance(ctx context.Context, positions []channel.Progress) error
 
-	// Endpoints returns every endpoint that is not healthy.
-	Endpoints() ([]channel.Endpoint, error)
+	// EndpointsIn returns every endpoint that is not healthy, of those whose URL's
+	// ID ([channel.IDOf]) is in a range.
+	EndpointsIn(r channel.Range) ([]channel.Endpoint, error)
 	SetEndpoint(ctx context.Context, endpoint channel.Endpoint) error
 }

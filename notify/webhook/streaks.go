@@ -17,17 +17,13 @@ type streaks struct {
 	parking   *parking
 }
 
-// load goes on with the streaks that the store knows of. It tries until the store
-// answers; false when all stops before.
-func (s *streaks) load(ctx context.Context) bool {
+// load goes on with the streaks that the store knows of in a range. It tries until the
+// store answers or the range is lost; false when all stops before.
+func (s *streaks) load(ctx context.Context, t *tenure) bool {
 	for {
-		records, err := s.store.Endpoints()
+		records, err := s.store.EndpointsIn(t.Range)
 		if err == nil {
-			s.Lock()
-			defer s.Unlock()
-			for _, record := range records {
-				s.schedule(s.endpoints.add(record))
-			}
+			s.adopt(t, records)
 			return true
 		}
 		s.metrics.StoreFailed("endpoints")
@@ -36,6 +32,32 @@ func (s *streaks) load(ctx context.Context) bool {
 		if ctx.Err() != nil {
 			return false
 		}
+		if !s.holds(t) {
+			return true
+		}
+	}
+}
+
+// adopt takes over the streaks of a range, unless it was lost meanwhile. Of an endpoint
+// that this node delivers to already the store's record counts: a suspension in it was
+// told to others, and what they were told is lost must not come. Only where the store
+// has none, a streak that this node has seen by itself goes on.
+func (s *streaks) adopt(t *tenure, records []channel.Endpoint) {
+	s.Lock()
+	defer s.Unlock()
+	if t.over {
+		return
+	}
+	for _, record := range records {
+		e := s.endpoints.byURL[record.URL]
+		if e == nil {
+			e = s.endpoints.add(record)
+		} else {
+			s.endpoints.restore(e, record)
+			e.trying = false
+			s.parking.parkQueue(e)
+		}
+		s.schedule(e)
 	}
 }
 

@@ -23,11 +23,17 @@ func (w *workers) run(ctx context.Context) {
 		if c == nil {
 			return
 		}
-		w.endTurn(ctx, c, w.turn(c, task))
+		found, err := w.turn(c, task)
+		w.endTurn(ctx, c, found, err)
 	}
 }
 
-func (w *workers) turn(c *channelState, task task) error {
+// found is what a turn makes of what it has read. Locked.
+type found func()
+
+// turn reads what a task needs from the store, without the lock. A nil found has
+// nothing to do.
+func (w *workers) turn(c *channelState, task task) (found, error) {
 	switch task {
 	case taskLoad:
 		return w.load(c)
@@ -38,12 +44,20 @@ func (w *workers) turn(c *channelState, task task) error {
 	case taskBegin:
 		return w.begin(c)
 	}
-	return nil
+	return nil, nil
 }
 
-func (w *workers) endTurn(ctx context.Context, c *channelState, err error) {
+// endTurn does what a turn has found, unless the channel's range was lost meanwhile.
+func (w *workers) endTurn(ctx context.Context, c *channelState, found found, err error) {
 	w.Lock()
 	defer w.Unlock()
+	if c.tenure.over {
+		c.running = false
+		return
+	}
+	if found != nil {
+		found()
+	}
 	w.channels.endTurn(c, err != nil)
 	if err != nil {
 		w.metrics.StoreFailed("read")

@@ -11,6 +11,7 @@
 // (core):
 //
 //	Deliverer     hooks, start and stop
+//	takeover      begins with the ranges that this node comes to lead (tenure)
 //	workers       turns of channels: load, pass, drain
 //	dispatcher    requests under way          recordSaver  commits endpoint records
 //	streaks       endpoints' retry state
@@ -35,6 +36,7 @@ import (
 // a crash, for one.
 type Deliverer struct {
 	core       *core
+	takeover   *takeover
 	channels   *channels
 	scanner    *scanner
 	saver      *saver
@@ -64,7 +66,9 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 		channels: channels, endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
 	}
 	return &Deliverer{
-		core: core, channels: channels, scanner: scanner, saver: saver,
+		core:     core,
+		takeover: &takeover{core: core, streaks: streaks, gained: make(chan struct{}, 1), scan: scanner.request},
+		channels: channels, scanner: scanner, saver: saver,
 		endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
 		records:    &recordSaver{core: core, endpoints: endpoints, parking: parking},
 		dispatcher: dispatcher,
@@ -77,17 +81,11 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 func (d *Deliverer) Run(ctx context.Context) {
 	defer d.dispatcher.caller.close()
 	defer context.AfterFunc(ctx, d.stop)()
-	if !d.streaks.load(ctx) {
-		return
-	}
-	d.core.Lock()
-	d.scanner.request()
-	d.core.Unlock()
 	var all sync.WaitGroup
 	for range workerCount {
 		all.Go(func() { d.workers.run(ctx) })
 	}
-	for _, loop := range []func(context.Context){d.keepAgenda, d.saver.run, d.records.run, d.scanner.run} {
+	for _, loop := range []func(context.Context){d.keepAgenda, d.takeover.run, d.saver.run, d.records.run, d.scanner.run} {
 		all.Go(func() { loop(ctx) })
 	}
 	all.Wait()
@@ -107,7 +105,7 @@ func (d *Deliverer) saveLast(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	d.saver.last(ctx)
-	d.records.saveAll(ctx)
+	d.records.last(ctx)
 }
 
 // keepAgenda does what is due, and starts what it and the hooks made ready.
@@ -131,6 +129,33 @@ func (d *Deliverer) keepAgenda(ctx context.Context) {
 	}
 }
 
+// RangeGained announces that this node leads a range from now on: it delivers what the
+// store says that the subscriptions of its channels still have to get, and what hooks
+// announce.
+func (d *Deliverer) RangeGained(r channel.Range, _ uint64) {
+	d.core.Lock()
+	defer d.core.Unlock()
+	d.core.led.Set(r, &tenure{Range: r, unsaved: make(map[*channelState]struct{})})
+	signal(d.takeover.gained)
+}
+
+// RangeLost announces that this node does not lead a range any more. Nothing more is
+// sent for its channels but what is under way, which counts for nothing: what was not
+// committed by now is for the next leader.
+func (d *Deliverer) RangeLost(r channel.Range, _ uint64) {
+	d.core.Lock()
+	defer d.core.Unlock()
+	t := d.core.led.Remove(r)
+	if t == nil {
+		return
+	}
+	t.over = true
+	d.endpoints.disown(t)
+	for _, e := range d.channels.lose(t) {
+		d.parking.drained(e)
+	}
+}
+
 // Committed announces a new update, or the notice that a channel is gone, after
 // it is visible in the store.
 func (d *Deliverer) Committed(u channel.Update) { d.wake(u.Channel) }
@@ -148,7 +173,7 @@ func (d *Deliverer) wake(id channel.ID) {
 	d.core.Lock()
 	defer d.core.Unlock()
 	if !d.channels.wake(id) {
-		d.scanner.request()
+		d.scanner.requestAll()
 	}
 }
 

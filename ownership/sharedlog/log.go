@@ -52,6 +52,7 @@ type Log struct {
 
 	db       *pebble.DB
 	mark     *mark
+	writes   writes
 	uses     sync.WaitGroup // Close waits for them
 	loops    sync.WaitGroup
 	stopping chan struct{} // closed by Close
@@ -251,7 +252,44 @@ func (l *Log) commit(batch *pebble.Batch, synced bool) error {
 	if synced {
 		options = pebble.Sync
 	}
+	l.writes.begin()
+	defer l.writes.end()
 	return l.wrote(batch.Commit(options))
+}
+
+// Hangs returns how long the log has been writing without any write coming to its end;
+// 0 while none is under way.
+func (l *Log) Hangs() time.Duration { return l.writes.hang() }
+
+// writes knows whether what is being written makes progress.
+type writes struct {
+	mu    sync.Mutex
+	open  int
+	since time.Time // the latest begin of the first, or end of any
+}
+
+func (w *writes) begin() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open++; w.open == 1 {
+		w.since = time.Now()
+	}
+}
+
+func (w *writes) end() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.open--
+	w.since = time.Now()
+}
+
+func (w *writes) hang() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open == 0 {
+		return 0
+	}
+	return time.Since(w.since)
 }
 
 // wrote tells of a failed write.

@@ -145,10 +145,10 @@ func TestDetach(t *testing.T) {
 	}
 }
 
-func TestAttachToNobody(t *testing.T) {
+func TestAttachToNoProcess(t *testing.T) {
 	diskfaulttest.Need(t, diskfault.CanTrace(t.Context()))
-	const nobody = 1 << 22 // above the highest process ID of Linux
-	if _, err := diskfault.Attach(t.Context(), nobody, t.TempDir(), filepath.Join(t.TempDir(), "strace"), diskfault.SlowSync(time.Second)); err == nil {
+	const noProcess = 1 << 22 // above the highest process ID of Linux
+	if _, err := diskfault.Attach(t.Context(), noProcess, t.TempDir(), filepath.Join(t.TempDir(), "strace"), diskfault.SlowSync(time.Second)); err == nil {
 		t.Error("attached to a process that is not there")
 	}
 }

@@ -27,7 +27,7 @@ func sample() Report {
 	}
 }
 
-// The page asks nobody for anything, and what data say is text.
+// The page loads nothing from elsewhere, and what data say is text.
 func TestPageStandsAlone(t *testing.T) {
 	var b, again bytes.Buffer
 	if err := sample().WriteHTML(&b); err != nil {

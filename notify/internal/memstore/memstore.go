@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 	"sync"
 	"time"
 
@@ -24,9 +23,16 @@ type Store struct {
 	channels  map[channel.ID]*record
 	order     []channel.Update // all channels', by cursor
 	endpoints map[string]channel.Endpoint
-	trimmed   uint64 // newest stamp no longer in order
+	trimmed   map[channel.Bucket]uint64 // newest stamps no longer in order
 	stamp     uint64
-	held      uint64 // Closed stays below, 0 for not held
+	table     []channel.Range
+	held      map[uint32]uint64        // by range: what it has closed stays below
+	away      map[uint32]error         // by range: what reads of it fail with
+	changed   map[uint32]chan struct{} // by range: closed when it changes
+	demands   map[uint32]int           // by range
+	demanded  uint64                   // the newest stamp that was
+
+	shared bool // several members write to it, one after the other
 
 	down    error // what reads and writes fail with
 	applied bool  // writes fail only after their effect
@@ -53,9 +59,14 @@ type record struct {
 	stragglers map[uint64]uint64 // seq → next
 }
 
-// New returns an empty store.
+// New returns an empty store of 16 ranges.
 func New() *Store {
-	return &Store{channels: make(map[channel.ID]*record), endpoints: make(map[string]channel.Endpoint), stamp: 1000}
+	s := &Store{
+		channels: make(map[channel.ID]*record), endpoints: make(map[string]channel.Endpoint), stamp: 1000,
+		held: make(map[uint32]uint64), trimmed: make(map[channel.Bucket]uint64), away: make(map[uint32]error), changed: make(map[uint32]chan struct{}), demands: make(map[uint32]int),
+	}
+	s.Split(16)
+	return s
 }
 
 // ErrDown is what a store fails with that is told to.
@@ -133,12 +144,14 @@ func (s *Store) Commit(id channel.ID) channel.Update {
 	c := s.channels[id]
 	c.Version++
 	c.Gone = false
-	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
+	if c.GoneStamp > 0 {
+		s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool { return u.Gone && u.Stamp == c.GoneStamp })
+	}
 	c.GoneStamp = 0
 	u := s.place(c)
 	u.Data = Encoded(u.Version)
 	c.updates = append(c.updates, u)
-	s.order = append(s.order, u)
+	s.append(u)
 	changed := c.Channel
 	s.mu.Unlock()
 	if n := s.Hooks(); n != nil {
@@ -160,13 +173,19 @@ func (s *Store) Gone(id channel.ID) {
 	u := s.place(c)
 	u.Gone = true
 	c.GoneStamp = u.Stamp
-	s.order = append(s.order, u)
+	s.append(u)
 	changed := c.Channel
 	s.mu.Unlock()
 	if n := s.Hooks(); n != nil {
 		n.ChannelChanged(changed, false)
 		n.Committed(u)
 	}
+}
+
+// append adds an update to the order of all, and announces it.
+func (s *Store) append(u channel.Update) {
+	s.order = append(s.order, u)
+	s.ring(s.rangeOf(u.Channel).ID)
 }
 
 func (s *Store) place(c *record) channel.Update {
@@ -183,7 +202,7 @@ func (s *Store) Trim(id channel.ID, to uint64) {
 	s.order = slices.DeleteFunc(s.order, func(u channel.Update) bool {
 		drop := u.Channel == id && !u.Gone && u.Version <= to
 		if drop {
-			s.trimmed = max(s.trimmed, u.Stamp)
+			s.trimmed[id.Bucket()] = max(s.trimmed[id.Bucket()], u.Stamp)
 			c.Oldest, c.TrimmedStamp = u.Version+1, max(c.TrimmedStamp, u.Stamp)
 		}
 		return drop
@@ -218,16 +237,16 @@ func (s *Store) Channel(id channel.ID) (channel.Channel, error) {
 	if c == nil {
 		return channel.Channel{}, errors.Join(s.down, channel.ErrNotFound)
 	}
-	return c.Channel, s.down
+	return c.Channel, errors.Join(s.down, s.away[s.rangeOf(id).ID])
 }
 
-func (s *Store) Channels(after *channel.ID, limit int) ([]channel.Channel, error) {
+func (s *Store) ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	ids := slices.SortedFunc(maps.Keys(s.channels), channel.ID.Compare)
 	var out []channel.Channel
 	for _, id := range ids {
-		if (after == nil || id.Compare(*after) > 0) && len(out) < limit {
+		if r.Has(id.Bucket()) && (after == nil || id.Compare(*after) > 0) && len(out) < limit {
 			out = append(out, s.channels[id].Channel)
 		}
 	}
@@ -289,46 +308,7 @@ func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]channel.Updat
 		}
 	}
 	s.reads += len(out)
-	return out, gap, s.down
-}
-
-func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.trimmed > after.Stamp {
-		return nil, channel.ErrTooOld
-	}
-	closed := s.closed()
-	var out []channel.Update
-	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
-	for _, u := range s.order[first:] {
-		if u.Stamp > closed || len(out) == limit {
-			break
-		}
-		out = append(out, u)
-	}
-	return out, s.down
-}
-
-func (s *Store) Closed() uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.closed()
-}
-
-func (s *Store) closed() uint64 {
-	if s.held != 0 {
-		return s.held - 1
-	}
-	return max(s.stamp, uint64(time.Now().UnixMicro())-1)
-}
-
-// Hold keeps stamps from s on from being readable, as a pending commit in another
-// range does; 0 releases them.
-func (s *Store) Hold(stamp uint64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.held = stamp
+	return out, gap, errors.Join(s.down, s.away[s.rangeOf(id).ID])
 }
 
 func (s *Store) Progress(id channel.ID) (channel.Progress, error) {
@@ -356,8 +336,12 @@ func (s *Store) Advance(_ context.Context, positions []channel.Progress) error {
 		if c == nil || c.Incarnation != p.Incarnation {
 			continue
 		}
-		if p.Version < c.version {
+		late := p.Version < c.version || p.Version == c.version && p.Seq < c.seq
+		if late && !s.shared {
 			panic("a position went back")
+		}
+		if late { // of a leader before, or of an earlier term
+			continue
 		}
 		c.version, c.seq = p.Version, p.Seq
 		for _, straggler := range p.Stragglers {
@@ -380,10 +364,16 @@ func (c *record) set(s channel.Straggler) {
 	c.stragglers[s.Seq] = s.Next
 }
 
-func (s *Store) Endpoints() ([]channel.Endpoint, error) {
+func (s *Store) EndpointsIn(r channel.Range) ([]channel.Endpoint, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.Collect(maps.Values(s.endpoints)), s.down
+	var out []channel.Endpoint
+	for url, e := range s.endpoints {
+		if r.Has(channel.IDOf(url).Bucket()) {
+			out = append(out, e)
+		}
+	}
+	return out, s.down
 }
 
 func (s *Store) SetEndpoint(_ context.Context, e channel.Endpoint) error {

@@ -71,7 +71,7 @@ func TestReplicaNames(t *testing.T) {
 	if err != nil || got != r {
 		t.Errorf("%+v, %v; want %+v", got, err, r)
 	}
-	if got := replicaOf(r.Node, r.group()); got != r {
+	if got := replicaOf(r.Node, r.Group()); got != r {
 		t.Errorf("%+v, want %+v", got, r)
 	}
 	for _, bad := range []raft.ServerID{"", "n1", "n1/", "/1", "n1/0", "n1/01", "n1/+1", "n1/-1", "n1/4294967296", "n1/1/1", "n1/x"} {

@@ -33,7 +33,7 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, requ
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), promptWithin)
-	stream, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.group(), encodeInstall(request))
+	stream, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.Group(), encodeInstall(request))
 	cancel()
 	if err != nil {
 		return err

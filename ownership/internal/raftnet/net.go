@@ -102,17 +102,17 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC), closed: make(chan struct{})}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.replicas[r.group()] != nil {
+	if n.mu.replicas[r.Group()] != nil {
 		return nil, fmt.Errorf("%s has a transport", r)
 	}
-	n.mu.replicas[r.group()] = t
+	n.mu.replicas[r.Group()] = t
 	return t, nil
 }
 
 func (n *Net) remove(t *Transport) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if n.mu.replicas[t.self.group()] == t {
-		delete(n.mu.replicas, t.self.group())
+	if n.mu.replicas[t.self.Group()] == t {
+		delete(n.mu.replicas, t.self.Group())
 	}
 }

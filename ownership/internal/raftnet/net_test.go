@@ -291,7 +291,7 @@ func TestState(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	_, err = leader.peers.Call(ctx, old.Node, peer.Control, kindVote, old.group(), nil)
+	_, err = leader.peers.Call(ctx, old.Node, peer.Control, kindVote, old.Group(), nil)
 	if err == nil || !strings.Contains(err.Error(), ErrNoReplica.Error()) {
 		t.Errorf("a message for the old number: %v", err)
 	}
@@ -341,7 +341,7 @@ func TestStrangeMessages(t *testing.T) {
 		"a handover by one that follows": {kindHandover, encodeHandover(handover{raft.RPCHeader{ProtocolVersion: 3, ID: []byte("z/1"), Addr: []byte("z")}, term})},
 	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		_, err := leader.peers.Call(ctx, follower.replica.Node, peer.Log, test.kind, follower.replica.group(), test.message)
+		_, err := leader.peers.Call(ctx, follower.replica.Node, peer.Log, test.kind, follower.replica.Group(), test.message)
 		cancel()
 		var refused *peer.RemoteError
 		if !errors.As(err, &refused) {

@@ -37,10 +37,10 @@ func ParseID(group uint32, id raft.ServerID) (Replica, error) {
 	return Replica{Range: group, Node: node, Number: uint32(number)}, nil
 }
 
-// group is the replica in frames.
-func (r Replica) group() uint64 { return uint64(r.Range)<<32 | uint64(r.Number) }
+// Group is the replica in frames: its range and its number.
+func (r Replica) Group() uint64 { return uint64(r.Range)<<32 | uint64(r.Number) }
 
-// replicaOf reads group: the replica on a node that a frame is for.
+// replicaOf reads Group: the replica on a node that a frame is for.
 func replicaOf(node string, group uint64) Replica {
 	return Replica{Range: uint32(group >> 32), Node: node, Number: uint32(group)}
 }

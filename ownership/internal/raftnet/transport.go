@@ -40,12 +40,15 @@ var (
 	errStalled = errors.New("a write of this node's log hangs: it does not lead")
 )
 
-// Close lets no more messages in. Those under way get errors.
+// Close lets no more messages in. Those under way get errors, but for a heartbeat that
+// raft has: its end is waited for, since it may write a term to stores that are closed
+// next.
 func (t *Transport) Close() error {
 	t.once.Do(func() {
 		close(t.closed)
 		t.net.remove(t)
 	})
+	t.SetHeartbeatHandler(nil)
 	return nil
 }
 
@@ -84,7 +87,7 @@ func (t *Transport) call(to raft.ServerID, lane peer.Lane, kind peer.Kind, withi
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
-	return t.net.peers.Call(ctx, replica.Node, lane, kind, replica.group(), message)
+	return t.net.peers.Call(ctx, replica.Node, lane, kind, replica.Group(), message)
 }
 
 // isHeartbeat tells the messages of raft's heartbeat loop from those that carry

@@ -89,6 +89,7 @@ type Command struct {
 	//	*Command_Trim
 	//	*Command_ExpireKeys
 	//	*Command_Forget
+	//	*Command_Tick
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -228,6 +229,15 @@ func (x *Command) GetForget() *Forget {
 	return nil
 }
 
+func (x *Command) GetTick() *Tick {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Tick); ok {
+			return x.Tick
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -272,6 +282,10 @@ type Command_Forget struct {
 	Forget *Forget `protobuf:"bytes,11,opt,name=forget,proto3,oneof"`
 }
 
+type Command_Tick struct {
+	Tick *Tick `protobuf:"bytes,12,opt,name=tick,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -291,6 +305,8 @@ func (*Command_Trim) isCommand_Change() {}
 func (*Command_ExpireKeys) isCommand_Change() {}
 
 func (*Command_Forget) isCommand_Change() {}
+
+func (*Command_Tick) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -798,6 +814,44 @@ func (x *Moved) GetLearned() bool {
 	return false
 }
 
+// Tick does nothing but have its time: streams wait for a range without commands to
+// pass it.
+type Tick struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tick) Reset() {
+	*x = Tick{}
+	mi := &file_wire_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tick) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tick) ProtoMessage() {}
+
+func (x *Tick) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tick.ProtoReflect.Descriptor instead.
+func (*Tick) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{9}
+}
+
 type Advance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*Advance_Item        `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -807,7 +861,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -819,7 +873,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[9]
+	mi := &file_wire_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -832,7 +886,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9}
+	return file_wire_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Advance) GetItems() []*Advance_Item {
@@ -852,7 +906,7 @@ type Straggler struct {
 
 func (x *Straggler) Reset() {
 	*x = Straggler{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -864,7 +918,7 @@ func (x *Straggler) String() string {
 func (*Straggler) ProtoMessage() {}
 
 func (x *Straggler) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -877,7 +931,7 @@ func (x *Straggler) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Straggler.ProtoReflect.Descriptor instead.
 func (*Straggler) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Straggler) GetSeq() uint64 {
@@ -903,7 +957,7 @@ type SetEndpoint struct {
 
 func (x *SetEndpoint) Reset() {
 	*x = SetEndpoint{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +969,7 @@ func (x *SetEndpoint) String() string {
 func (*SetEndpoint) ProtoMessage() {}
 
 func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +982,7 @@ func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEndpoint.ProtoReflect.Descriptor instead.
 func (*SetEndpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *SetEndpoint) GetEndpoint() *Endpoint {
@@ -948,7 +1002,7 @@ type EndChannel struct {
 
 func (x *EndChannel) Reset() {
 	*x = EndChannel{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -960,7 +1014,7 @@ func (x *EndChannel) String() string {
 func (*EndChannel) ProtoMessage() {}
 
 func (x *EndChannel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -973,7 +1027,7 @@ func (x *EndChannel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndChannel.ProtoReflect.Descriptor instead.
 func (*EndChannel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *EndChannel) GetChannel() []byte {
@@ -1003,7 +1057,7 @@ type Trim struct {
 
 func (x *Trim) Reset() {
 	*x = Trim{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1015,7 +1069,7 @@ func (x *Trim) String() string {
 func (*Trim) ProtoMessage() {}
 
 func (x *Trim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1028,7 +1082,7 @@ func (x *Trim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trim.ProtoReflect.Descriptor instead.
 func (*Trim) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Trim) GetChannel() []byte {
@@ -1071,7 +1125,7 @@ type ExpireKeys struct {
 
 func (x *ExpireKeys) Reset() {
 	*x = ExpireKeys{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1137,7 @@ func (x *ExpireKeys) String() string {
 func (*ExpireKeys) ProtoMessage() {}
 
 func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1150,7 @@ func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireKeys.ProtoReflect.Descriptor instead.
 func (*ExpireKeys) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ExpireKeys) GetFrom() uint32 {
@@ -1130,7 +1184,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1196,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1209,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1189,7 +1243,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1255,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1268,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1312,7 +1366,7 @@ type Channel struct {
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1324,7 +1378,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1337,7 +1391,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1521,7 +1575,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1533,7 +1587,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1546,7 +1600,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1593,7 +1647,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1605,7 +1659,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1618,7 +1672,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1642,7 +1696,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1654,7 +1708,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1667,7 +1721,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1711,7 +1765,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1723,7 +1777,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1736,7 +1790,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -1786,7 +1840,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1798,7 +1852,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1811,7 +1865,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -1844,7 +1898,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1856,7 +1910,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1869,7 +1923,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -1890,7 +1944,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1902,7 +1956,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1915,7 +1969,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -1953,7 +2007,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1965,7 +2019,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1978,7 +2032,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -2034,7 +2088,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2046,7 +2100,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2059,7 +2113,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -2090,7 +2144,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2102,7 +2156,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2115,7 +2169,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -2160,7 +2214,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2172,7 +2226,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2185,7 +2239,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2237,7 +2291,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2303,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2316,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2318,7 +2372,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2330,7 +2384,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2343,7 +2397,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2380,7 +2434,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2392,7 +2446,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2405,7 +2459,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -2456,13 +2510,14 @@ type Birth struct {
 	TimeUs        uint64                 `protobuf:"varint,2,opt,name=time_us,json=timeUs,proto3" json:"time_us,omitempty"`
 	Replicas      uint32                 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	Ranges        []*Range               `protobuf:"bytes,4,rep,name=ranges,proto3" json:"ranges,omitempty"`
+	Table         *Meta                  `protobuf:"bytes,5,opt,name=table,proto3" json:"table,omitempty"` // of a cluster of several nodes: all of it; nothing else is set then
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2474,7 +2529,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2487,7 +2542,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -2518,6 +2573,13 @@ func (x *Birth) GetRanges() []*Range {
 	return nil
 }
 
+func (x *Birth) GetTable() *Meta {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
 // RangesBorn says that every range has its log: from now on a missing one is lost.
 type RangesBorn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2527,7 +2589,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2539,7 +2601,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2552,22 +2614,24 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 type Range struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Id            uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`        // bucket
-	To            uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`            // bucket, inclusive
-	Replicas      []string               `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"` // raft IDs
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
+	From  uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"` // bucket
+	To    uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`     // bucket, inclusive
+	// Raft server IDs: of a cluster of one the raft ID of its node, else node ID / replica
+	// number. The first is the one that leads when all is well.
+	Replicas      []string `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2579,7 +2643,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2592,7 +2656,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Range) GetId() uint32 {
@@ -2623,6 +2687,67 @@ func (x *Range) GetReplicas() []string {
 	return nil
 }
 
+type Node struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // its name, a dot, the incarnation of its directory
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // where other nodes reach it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Node) Reset() {
+	*x = Node{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Node) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Node) ProtoMessage() {}
+
+func (x *Node) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Node.ProtoReflect.Descriptor instead.
+func (*Node) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *Node) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *Node) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Node) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+// Meta is the table of the cluster: what its founder decides, and the meta group keeps.
 type Meta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Cluster       []byte                 `protobuf:"bytes,1,opt,name=cluster,proto3" json:"cluster,omitempty"`
@@ -2630,13 +2755,18 @@ type Meta struct {
 	Replicas      uint32                 `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	Ranges        []*Range               `protobuf:"bytes,4,rep,name=ranges,proto3" json:"ranges,omitempty"`
 	RangesBorn    bool                   `protobuf:"varint,5,opt,name=ranges_born,json=rangesBorn,proto3" json:"ranges_born,omitempty"`
+	Nodes         []*Node                `protobuf:"bytes,6,rep,name=nodes,proto3" json:"nodes,omitempty"`                                     // by ID; none in a cluster of one
+	MetaReplicas  []string               `protobuf:"bytes,7,rep,name=meta_replicas,json=metaReplicas,proto3" json:"meta_replicas,omitempty"`   // raft server IDs of the meta group's voters, then nonvoters
+	MetaVoters    uint32                 `protobuf:"varint,8,opt,name=meta_voters,json=metaVoters,proto3" json:"meta_voters,omitempty"`        // how many of those vote
+	LastReplica   uint32                 `protobuf:"varint,9,opt,name=last_replica,json=lastReplica,proto3" json:"last_replica,omitempty"`     // the newest replica number given
+	StateMachine  uint32                 `protobuf:"varint,10,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // the version of commands that all nodes apply
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2648,7 +2778,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2661,7 +2791,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -2699,6 +2829,338 @@ func (x *Meta) GetRangesBorn() bool {
 	return false
 }
 
+func (x *Meta) GetNodes() []*Node {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+func (x *Meta) GetMetaReplicas() []string {
+	if x != nil {
+		return x.MetaReplicas
+	}
+	return nil
+}
+
+func (x *Meta) GetMetaVoters() uint32 {
+	if x != nil {
+		return x.MetaVoters
+	}
+	return 0
+}
+
+func (x *Meta) GetLastReplica() uint32 {
+	if x != nil {
+		return x.LastReplica
+	}
+	return 0
+}
+
+func (x *Meta) GetStateMachine() uint32 {
+	if x != nil {
+		return x.StateMachine
+	}
+	return 0
+}
+
+// Answer is what a node says to a command or a read that another one forwarded.
+type Answer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Failure       *Failure               `protobuf:"bytes,1,opt,name=failure,proto3" json:"failure,omitempty"`
+	Subscribed    []*Answer_Subscribed   `protobuf:"bytes,2,rep,name=subscribed,proto3" json:"subscribed,omitempty"`
+	Claims        []*Failure             `protobuf:"bytes,3,rep,name=claims,proto3" json:"claims,omitempty"`
+	Content       []byte                 `protobuf:"bytes,4,opt,name=content,proto3" json:"content,omitempty"`      // of a read, as its kind has it
+	Elsewhere     bool                   `protobuf:"varint,5,opt,name=elsewhere,proto3" json:"elsewhere,omitempty"` // not done, certainly: this node does not lead the range
+	Leader        string                 `protobuf:"bytes,6,opt,name=leader,proto3" json:"leader,omitempty"`        // with elsewhere: the node that may, empty for an unknown one
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer) Reset() {
+	*x = Answer{}
+	mi := &file_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer) ProtoMessage() {}
+
+func (x *Answer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer.ProtoReflect.Descriptor instead.
+func (*Answer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *Answer) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
+func (x *Answer) GetSubscribed() []*Answer_Subscribed {
+	if x != nil {
+		return x.Subscribed
+	}
+	return nil
+}
+
+func (x *Answer) GetClaims() []*Failure {
+	if x != nil {
+		return x.Claims
+	}
+	return nil
+}
+
+func (x *Answer) GetContent() []byte {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *Answer) GetElsewhere() bool {
+	if x != nil {
+		return x.Elsewhere
+	}
+	return false
+}
+
+func (x *Answer) GetLeader() string {
+	if x != nil {
+		return x.Leader
+	}
+	return ""
+}
+
+// Failure is an error: its class, 0 for none, and its text.
+type Failure struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Class         uint32                 `protobuf:"varint,1,opt,name=class,proto3" json:"class,omitempty"`
+	Text          string                 `protobuf:"bytes,2,opt,name=text,proto3" json:"text,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Failure) Reset() {
+	*x = Failure{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Failure) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Failure) ProtoMessage() {}
+
+func (x *Failure) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Failure.ProtoReflect.Descriptor instead.
+func (*Failure) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *Failure) GetClass() uint32 {
+	if x != nil {
+		return x.Class
+	}
+	return 0
+}
+
+func (x *Failure) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+// Question asks the leader of a range.
+type Question struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
+	Query         []byte                 `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"` // as its kind has it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Question) Reset() {
+	*x = Question{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Question) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Question) ProtoMessage() {}
+
+func (x *Question) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Question.ProtoReflect.Descriptor instead.
+func (*Question) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *Question) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Question) GetQuery() []byte {
+	if x != nil {
+		return x.Query
+	}
+	return nil
+}
+
+// Promise is what a fresh node says to the one that it lets found the cluster.
+type Promise struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
+	Expect        uint32                 `protobuf:"varint,2,opt,name=expect,proto3" json:"expect,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Promise) Reset() {
+	*x = Promise{}
+	mi := &file_wire_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Promise) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Promise) ProtoMessage() {}
+
+func (x *Promise) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Promise.ProtoReflect.Descriptor instead.
+func (*Promise) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *Promise) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+func (x *Promise) GetExpect() uint32 {
+	if x != nil {
+		return x.Expect
+	}
+	return 0
+}
+
+// Terms asks for, or tells, the terms of replicas: of one node, in the same order.
+type Terms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replicas      []uint64               `protobuf:"fixed64,1,rep,packed,name=replicas,proto3" json:"replicas,omitempty"` // range << 32 | number
+	Terms         []uint64               `protobuf:"varint,2,rep,packed,name=terms,proto3" json:"terms,omitempty"`        // 0: no such replica
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Terms) Reset() {
+	*x = Terms{}
+	mi := &file_wire_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Terms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Terms) ProtoMessage() {}
+
+func (x *Terms) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Terms.ProtoReflect.Descriptor instead.
+func (*Terms) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *Terms) GetReplicas() []uint64 {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
+func (x *Terms) GetTerms() []uint64 {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
 type Claim_Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`       // SHA-1 of the key
@@ -2709,7 +3171,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2721,7 +3183,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2768,7 +3230,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2780,7 +3242,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2858,7 +3320,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2870,7 +3332,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2883,7 +3345,7 @@ func (x *Advance_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance_Item.ProtoReflect.Descriptor instead.
 func (*Advance_Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{9, 0}
+	return file_wire_proto_rawDescGZIP(), []int{10, 0}
 }
 
 func (x *Advance_Item) GetChannel() []byte {
@@ -2921,6 +3383,90 @@ func (x *Advance_Item) GetStragglers() []*Straggler {
 	return nil
 }
 
+type Answer_Subscribed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
+	CreatedUs     uint64                 `protobuf:"varint,2,opt,name=created_us,json=createdUs,proto3" json:"created_us,omitempty"`
+	FromVersion   uint64                 `protobuf:"varint,3,opt,name=from_version,json=fromVersion,proto3" json:"from_version,omitempty"`
+	Existing      bool                   `protobuf:"varint,4,opt,name=existing,proto3" json:"existing,omitempty"`
+	Deleted       bool                   `protobuf:"varint,5,opt,name=deleted,proto3" json:"deleted,omitempty"`
+	Failure       *Failure               `protobuf:"bytes,6,opt,name=failure,proto3" json:"failure,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Answer_Subscribed) Reset() {
+	*x = Answer_Subscribed{}
+	mi := &file_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Answer_Subscribed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Answer_Subscribed) ProtoMessage() {}
+
+func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
+func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38, 0}
+}
+
+func (x *Answer_Subscribed) GetSeq() uint64 {
+	if x != nil {
+		return x.Seq
+	}
+	return 0
+}
+
+func (x *Answer_Subscribed) GetCreatedUs() uint64 {
+	if x != nil {
+		return x.CreatedUs
+	}
+	return 0
+}
+
+func (x *Answer_Subscribed) GetFromVersion() uint64 {
+	if x != nil {
+		return x.FromVersion
+	}
+	return 0
+}
+
+func (x *Answer_Subscribed) GetExisting() bool {
+	if x != nil {
+		return x.Existing
+	}
+	return false
+}
+
+func (x *Answer_Subscribed) GetDeleted() bool {
+	if x != nil {
+		return x.Deleted
+	}
+	return false
+}
+
+func (x *Answer_Subscribed) GetFailure() *Failure {
+	if x != nil {
+		return x.Failure
+	}
+	return nil
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -2928,7 +3474,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\x8e\x05\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xbf\x05\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -2943,7 +3489,8 @@ const file_wire_proto_rawDesc = "" +
 	"\vexpire_keys\x18\n" +
 	" \x01(\v2\x1f.corona.ownership.v1.ExpireKeysH\x00R\n" +
 	"expireKeys\x125\n" +
-	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forgetB\b\n" +
+	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forget\x12/\n" +
+	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tickB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -2995,7 +3542,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x05Moved\x12\x0e\n" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x04R\asinceUs\x12\x18\n" +
-	"\alearned\x18\x03 \x01(\bR\alearned\"\xf3\x01\n" +
+	"\alearned\x18\x03 \x01(\bR\alearned\"\x06\n" +
+	"\x04Tick\"\xf3\x01\n" +
 	"\aAdvance\x127\n" +
 	"\x05items\x18\x01 \x03(\v2!.corona.ownership.v1.Advance.ItemR\x05items\x1a\xae\x01\n" +
 	"\x04Item\x12\x18\n" +
@@ -3142,26 +3690,68 @@ const file_wire_proto_rawDesc = "" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
 	"rangesBornB\b\n" +
-	"\x06change\"\x8a\x01\n" +
+	"\x06change\"\xbb\x01\n" +
 	"\x05Birth\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\x12\x1a\n" +
 	"\breplicas\x18\x03 \x01(\rR\breplicas\x122\n" +
-	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\"\f\n" +
+	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\x12/\n" +
+	"\x05table\x18\x05 \x01(\v2\x19.corona.ownership.v1.MetaR\x05table\"\f\n" +
 	"\n" +
 	"RangesBorn\"W\n" +
 	"\x05Range\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\rR\x02to\x12\x1a\n" +
-	"\breplicas\x18\x04 \x03(\tR\breplicas\"\xaa\x01\n" +
+	"\breplicas\x18\x04 \x03(\tR\breplicas\"D\n" +
+	"\x04Node\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xe9\x02\n" +
 	"\x04Meta\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\aborn_us\x18\x02 \x01(\x04R\x06bornUs\x12\x1a\n" +
 	"\breplicas\x18\x03 \x01(\rR\breplicas\x122\n" +
 	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\x12\x1f\n" +
 	"\vranges_born\x18\x05 \x01(\bR\n" +
-	"rangesBornB9Z7github.com/seed-91e7e7c1/corona/ownership/internal/wireb\x06proto3"
+	"rangesBorn\x12/\n" +
+	"\x05nodes\x18\x06 \x03(\v2\x19.corona.ownership.v1.NodeR\x05nodes\x12#\n" +
+	"\rmeta_replicas\x18\a \x03(\tR\fmetaReplicas\x12\x1f\n" +
+	"\vmeta_voters\x18\b \x01(\rR\n" +
+	"metaVoters\x12!\n" +
+	"\flast_replica\x18\t \x01(\rR\vlastReplica\x12#\n" +
+	"\rstate_machine\x18\n" +
+	" \x01(\rR\fstateMachine\"\xdf\x03\n" +
+	"\x06Answer\x126\n" +
+	"\afailure\x18\x01 \x01(\v2\x1c.corona.ownership.v1.FailureR\afailure\x12F\n" +
+	"\n" +
+	"subscribed\x18\x02 \x03(\v2&.corona.ownership.v1.Answer.SubscribedR\n" +
+	"subscribed\x124\n" +
+	"\x06claims\x18\x03 \x03(\v2\x1c.corona.ownership.v1.FailureR\x06claims\x12\x18\n" +
+	"\acontent\x18\x04 \x01(\fR\acontent\x12\x1c\n" +
+	"\telsewhere\x18\x05 \x01(\bR\telsewhere\x12\x16\n" +
+	"\x06leader\x18\x06 \x01(\tR\x06leader\x1a\xce\x01\n" +
+	"\n" +
+	"Subscribed\x12\x10\n" +
+	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x1d\n" +
+	"\n" +
+	"created_us\x18\x02 \x01(\x04R\tcreatedUs\x12!\n" +
+	"\ffrom_version\x18\x03 \x01(\x04R\vfromVersion\x12\x1a\n" +
+	"\bexisting\x18\x04 \x01(\bR\bexisting\x12\x18\n" +
+	"\adeleted\x18\x05 \x01(\bR\adeleted\x126\n" +
+	"\afailure\x18\x06 \x01(\v2\x1c.corona.ownership.v1.FailureR\afailure\"3\n" +
+	"\aFailure\x12\x14\n" +
+	"\x05class\x18\x01 \x01(\rR\x05class\x12\x12\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"4\n" +
+	"\bQuestion\x12\x12\n" +
+	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05query\x18\x02 \x01(\fR\x05query\"P\n" +
+	"\aPromise\x12-\n" +
+	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\x12\x16\n" +
+	"\x06expect\x18\x02 \x01(\rR\x06expect\"9\n" +
+	"\x05Terms\x12\x1a\n" +
+	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x14\n" +
+	"\x05terms\x18\x02 \x03(\x04R\x05termsB9Z7github.com/seed-91e7e7c1/corona/ownership/internal/wireb\x06proto3"
 
 var (
 	file_wire_proto_rawDescOnce sync.Once
@@ -3175,47 +3765,55 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_wire_proto_goTypes = []any{
-	(*Entry)(nil),           // 0: corona.ownership.v1.Entry
-	(*Command)(nil),         // 1: corona.ownership.v1.Command
-	(*Claim)(nil),           // 2: corona.ownership.v1.Claim
-	(*Subscribe)(nil),       // 3: corona.ownership.v1.Subscribe
-	(*Unsubscribe)(nil),     // 4: corona.ownership.v1.Unsubscribe
-	(*Commit)(nil),          // 5: corona.ownership.v1.Commit
-	(*Hold)(nil),            // 6: corona.ownership.v1.Hold
-	(*Forget)(nil),          // 7: corona.ownership.v1.Forget
-	(*Moved)(nil),           // 8: corona.ownership.v1.Moved
-	(*Advance)(nil),         // 9: corona.ownership.v1.Advance
-	(*Straggler)(nil),       // 10: corona.ownership.v1.Straggler
-	(*SetEndpoint)(nil),     // 11: corona.ownership.v1.SetEndpoint
-	(*EndChannel)(nil),      // 12: corona.ownership.v1.EndChannel
-	(*Trim)(nil),            // 13: corona.ownership.v1.Trim
-	(*ExpireKeys)(nil),      // 14: corona.ownership.v1.ExpireKeys
-	(*Applied)(nil),         // 15: corona.ownership.v1.Applied
-	(*Bucket)(nil),          // 16: corona.ownership.v1.Bucket
-	(*Channel)(nil),         // 17: corona.ownership.v1.Channel
-	(*Subscription)(nil),    // 18: corona.ownership.v1.Subscription
-	(*Claimed)(nil),         // 19: corona.ownership.v1.Claimed
-	(*Done)(nil),            // 20: corona.ownership.v1.Done
-	(*Update)(nil),          // 21: corona.ownership.v1.Update
-	(*Stamped)(nil),         // 22: corona.ownership.v1.Stamped
-	(*Seen)(nil),            // 23: corona.ownership.v1.Seen
-	(*Position)(nil),        // 24: corona.ownership.v1.Position
-	(*Endpoint)(nil),        // 25: corona.ownership.v1.Endpoint
-	(*Identity)(nil),        // 26: corona.ownership.v1.Identity
-	(*Marker)(nil),          // 27: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),    // 28: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),  // 29: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil), // 30: corona.ownership.v1.TransferTrailer
-	(*MetaCommand)(nil),     // 31: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),           // 32: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),      // 33: corona.ownership.v1.RangesBorn
-	(*Range)(nil),           // 34: corona.ownership.v1.Range
-	(*Meta)(nil),            // 35: corona.ownership.v1.Meta
-	(*Claim_Item)(nil),      // 36: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),  // 37: corona.ownership.v1.Subscribe.Item
-	(*Advance_Item)(nil),    // 38: corona.ownership.v1.Advance.Item
+	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
+	(*Command)(nil),           // 1: corona.ownership.v1.Command
+	(*Claim)(nil),             // 2: corona.ownership.v1.Claim
+	(*Subscribe)(nil),         // 3: corona.ownership.v1.Subscribe
+	(*Unsubscribe)(nil),       // 4: corona.ownership.v1.Unsubscribe
+	(*Commit)(nil),            // 5: corona.ownership.v1.Commit
+	(*Hold)(nil),              // 6: corona.ownership.v1.Hold
+	(*Forget)(nil),            // 7: corona.ownership.v1.Forget
+	(*Moved)(nil),             // 8: corona.ownership.v1.Moved
+	(*Tick)(nil),              // 9: corona.ownership.v1.Tick
+	(*Advance)(nil),           // 10: corona.ownership.v1.Advance
+	(*Straggler)(nil),         // 11: corona.ownership.v1.Straggler
+	(*SetEndpoint)(nil),       // 12: corona.ownership.v1.SetEndpoint
+	(*EndChannel)(nil),        // 13: corona.ownership.v1.EndChannel
+	(*Trim)(nil),              // 14: corona.ownership.v1.Trim
+	(*ExpireKeys)(nil),        // 15: corona.ownership.v1.ExpireKeys
+	(*Applied)(nil),           // 16: corona.ownership.v1.Applied
+	(*Bucket)(nil),            // 17: corona.ownership.v1.Bucket
+	(*Channel)(nil),           // 18: corona.ownership.v1.Channel
+	(*Subscription)(nil),      // 19: corona.ownership.v1.Subscription
+	(*Claimed)(nil),           // 20: corona.ownership.v1.Claimed
+	(*Done)(nil),              // 21: corona.ownership.v1.Done
+	(*Update)(nil),            // 22: corona.ownership.v1.Update
+	(*Stamped)(nil),           // 23: corona.ownership.v1.Stamped
+	(*Seen)(nil),              // 24: corona.ownership.v1.Seen
+	(*Position)(nil),          // 25: corona.ownership.v1.Position
+	(*Endpoint)(nil),          // 26: corona.ownership.v1.Endpoint
+	(*Identity)(nil),          // 27: corona.ownership.v1.Identity
+	(*Marker)(nil),            // 28: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),      // 29: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),    // 30: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil),   // 31: corona.ownership.v1.TransferTrailer
+	(*MetaCommand)(nil),       // 32: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),             // 33: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),        // 34: corona.ownership.v1.RangesBorn
+	(*Range)(nil),             // 35: corona.ownership.v1.Range
+	(*Node)(nil),              // 36: corona.ownership.v1.Node
+	(*Meta)(nil),              // 37: corona.ownership.v1.Meta
+	(*Answer)(nil),            // 38: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 39: corona.ownership.v1.Failure
+	(*Question)(nil),          // 40: corona.ownership.v1.Question
+	(*Promise)(nil),           // 41: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 42: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 43: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 44: corona.ownership.v1.Subscribe.Item
+	(*Advance_Item)(nil),      // 45: corona.ownership.v1.Advance.Item
+	(*Answer_Subscribed)(nil), // 46: corona.ownership.v1.Answer.Subscribed
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -3223,31 +3821,39 @@ var file_wire_proto_depIdxs = []int32{
 	3,  // 2: corona.ownership.v1.Command.subscribe:type_name -> corona.ownership.v1.Subscribe
 	4,  // 3: corona.ownership.v1.Command.unsubscribe:type_name -> corona.ownership.v1.Unsubscribe
 	5,  // 4: corona.ownership.v1.Command.commit:type_name -> corona.ownership.v1.Commit
-	9,  // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
-	11, // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
-	12, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
-	13, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
-	14, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
+	10, // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
+	12, // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
+	13, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
+	14, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
+	15, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
-	36, // 11: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	37, // 12: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	8,  // 13: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 14: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	38, // 15: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	25, // 16: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	8,  // 17: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 18: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	15, // 19: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	32, // 20: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	33, // 21: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	34, // 22: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	34, // 23: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	10, // 24: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
+	43, // 12: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	44, // 13: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 14: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 15: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	45, // 16: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	26, // 17: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	8,  // 18: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 19: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	16, // 20: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	33, // 21: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	34, // 22: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	35, // 23: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	37, // 24: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	35, // 25: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	36, // 26: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	39, // 27: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	46, // 28: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	39, // 29: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	36, // 30: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	11, // 31: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	39, // 32: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	33, // [33:33] is the sub-list for method output_type
+	33, // [33:33] is the sub-list for method input_type
+	33, // [33:33] is the sub-list for extension type_name
+	33, // [33:33] is the sub-list for extension extendee
+	0,  // [0:33] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3266,8 +3872,9 @@ func file_wire_proto_init() {
 		(*Command_Trim)(nil),
 		(*Command_ExpireKeys)(nil),
 		(*Command_Forget)(nil),
+		(*Command_Tick)(nil),
 	}
-	file_wire_proto_msgTypes[31].OneofWrappers = []any{
+	file_wire_proto_msgTypes[32].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 	}
@@ -3277,7 +3884,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   39,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

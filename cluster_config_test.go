@@ -1,0 +1,47 @@
+package corona
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestClusterConfig: which settings a node of a cluster, and a node alone, may have.
+func TestClusterConfig(t *testing.T) {
+	loopback := ClusterConfig{Address: "127.0.0.1:8411", Gossip: "127.0.0.1:8412"}
+	public := ClusterConfig{Address: "10.0.0.1:8411", Gossip: "n1.example:8412"}
+	with := func(c ClusterConfig, change func(*ClusterConfig)) ClusterConfig {
+		change(&c)
+		return c
+	}
+	for _, test := range []struct {
+		name   string
+		config ClusterConfig
+		want   string // part of the error; "": valid
+	}{
+		{"a node alone", ClusterConfig{}, ""},
+		{"a node alone, insecure", ClusterConfig{Insecure: true}, ""},
+		{"all without an address", ClusterConfig{Gossip: "a:1", Join: []string{"a:1"}, BootstrapExpect: 1, Replicas: 1, Egress: "e", Certs: "c"}, "gossip, join, bootstrap expect, replicas, egress, certs: for nodes of a cluster alone"},
+		{"loopback", loopback, ""},
+		{"localhost, IPv6 and any ports", ClusterConfig{Address: "localhost:0", Gossip: "[::1]:0"}, ""},
+		{"one port for both, given by the system", ClusterConfig{Address: "127.0.0.1:0", Gossip: "127.0.0.1:0"}, ""},
+		{"no gossip", ClusterConfig{Address: "127.0.0.1:8411"}, "gossip: want HOST:PORT"},
+		{"reached by others", public, "cluster address \"10.0.0.1:8411\": not a loopback address"},
+		{"reached by others, with certificates", with(public, func(c *ClusterConfig) { c.Certs = "corona-certs" }), ""},
+		{"reached by others, insecure", with(public, func(c *ClusterConfig) { c.Insecure = true }), ""},
+		{"unspecified, insecure", with(loopback, func(c *ClusterConfig) { c.Insecure, c.Address = true, "0.0.0.0:1" }), "the address that other nodes reach"},
+		{"one replica", with(loopback, func(c *ClusterConfig) { c.Replicas = 1 }), ""},
+		{"eight replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = 8 }), "replicas 8: want 1 to 7"},
+		{"a negative number of replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = -1 }), "replicas -1"},
+		{"three founders that join by name", with(loopback, func(c *ClusterConfig) { c.BootstrapExpect, c.Join = 3, []string{"n1:1", "[::1]:2"} }), ""},
+		{"an address without port", with(loopback, func(c *ClusterConfig) { c.Join = []string{"n1"} }), "join \"n1\": want HOST:PORT"},
+		{"an egress", with(loopback, func(c *ClusterConfig) { c.Egress = "office-1" }), ""},
+	} {
+		err := Config{Cluster: test.config}.withDefaults().Validate()
+		if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+			t.Errorf("%s: %v; want %q", test.name, err, test.want)
+		}
+	}
+	if got := (Config{Cluster: loopback}).withDefaults().Cluster.Replicas; got != 3 {
+		t.Errorf("%d replicas by default, want 3", got)
+	}
+}

@@ -1,0 +1,149 @@
+package local
+
+import (
+	"math"
+	"slices"
+
+	"github.com/seed-91e7e7c1/corona/honeycomb"
+)
+
+// Bins is how many clusters one range tells the others about.
+const Bins = 16
+
+// A Summary is what the owner of a range tells the others, instead of its
+// channels: enough to know how its load and wait follow the multiplier.
+type Summary struct {
+	Clusters []Cluster // by rising key, at most Bins; not empty ones
+	// Fixed channels do not follow the multiplier: they are at a bound of their
+	// own, of their host, or of the overlay (the paper's orphans). Their load
+	// and wait go off the limit.
+	FixedLoad, FixedWait float64
+	// Subscribers and Auto are exact: Σ q and Σ q·cost.
+	Subscribers, Auto float64
+	// Planned and Wait are Σ cost·rate and Σ weight/rate of the range's plan,
+	// made at Lambda, weight/rate per unit of cost. All of them go with the
+	// clusters, so that a reader can tell how far the clusters are off.
+	Planned, Wait, Lambda float64
+	// Limit is what the plans of all ranges together were to come to, as the
+	// range saw it: the budget, for Fast the wait.
+	Limit float64
+}
+
+// A Cluster stands for channels with similar keys, weight/cost, at least one.
+type Cluster struct {
+	Cost        float64 // Σ cost
+	Root        float64 // Σ √(weight·cost): load and wait of rates that nothing holds
+	Least, Most float64 // keys
+}
+
+// Summarise describes a problem's own channels, as last solved. Its clusters
+// are equal parts of the logarithm of keys.
+func Summarise(p *honeycomb.Problem) Summary {
+	totals := p.Totals()
+	s := Summary{Subscribers: totals.Subscribers, Auto: totals.Auto, Lambda: totals.Lambda, Limit: totals.Limit}
+	least, most := math.Inf(1), 0.0
+	for c := range p.Planned() {
+		s.Planned += c.Load
+		s.Wait += c.Wait
+		if c.Fixed {
+			s.FixedLoad += c.Load
+			s.FixedWait += c.Wait
+			continue
+		}
+		least, most = min(least, c.Key), max(most, c.Key)
+	}
+	parts := Bins / max(math.Log(most/least), alike)
+	s.Clusters = clusters(p, func(c honeycomb.Planned) int { return int(math.Log(c.Key/least) * parts) })
+	return s
+}
+
+// alike is the logarithm of a quotient of keys below which all keys count as one.
+const alike = 1e-12
+
+// clusters adds up the channels that follow the multiplier, by a number that is
+// taken for the nearest from 0 to Bins−1 and rises with the key.
+func clusters(p *honeycomb.Problem, number func(honeycomb.Planned) int) []Cluster {
+	var all [Bins]Cluster
+	for c := range p.Planned() {
+		if !c.Fixed {
+			all[min(max(number(c), 0), Bins-1)].join(Cluster{Cost: c.Cost, Root: math.Sqrt(c.Weight * c.Cost), Least: c.Key, Most: c.Key})
+		}
+	}
+	return notEmpty(all[:])
+}
+
+func notEmpty(clusters []Cluster) []Cluster {
+	return slices.DeleteFunc(clusters, func(c Cluster) bool { return c.Cost == 0 })
+}
+
+// spread is how many stand-ins a cluster is solved as.
+const spread = 32
+
+// standIns appends channels that follow a multiplier as the cluster's do: keys
+// evenly spaced in logarithm between its least and its most, the shares that they
+// stand for by a power of the key, as popularity is spread: the power at which
+// load and wait of rates that nothing holds are exact. Loads and waits are
+// factors times the cluster's.
+func (c Cluster) standIns(to *honeycomb.StandIns, load, wait float64) {
+	step := math.Log(c.Most/c.Least) / spread
+	roots := c.roots(step)
+	power := c.power(step, &roots)
+	mean, shares := weigh(&roots, power)
+	scale := c.Root / c.Cost / mean // of what is left: the mean may lie at the range's very end
+	share := c.Cost / shares
+	for _, root := range roots {
+		key := root * root * scale * scale
+		to.Key = append(to.Key, key)
+		to.Cost = append(to.Cost, share*load)
+		to.Weight = append(to.Weight, key*share*wait)
+		share *= power
+	}
+}
+
+// roots are the square roots of the stand-ins' keys.
+func (c Cluster) roots(step float64) (roots [spread]float64) {
+	root, factor := math.Sqrt(c.Least*math.Exp(step/2)), math.Exp(step/2)
+	for k := range roots {
+		roots[k] = root
+		root *= factor
+	}
+	return roots
+}
+
+// power returns by which factor the shares of neighbouring stand-ins differ.
+func (c Cluster) power(step float64, roots *[spread]float64) float64 {
+	if step < alike {
+		return 1
+	}
+	low, high := 1.0/4, 4.0
+	for range 30 {
+		middle := math.Sqrt(low * high)
+		if mean, _ := weigh(roots, middle); mean < c.Root/c.Cost {
+			low = middle
+		} else {
+			high = middle
+		}
+	}
+	return math.Sqrt(low * high)
+}
+
+// weigh returns the mean of roots, of which each counts power times as much as
+// the one before, and what all count, the first counting 1.
+func weigh(roots *[spread]float64, power float64) (mean, shares float64) {
+	share, sum := 1.0, 0.0
+	for _, root := range roots {
+		sum += share * root
+		shares += share
+		share *= power
+	}
+	return sum / shares, shares
+}
+
+// standIns returns those of all clusters, uncalibrated.
+func (s Summary) standIns() honeycomb.StandIns {
+	var all honeycomb.StandIns
+	for _, cluster := range s.Clusters {
+		cluster.standIns(&all, 1, 1)
+	}
+	return all
+}

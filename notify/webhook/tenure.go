@@ -1,0 +1,78 @@
+package webhook
+
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// tenure is the time in which this node leads a range, from RangeGained to RangeLost.
+// What was read in one says nothing in a later one of the same range: another node may
+// have led, and delivered, between. Guarded by the lock of core.
+type tenure struct {
+	channel.Range
+	serving bool // the endpoint records of all ranges that were gained with it are read: its channels may have turns
+	over    bool
+
+	scan     scan
+	unsaved  map[*channelState]struct{} // positions
+	saving   bool                       // positions are being committed
+	complete uint64                     // saver's newest mark before which every position is in the store
+	noting   bool                       // endpoint records are being committed
+}
+
+// takeover begins to deliver the channels of ranges that were gained.
+type takeover struct {
+	*core
+	streaks *streaks
+	gained  chan struct{}   // 1
+	scan    func(t *tenure) // has the channels of a range looked at. Locked.
+}
+
+// run takes over what is gained until ctx ends.
+func (o *takeover) run(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.gained:
+		}
+		if !o.serve(ctx, o.fresh()) {
+			return
+		}
+	}
+}
+
+// fresh returns the ranges that are led and not served yet.
+func (o *takeover) fresh() (fresh []*tenure) {
+	o.Lock()
+	defer o.Unlock()
+	for _, t := range o.led.All() {
+		if !t.serving {
+			fresh = append(fresh, t)
+		}
+	}
+	return fresh
+}
+
+// serve reads the endpoints' records of ranges, and then has their channels looked at:
+// until then an endpoint that is suspended would be taken for one that works. False
+// when all stops.
+func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
+	for _, t := range fresh {
+		if !o.streaks.load(ctx, t) {
+			return false
+		}
+	}
+	o.Lock()
+	defer o.Unlock()
+	for _, t := range fresh {
+		if t.over {
+			continue
+		}
+		t.serving = true
+		o.streaks.endpoints.saveOwn(t)
+		o.scan(t)
+	}
+	return true
+}

@@ -1,0 +1,241 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
+)
+
+// inRange returns the first URL of a kind whose ID is in a range.
+func inRange(r channel.Range, kind string) string {
+	for i := 0; ; i++ {
+		if url := fmt.Sprintf("http://%s.example/%d", kind, i); r.Has(channel.IDOf(url).Bucket()) {
+			return url
+		}
+	}
+}
+
+// fleetTest runs a test with some nodes and two ranges.
+func fleetTest(t *testing.T, nodes int, test func(f *fleet, first, second channel.Range)) {
+	tunedFleetTest(t, nodes, func(*fleetNode) {}, test)
+}
+
+func tunedFleetTest(t *testing.T, nodes int, tune func(*fleetNode), test func(f *fleet, first, second channel.Range)) {
+	synctest.Test(t, func(*testing.T) {
+		f := newFleet(nodes, 2, tune)
+		defer f.stops()
+		ranges := f.cluster.Ranges()
+		test(f, ranges[0], ranges[1])
+	})
+}
+
+// leaderless is a store of which one range takes no write: each fails after five
+// seconds.
+type leaderless struct {
+	*memstore.Member
+	dead channel.Range
+}
+
+var errLeaderless = errors.New("range has no leader")
+
+func (s *leaderless) Advance(ctx context.Context, positions []channel.Progress) error {
+	for _, p := range positions {
+		if s.dead.Has(p.Channel.Bucket()) {
+			time.Sleep(5 * time.Second)
+			return errLeaderless
+		}
+	}
+	return s.Member.Advance(ctx, positions)
+}
+
+func (s *leaderless) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
+	if s.dead.Has(channel.IDOf(e.URL).Bucket()) {
+		time.Sleep(5 * time.Second)
+		return errLeaderless
+	}
+	return s.Member.SetEndpoint(ctx, e)
+}
+
+// A range that commits nothing holds up the positions and the endpoint records of its
+// own alone.
+func TestLeaderlessRangeHoldsUpItsOwn(t *testing.T) {
+	noLeader := func(n *fleetNode) { n.core.store = &leaderless{n.member, n.fleet.cluster.Ranges()[0]} }
+	tunedFleetTest(t, 1, noLeader, func(f *fleet, dead, alive channel.Range) {
+		n := f.nodes[0]
+		var channels []channel.ID
+		var endpoints []string
+		for _, r := range []channel.Range{dead, alive} {
+			id, fails := f.store.AddChannel(inRange(r, "origin")), inRange(r, "fails")
+			f.cluster.Lead(r, n.member)
+			f.store.Subscribe(id, inRange(r, "works"), "")
+			f.store.Subscribe(id, fails, "")
+			f.sinks.set(fails, answer{err: errNetwork})
+			channels, endpoints = append(channels, id), append(endpoints, fails)
+		}
+		for range 10 {
+			for _, id := range channels {
+				f.store.Commit(id)
+			}
+			elapse(time.Second)
+		}
+		for i, want := range []uint64{1, 11} {
+			if p, _ := f.store.Progress(channels[i]); p.Version != want {
+				t.Errorf("range %d: saved up to version %d, want %d", i, p.Version, want)
+			}
+			if saved := f.store.Endpoint(endpoints[i]).Attempts > 0; saved != (i == 1) {
+				t.Errorf("range %d: streak saved %v", i, saved)
+			}
+		}
+	})
+}
+
+// The streak of an endpoint is kept by the leader of its URL's range. Another node backs
+// off by what it has seen itself, and saves that when it comes to lead the range.
+func TestStreakIsSavedByItsLeader(t *testing.T) {
+	fleetTest(t, 2, func(f *fleet, mine, others channel.Range) {
+		id, url := f.store.AddChannel(inRange(mine, "origin")), inRange(others, "sink")
+		f.cluster.Lead(mine, f.nodes[0].member)
+		f.cluster.Lead(others, f.nodes[1].member)
+		sub := f.store.Subscribe(id, url, "")
+		f.sinks.set(url, answer{err: errNetwork})
+		f.store.Commit(id)
+		elapse(time.Hour)
+		if e := f.store.Endpoint(url); !e.Healthy() {
+			t.Errorf("a node that does not keep the record saved %+v", e)
+		}
+		if made := f.requests(f.nodes[0]); made < 3 || made > 4 { // at 0 s, 5 s, 5 min and 35 min
+			t.Errorf("%d requests in an hour, want the schedule's", made)
+		}
+		f.cluster.Lead(others, f.nodes[0].member)
+		elapse(time.Second)
+		if e := f.store.Endpoint(url); e.Attempts < 3 {
+			t.Errorf("the leader has not saved what it knows: %+v", e)
+		}
+		f.sinks.set(url, answer{})
+		elapse(10 * time.Hour)
+		if e, came := f.store.Endpoint(url), f.sinks.versions(sub); !e.Healthy() || len(came) != 1 {
+			t.Errorf("at the end %+v, versions %v", e, came)
+		}
+	})
+}
+
+// requests returns how many requests a node has made.
+func (f *fleet) requests(n *fleetNode) int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return n.requests
+}
+
+// The next leader of an endpoint's and its channel's ranges goes on with the streak: it
+// asks no sooner than the schedule says.
+func TestStreakSurvivesATakeover(t *testing.T) {
+	fleetTest(t, 2, func(f *fleet, first, second channel.Range) {
+		id, url := f.store.AddChannel(inRange(first, "origin")), inRange(second, "sink")
+		for _, r := range []channel.Range{first, second} {
+			f.cluster.Lead(r, f.nodes[0].member)
+		}
+		sub := f.store.Subscribe(id, url, "")
+		f.sinks.set(url, answer{err: errNetwork})
+		f.store.Commit(id)
+		elapse(40 * time.Minute)
+		before := f.store.Endpoint(url)
+		for _, r := range []channel.Range{first, second} {
+			f.cluster.Lead(r, f.nodes[1].member)
+		}
+		f.sinks.set(url, answer{})
+		elapse(time.Until(before.NextAttempt) - time.Second)
+		if made := f.requests(f.nodes[1]); made != 0 {
+			t.Errorf("%d requests before the next step of the schedule", made)
+		}
+		elapse(2 * time.Second)
+		if came := f.sinks.versions(sub); len(came) != 1 || !f.store.Endpoint(url).Healthy() {
+			t.Errorf("versions %v, record %+v", came, f.store.Endpoint(url))
+		}
+	})
+}
+
+// Only a suspension that is certain to last makes a gap of what it kept back. A node that
+// has lost the endpoint's range delivers it.
+func TestLostSuspensionMakesNoGap(t *testing.T) {
+	fleetTest(t, 1, func(f *fleet, first, second channel.Range) {
+		id, url := f.store.AddChannel(inRange(first, "origin")), inRange(second, "sink")
+		for _, r := range []channel.Range{first, second} {
+			f.cluster.Lead(r, f.nodes[0].member)
+		}
+		sub := f.store.Subscribe(id, url, "")
+		f.sinks.set(url, answer{err: errNetwork})
+		f.store.Commit(id)
+		elapse(80 * time.Hour)
+		if e := f.store.Endpoint(url); e.State != channel.EndpointSuspended {
+			t.Fatalf("endpoint %+v", e)
+		}
+		f.cluster.Lead(second, nil)
+		f.sinks.set(url, answer{})
+		elapse(48 * time.Hour)
+		if complaints := f.missing([]channel.Subscription{sub}); len(complaints) > 0 {
+			t.Error(complaints)
+		}
+	})
+}
+
+// What is under way when a range is lost counts for nothing: the next leader sends it
+// again, and goes on.
+func TestUnderWayCountsForNothing(t *testing.T) {
+	fleetTest(t, 2, func(f *fleet, r, _ channel.Range) {
+		id := f.store.AddChannel(inRange(r, "origin"))
+		f.cluster.Lead(r, f.nodes[0].member)
+		sub := f.store.Subscribe(id, sinkA, "")
+		f.sinks.set(sinkA, answer{delay: 500 * time.Millisecond})
+		f.store.Commit(id)
+		elapse(100 * time.Millisecond)
+		f.cluster.Lead(r, nil)
+		f.store.Commit(id)
+		elapse(10 * time.Second)
+		if p, _ := f.store.Progress(id); p.Delivered(sub) > 1 || len(f.sinks.arrivals(sub)) != 1 {
+			t.Errorf("saved %+v, arrivals %v; want none saved, and what was under way", p, f.sinks.versions(sub))
+		}
+		f.cluster.Lead(r, f.nodes[1].member)
+		elapse(10 * time.Second)
+		n := &node{sinks: f.sinks}
+		n.expectVersions(t, sub, 2, 2, 3)
+		if p, _ := f.store.Progress(id); p.Delivered(sub) != 3 {
+			t.Errorf("saved %+v, want version 3", p)
+		}
+	})
+}
+
+// What waits in an endpoint's queue when a range is lost is not sent, and what waits of
+// other ranges is.
+func TestQueueOfALostRangeIsNotSent(t *testing.T) {
+	fleetTest(t, 1, func(f *fleet, lost, kept channel.Range) {
+		f.sinks.set(sinkA, answer{delay: 500 * time.Millisecond})
+		var subs [2][]channel.Subscription
+		for i, r := range []channel.Range{lost, kept} {
+			id := f.store.AddChannel(inRange(r, "origin"))
+			f.cluster.Lead(r, f.nodes[0].member)
+			for range 30 {
+				subs[i] = append(subs[i], f.store.Subscribe(id, sinkA, ""))
+			}
+			f.store.Commit(id)
+			elapse(50 * time.Millisecond)
+		}
+		f.cluster.Lead(lost, nil)
+		elapse(time.Minute)
+		var came [2]int
+		for i := range subs {
+			for _, sub := range subs[i] {
+				came[i] += len(f.sinks.arrivals(sub))
+			}
+		}
+		if came != [2]int{8, 30} {
+			t.Errorf("%d messages of the lost range, %d of the other; want the 8 under way, and 30", came[0], came[1])
+		}
+		f.checkRest(t)
+	})
+}

@@ -1,0 +1,156 @@
+package ownership
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Call is a kind of call that the leader of a range carries out, whichever node it is
+// made at. Between nodes queries and answers are JSON, so that a program that knows
+// more fields understands one that knows fewer.
+type Call[Q, A any] struct {
+	s      *Store
+	name   string
+	run    func(ctx context.Context, r channel.Range, query Q) (A, error)
+	within time.Duration
+}
+
+// Within returns the call with another limit than that of all calls of the store, at
+// most 30 s.
+func (c Call[Q, A]) Within(limit time.Duration) Call[Q, A] {
+	c.within = limit
+	return c
+}
+
+// NewCall makes a kind of call known to a store. Run is called on the node that leads
+// the range, at an instant at which it certainly does. Of its errors those that this
+// package and package channel name are told apart at the caller's node.
+func NewCall[Q, A any](s *Store, name string, run func(ctx context.Context, r channel.Range, query Q) (A, error)) Call[Q, A] {
+	c := Call[Q, A]{s, name, run, answerWithin}
+	s.calls.add(name, c.serve)
+	return c
+}
+
+// server is a kind of call without its types.
+type server func(ctx context.Context, r *route, query []byte) (answer []byte, err error)
+
+// calls are the kinds that a store knows, by name.
+type calls struct {
+	mu      sync.Mutex
+	servers map[string]server
+}
+
+func (c *calls) add(name string, serve server) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.servers == nil {
+		c.servers = make(map[string]server)
+	}
+	c.servers[name] = serve
+}
+
+func (c *calls) of(name string) (server, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	serve, known := c.servers[name]
+	return serve, known
+}
+
+// At makes the call at the leader of the range with a bucket. Besides the call's own
+// errors it returns ErrUnavailable when that range has no leader within its limit, five
+// seconds unless it has another: then the outcome is unknown.
+func (c Call[Q, A]) At(ctx context.Context, b channel.Bucket, query Q) (A, error) {
+	return c.at(ctx, c.s.of[b], query)
+}
+
+func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err error) {
+	ctx, cancel := within(ctx, c.within)
+	defer cancel()
+	err = c.s.lead(ctx, r,
+		func() (err error) {
+			if err = c.s.confirm(ctx, r.local); err == nil {
+				answer, err = c.run(ctx, r.Range, query)
+			}
+			return err
+		},
+		func(node string) error { return c.fetch(ctx, r, node, query, &answer) },
+	)
+	return answer, err
+}
+
+// fetch makes the call at another node.
+func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, answer *A) error {
+	content, err := json.Marshal(query)
+	if err != nil {
+		return fmt.Errorf("encode query of %s: %w", c.name, err)
+	}
+	question, err := proto.Marshal(&wire.Question{Kind: c.name, Query: content})
+	if err != nil {
+		return fmt.Errorf("encode query of %s: %w", c.name, err)
+	}
+	got, err := c.s.call(ctx, r, node, kindCall, question)
+	if err != nil {
+		return err
+	}
+	if err := failureError(got.Failure); err != nil {
+		return err
+	}
+	if err := json.Unmarshal(got.Content, answer); err != nil {
+		return fmt.Errorf("%w: answer of %s to %s: %w", ErrUnavailable, nodeName(node), c.name, err)
+	}
+	return nil
+}
+
+func (c Call[Q, A]) serve(ctx context.Context, r *route, content []byte) ([]byte, error) {
+	var query Q
+	if err := json.Unmarshal(content, &query); err != nil {
+		return nil, fmt.Errorf("%w: query of %s: %w", ErrInvalid, c.name, err)
+	}
+	answer, err := c.run(ctx, r.Range, query)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(answer)
+}
+
+// confirm makes sure that this node still leads the range of one of its replicas.
+func (s *Store) confirm(ctx context.Context, g *group) error {
+	if s.terms == nil {
+		return nil // there is no other voter
+	}
+	return s.terms.confirm(ctx, g)
+}
+
+// serveCall carries out a call that another node has sent.
+func (s *Store) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
+	r, err := s.routeOf(call.Group)
+	if err != nil {
+		return nil, err
+	}
+	question := &wire.Question{}
+	if err := proto.Unmarshal(call.Payload, question); err != nil {
+		return nil, fmt.Errorf("decode call: %w", err)
+	}
+	serve, known := s.calls.of(question.Kind)
+	if !known {
+		return nil, fmt.Errorf("calls of kind %q are not known here", question.Kind)
+	}
+	answer := &wire.Answer{}
+	if err = errElsewhere; r.serves() {
+		if err = s.confirm(ctx, r.local); err == nil {
+			answer.Content, err = serve(ctx, r, question.Query)
+		}
+	}
+	if err != nil {
+		return s.reply(r, result{}, err)
+	}
+	return proto.Marshal(answer)
+}

@@ -1,0 +1,194 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// Streams follow each range by itself. A range is closed up to a stamp when everything
+// up to there has been applied, and nothing more will come:
+//
+//   - with one replica, by its clock, which binds nobody else;
+//   - with several, by the log alone: times rise with each command, so that one that has
+//     been applied closes all before it, whoever leads next. A range without commands is
+//     closed further by a Tick, which costs a commit: only when a stream waits for it.
+
+// A follower applies an entry only when raft tells it, seconds later in a quiet range,
+// that it is committed. So this node follows at the leader what it does not lead itself.
+
+// ClosedIn returns the stamp up to which a range is closed, as far as this node knows.
+// It never falls.
+func (s *Store) ClosedIn(id uint32) uint64 {
+	r := (*s.routes.Load())[id]
+	if s.net == nil {
+		return r.local.clock.closedTime(s.newest())
+	}
+	closed := r.watch.closed.Load()
+	if r.local != nil {
+		closed = max(closed, r.local.fsm.hot.timeUS.Load())
+	}
+	return closed
+}
+
+// Since returns up to limit updates of a range behind a cursor, and notices that
+// channels are gone, in the order of (stamp, bucket), and the stamp up to which the
+// range is closed. A page that is not full has all up to that stamp. ErrTooOld says that
+// updates after the cursor are no longer kept, ErrUnavailable that no node with the
+// range answers.
+func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error) {
+	r := (*s.routes.Load())[id]
+	if s.net == nil || r.serves() {
+		return s.sinceHere(r, after, limit)
+	}
+	page, err := s.views.since.at(ctx, r, sinceQuery{after, limit})
+	if errors.Is(err, ErrUnavailable) && r.local != nil {
+		return s.sinceHere(r, after, limit)
+	}
+	if err == nil {
+		r.watch.learn(page.Closed)
+	}
+	return page.Updates, page.Closed, err
+}
+
+// sinceHere reads this node's replica, which is closed as far as it has applied its log.
+func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error) {
+	if closed = r.local.fsm.hot.timeUS.Load(); s.net == nil { // before the read: what it closes, that sees
+		closed = r.local.clock.closedTime(s.newest())
+	}
+	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.fsm.hot.newest.Load() {
+		return nil, closed, nil // as nearly always
+	}
+	updates, err = s.updatesSince(r.Range, after, closed, limit)
+	return updates, closed, err
+}
+
+// Changed returns what is closed when a range has, or may have, more updates than now,
+// or has closed a stamp that was demanded.
+func (s *Store) Changed(id uint32) <-chan struct{} {
+	r := (*s.routes.Load())[id]
+	if s.net == nil || r.serves() {
+		return r.local.clock.changed.wait()
+	}
+	changed := r.watch.changed.wait()
+	s.follow(r)
+	return changed
+}
+
+// watch is what this node knows of a range that another one leads.
+type watch struct {
+	changed bell
+	closed  atomic.Uint64
+	running atomic.Bool // the leader is being asked
+}
+
+// learn notes up to where the range is closed.
+func (w *watch) learn(closed uint64) {
+	for have := w.closed.Load(); have < closed && !w.closed.CompareAndSwap(have, closed); have = w.closed.Load() {
+	}
+}
+
+// newsWithin is how long a leader holds the question for news, newsRetry the pause after
+// one that failed.
+const (
+	newsWithin = 10 * time.Second
+	newsRetry  = 100 * time.Millisecond
+)
+
+// follow asks the leader of a range for news, unless that is under way.
+func (s *Store) follow(r *route) {
+	if !r.watch.running.CompareAndSwap(false, true) {
+		return
+	}
+	newest := r.watch.closed.Load()
+	go func() { // ends with the question
+		closed, err := s.views.news.at(s.running, r, newest)
+		if err != nil {
+			select {
+			case <-time.After(newsRetry):
+			case <-s.running.Done():
+			}
+		}
+		r.watch.learn(closed)
+		r.watch.running.Store(false)
+		r.watch.changed.ring()
+	}()
+}
+
+// news waits until the range that this node leads has an update behind a stamp, or is
+// closed to one behind it that was demanded, and returns up to where it is closed.
+func (s *Store) news(ctx context.Context, g *group, known uint64) (closed uint64, err error) {
+	deadline := time.NewTimer(newsWithin)
+	defer deadline.Stop()
+	for {
+		changed := g.clock.changed.wait()
+		closed := g.fsm.hot.timeUS.Load()
+		if demanded := g.demanded.Load(); g.fsm.hot.newest.Load() > known || demanded > known && closed >= demanded || !g.serving.Load() {
+			return closed, nil
+		}
+		select {
+		case <-changed:
+		case <-deadline.C:
+			return closed, nil
+		case <-ctx.Done():
+			return closed, context.Cause(ctx)
+		}
+	}
+}
+
+// Demand asks a range to be closed up to a stamp soon. It does not wait: Changed says
+// when that has come about.
+func (s *Store) Demand(id uint32, stamp uint64) {
+	r := (*s.routes.Load())[id]
+	if s.net == nil {
+		if r.local.clock.closedTime(stamp) >= stamp {
+			r.local.clock.changed.ring()
+		}
+		return
+	}
+	if s.ClosedIn(id) >= stamp || !r.ticking.CompareAndSwap(false, true) {
+		return
+	}
+	go func() { // ends within answerWithin
+		defer r.ticking.Store(false)
+		if _, err := s.views.tick.at(s.running, r, stamp); err != nil {
+			s.tools.log.Debug("range was not closed for a stream", "range", id, "error", err)
+		}
+	}()
+}
+
+// tick commits a Tick whose time is not before a stamp.
+func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
+	for have := g.demanded.Load(); have < stamp && !g.demanded.CompareAndSwap(have, stamp); have = g.demanded.Load() {
+	}
+	if g.fsm.hot.timeUS.Load() >= stamp {
+		g.clock.changed.ring()
+		return nil
+	}
+	g.clock.reach(stamp)
+	content, err := proto.Marshal(&wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}})
+	if err != nil {
+		return fmt.Errorf("encode tick: %w", err)
+	}
+	p, err := s.enqueue(ctx, g, content)
+	if err == nil {
+		_, err = s.answered(ctx, p)
+	}
+	return err
+}
+
+// newest returns the newest time that any range of this node has given or closed. In a
+// cluster of one all ranges come along to it, so that a clock that was set back holds up
+// no stream.
+func (s *Store) newest() (newest uint64) {
+	for _, g := range s.groups {
+		newest = max(newest, g.clock.newest())
+	}
+	return newest
+}

@@ -1,0 +1,92 @@
+package ownership
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/raft"
+)
+
+const (
+	// handOverWithin bounds how long a node that stops gives its leaderships away.
+	handOverWithin = 5 * time.Second
+	// balanceEvery is how often a node looks whether another one should lead a range.
+	balanceEvery = 5 * time.Second
+	// steadyFor is how long a leader keeps a range, at least, before it gives it back
+	// to the replica that leads when all is well.
+	steadyFor = 15 * time.Second
+)
+
+// handOver gives every range that this node leads to another replica, so that the
+// others need not find out that it has gone.
+func (s *Store) handOver() {
+	if s.net == nil {
+		return
+	}
+	over := time.Now().Add(handOverWithin)
+	var handing sync.WaitGroup
+	for _, g := range s.groups {
+		if g.serving.Load() {
+			handing.Go(func() { s.handOverRange(g, over) })
+		}
+	}
+	if m := s.meta; m.raft != nil && m.raft.State() == raft.Leader {
+		handing.Go(func() { _ = m.raft.LeadershipTransfer().Error() })
+	}
+	handing.Wait()
+}
+
+// handOverRange tries the replicas whose nodes answer, one after the other.
+func (s *Store) handOverRange(g *group, over time.Time) {
+	r := s.of[g.from]
+	for _, replica := range r.replicas {
+		if replica.Node == s.net.self() || s.silent(replica.Node) {
+			continue
+		}
+		if time.Now().After(over) || !g.serving.Load() {
+			return
+		}
+		if err := g.transfer(replica.ID(), replica.Address()); err == nil {
+			return
+		}
+	}
+	s.tools.log.Warn("leadership was not handed over", "range", g.id)
+}
+
+// transfer hands the leadership of the range to a replica, within an election's time.
+func (g *group) transfer(id raft.ServerID, address raft.ServerAddress) error {
+	return g.raft.LeadershipTransferToServer(id, address).Error()
+}
+
+// balance gives leaderships back to the replicas that have them when all is well, until
+// ctx ends: the table spreads those evenly over the nodes. A range is handed over when
+// it has been quiet about its leader for a while and the other's node answers.
+func (s *Store) balance(ctx context.Context) {
+	ticker := time.NewTicker(balanceEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			s.balanceOnce()
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// balanceOnce hands one range over at most: what that costs comes one at a time.
+func (s *Store) balanceOnce() {
+	for _, g := range s.groups {
+		preferred := s.of[g.from].replicas[0]
+		since := g.gained.Load()
+		if !g.serving.Load() || preferred.Node == s.net.self() || time.Since(time.Unix(0, since)) < steadyFor || s.silent(preferred.Node) {
+			continue
+		}
+		if err := g.transfer(preferred.ID(), preferred.Address()); err != nil {
+			s.tools.log.Debug("leadership was not given back", "range", g.id, "node", preferred.Node, "error", err)
+			continue
+		}
+		return
+	}
+}

@@ -1,0 +1,264 @@
+// Package founding lets some fresh nodes found one cluster, however their messages
+// are lost, and whichever of them stop and start again.
+//
+// Each node keeps one promise for ever: to the node with the smallest ID of those that
+// it sees, once they are as many as were expected. The node that holds the promises of
+// all of them decides what the cluster is, keeps that, and tells it to those who
+// promised. Two clusters would need more promises than there are nodes.
+package founding
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// Candidate is a node that was heard of.
+type Candidate struct {
+	ID, Name, Address string
+	Cluster           string // empty for a fresh one
+}
+
+// Record is what a node keeps of a founding, durably.
+type Record interface {
+	Promise() (node string, err error) // empty: none
+	SetPromise(node string) error
+	Table() (*wire.Meta, error) // nil: none
+	SetTable(table *wire.Meta) error
+}
+
+// Config is what a [Founding] needs; all of it is required.
+type Config struct {
+	Self   *wire.Node
+	Expect int                // how many nodes found the cluster
+	Seen   func() []Candidate // the other nodes that were heard of
+	Peers  *peer.Node
+	Kind   peer.Kind // of the calls between founders
+	Record Record
+	Decide func(nodes []*wire.Node) *wire.Meta // by ID; of the founder alone
+	Logger *slog.Logger
+}
+
+// Founding is a node's part in it.
+type Founding struct {
+	config Config
+
+	mu struct {
+		sync.Mutex
+		table    *wire.Meta
+		promises map[string]*wire.Node // to this node
+		told     string                // what was logged last
+	}
+}
+
+// lookEvery is the pause between two looks at who is there.
+const lookEvery = 100 * time.Millisecond
+
+// callWithin bounds one call of another node.
+const callWithin = time.Second
+
+var (
+	errElsewhere = errors.New("this node's promise is another's")
+	errWithout   = errors.New("the cluster was founded without this node")
+)
+
+// New returns a node's part in a founding, and answers the other nodes: it comes before
+// the peers are served, also where the table is known.
+func New(config Config) (*Founding, error) {
+	f := &Founding{config: config}
+	f.mu.promises = make(map[string]*wire.Node)
+	table, err := config.Record.Table()
+	if err != nil {
+		return nil, err
+	}
+	f.mu.table = table
+	config.Peers.Handle(config.Kind, f.answer)
+	return f, nil
+}
+
+// Await returns the cluster's table as soon as it is founded.
+func (f *Founding) Await(ctx context.Context) (*wire.Meta, error) {
+	ticker := time.NewTicker(lookEvery)
+	defer ticker.Stop()
+	for {
+		table, err := f.step(ctx)
+		if table != nil || err != nil {
+			return table, err
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for the other founders: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// step does what can be done now. Its error is of the record.
+func (f *Founding) step(ctx context.Context) (*wire.Meta, error) {
+	if table := f.known(); table != nil {
+		return table, nil
+	}
+	fresh := f.look()
+	founder, err := f.promise(fresh)
+	if err != nil || founder == "" {
+		return nil, err
+	}
+	if founder == f.config.Self.Id {
+		return f.decide()
+	}
+	return f.ask(ctx, founder)
+}
+
+func (f *Founding) known() *wire.Meta {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.table
+}
+
+// look returns the fresh nodes that are there, this one too, by ID, and connects to
+// them.
+func (f *Founding) look() []*wire.Node {
+	fresh := []*wire.Node{f.config.Self}
+	var peers []peer.Peer
+	for _, c := range f.config.Seen() {
+		peers = append(peers, peer.Peer{ID: c.ID, Name: c.Name, Address: c.Address})
+		if c.Cluster == "" && c.ID != f.config.Self.Id {
+			fresh = append(fresh, &wire.Node{Id: c.ID, Name: c.Name, Address: c.Address})
+		}
+	}
+	f.config.Peers.SetPeers(peers)
+	slices.SortFunc(fresh, func(a, b *wire.Node) int { return cmp.Compare(a.Id, b.Id) })
+	return fresh
+}
+
+// promise returns the node that this one lets found the cluster, empty while it has
+// not seen all founders.
+func (f *Founding) promise(fresh []*wire.Node) (string, error) {
+	founder, err := f.config.Record.Promise()
+	if err != nil || founder != "" {
+		return founder, err
+	}
+	switch {
+	case len(fresh) < f.config.Expect:
+		f.tell("waiting for other founders of the cluster", "seen", names(fresh), "want", f.config.Expect)
+		return "", nil
+	case len(fresh) > f.config.Expect:
+		f.tell("more fresh nodes than are to found the cluster: stop those that shall not", "seen", names(fresh), "want", f.config.Expect)
+		return "", nil
+	}
+	founder = fresh[0].Id
+	return founder, f.config.Record.SetPromise(founder)
+}
+
+func names(nodes []*wire.Node) (names []string) {
+	for _, n := range nodes {
+		names = append(names, n.Name)
+	}
+	return names
+}
+
+// tell logs what is waited for, once.
+func (f *Founding) tell(message string, attrs ...any) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if text := message + fmt.Sprint(attrs...); f.mu.told != text {
+		f.mu.told = text
+		f.config.Logger.Info(message, attrs...)
+	}
+}
+
+// decide founds the cluster when all have promised.
+func (f *Founding) decide() (*wire.Meta, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	nodes := []*wire.Node{f.config.Self}
+	for _, n := range f.mu.promises {
+		nodes = append(nodes, n)
+	}
+	if f.mu.table != nil || len(nodes) != f.config.Expect {
+		return f.mu.table, nil
+	}
+	slices.SortFunc(nodes, func(a, b *wire.Node) int { return cmp.Compare(a.Id, b.Id) })
+	table := f.config.Decide(nodes)
+	if err := f.config.Record.SetTable(table); err != nil {
+		return nil, err
+	}
+	f.mu.table = table
+	return table, nil
+}
+
+// ask brings the promise to the founder, which answers with the table when it has
+// decided.
+func (f *Founding) ask(ctx context.Context, founder string) (*wire.Meta, error) {
+	message, err := proto.Marshal(&wire.Promise{Node: f.config.Self, Expect: uint32(f.config.Expect)})
+	if err != nil {
+		return nil, fmt.Errorf("encode promise: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	answer, err := f.config.Peers.Call(ctx, founder, peer.Log, f.config.Kind, 0, message)
+	if err != nil {
+		f.tell("the node that this one lets found the cluster gives no answer", "node", founder, "error", err)
+		return nil, nil
+	}
+	if len(answer) == 0 {
+		return nil, nil
+	}
+	table := &wire.Meta{}
+	if err := proto.Unmarshal(answer, table); err != nil || len(table.Cluster) == 0 {
+		f.tell("the founder's answer is no table of a cluster", "node", founder, "error", err)
+		return nil, nil
+	}
+	if err := f.config.Record.SetTable(table); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.table = table
+	return table, nil
+}
+
+// answer takes another node's promise, and answers with the table, or nothing yet.
+func (f *Founding) answer(_ context.Context, call peer.Call) ([]byte, error) {
+	promise := &wire.Promise{}
+	if err := proto.Unmarshal(call.Payload, promise); err != nil {
+		return nil, fmt.Errorf("decode promise: %w", err)
+	}
+	if err := f.check(call.From, promise); err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.table == nil {
+		f.mu.promises[promise.Node.Id] = promise.Node
+		return nil, nil
+	}
+	if !slices.ContainsFunc(f.mu.table.Nodes, func(n *wire.Node) bool { return n.Id == promise.Node.Id }) {
+		return nil, errWithout
+	}
+	return proto.Marshal(f.mu.table)
+}
+
+func (f *Founding) check(from peer.Identity, promise *wire.Promise) error {
+	if n := promise.Node; n.GetId() != from.ID || n.GetName() != from.Name || n.GetAddress() == "" {
+		return fmt.Errorf("node %s promises as %s at %q", from, n.GetId(), n.GetAddress())
+	}
+	if f.known() == nil && promise.Expect != uint32(f.config.Expect) {
+		return fmt.Errorf("node %s expects %d founders, this one %d", from, promise.Expect, f.config.Expect)
+	}
+	kept, err := f.config.Record.Promise()
+	if err == nil && kept != "" && kept != f.config.Self.Id {
+		err = errElsewhere
+	}
+	return err
+}

@@ -1,0 +1,121 @@
+package ownership
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// metaFSM holds the cluster's settings in memory; raft's log and snapshots have
+// them on disk.
+type metaFSM struct {
+	mu struct {
+		sync.Mutex
+		meta   *wire.Meta
+		damage error
+	}
+}
+
+var _ raft.FSM = (*metaFSM)(nil)
+
+// meta returns a copy of what is known, never nil.
+func (f *metaFSM) meta() *wire.Meta {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.mu.meta == nil {
+		return &wire.Meta{}
+	}
+	return proto.CloneOf(f.mu.meta)
+}
+
+func (f *metaFSM) damage() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.mu.damage
+}
+
+// Apply implements raft.FSM: its response is an error or nil.
+func (f *metaFSM) Apply(log *raft.Log) any {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	command := &wire.MetaCommand{}
+	err := openMetaSeal(log.Data, command)
+	if err == nil {
+		err = strict(command)
+	}
+	if err != nil {
+		f.mu.damage = err
+		return err
+	}
+	if f.mu.meta == nil {
+		f.mu.meta = &wire.Meta{}
+	}
+	switch c := command.Change.(type) {
+	case *wire.MetaCommand_Birth:
+		if len(f.mu.meta.Cluster) > 0 {
+			break
+		}
+		if f.mu.meta = c.Birth.Table; f.mu.meta == nil {
+			f.mu.meta = &wire.Meta{Cluster: c.Birth.Cluster, BornUs: c.Birth.TimeUs, Replicas: c.Birth.Replicas, Ranges: c.Birth.Ranges}
+		}
+	case *wire.MetaCommand_RangesBorn:
+		f.mu.meta.RangesBorn = true
+	default:
+		f.mu.damage = fmt.Errorf("meta group: entry %d is of a kind that this version does not know", log.Index)
+		return f.mu.damage
+	}
+	return nil
+}
+
+// check refuses what Apply would.
+func (f *metaFSM) check(log *raft.Log) error {
+	command := &wire.MetaCommand{}
+	if err := openMetaSeal(log.Data, command); err != nil {
+		return err
+	}
+	if command.Change == nil {
+		return errors.New("a meta command that this version does not know")
+	}
+	return strict(command)
+}
+
+// Snapshot implements raft.FSM.
+func (f *metaFSM) Snapshot() (raft.FSMSnapshot, error) {
+	content, err := proto.Marshal(f.meta())
+	if err != nil {
+		return nil, fmt.Errorf("encode meta: %w", err)
+	}
+	return metaSnapshot(sealMeta(content)), nil
+}
+
+// Restore implements raft.FSM.
+func (f *metaFSM) Restore(source io.ReadCloser) error {
+	content, err := io.ReadAll(source)
+	if err != nil {
+		return fmt.Errorf("read meta snapshot: %w", err)
+	}
+	meta := &wire.Meta{}
+	if err := openMetaSeal(content, meta); err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.meta = meta
+	return nil
+}
+
+type metaSnapshot []byte
+
+func (s metaSnapshot) Persist(sink raft.SnapshotSink) error {
+	if _, err := sink.Write(s); err != nil {
+		return errors.Join(err, sink.Cancel())
+	}
+	return sink.Close()
+}
+
+func (metaSnapshot) Release() {}

@@ -1,0 +1,178 @@
+package ownership
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"time"
+
+	"github.com/hashicorp/raft"
+	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+	"google.golang.org/protobuf/proto"
+)
+
+// What the store keeps beside raft's values.
+var (
+	raftIDKey  = []byte("corona_raft_id")
+	promiseKey = []byte("corona_promise") // the node that may found the cluster
+	tableKey   = []byte("corona_table")   // of the founding, sealed
+	bornKey    = []byte("corona_ranges_born")
+)
+
+// metaStore is raft's store in bbolt. Raft panics when it cannot keep its term: so a
+// write that finds no space is repeated until it does, and one that fails is fatal.
+type metaStore struct {
+	*raftboltdb.BoltStore
+	path   string
+	sum    *fileSum
+	volume *volume.Volume
+	fail   func(error)
+}
+
+func openMetaStore(path string, volume *volume.Volume, fail func(error)) (*metaStore, error) {
+	sum := &fileSum{of: path}
+	if err := sum.check(); err != nil {
+		return nil, err
+	}
+	var store *raftboltdb.BoltStore
+	err := sum.during(func() (err error) { // opening begins with a transaction
+		store, err = raftboltdb.New(raftboltdb.Options{Path: path, BoltOptions: &bbolt.Options{
+			Timeout: time.Second, NoFreelistSync: true, FreelistType: bbolt.FreelistMapType,
+		}})
+		return err
+	})
+	if err != nil && store != nil {
+		err = errors.Join(err, store.Close())
+	}
+	switch {
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrChecksum), errors.Is(err, bolterrors.ErrVersionMismatch):
+		return nil, disk.Corrupt("open %s: %w", path, err)
+	case err != nil:
+		return nil, fmt.Errorf("open %s: %w", path, err)
+	}
+	return &metaStore{BoltStore: store, path: path, sum: sum, volume: volume, fail: fail}, nil
+}
+
+func (s *metaStore) must(write func() error) error {
+	err := s.volume.Transact("write", s.path, func() error { return s.sum.during(write) })
+	if err != nil {
+		err = fmt.Errorf("write meta: %w", err)
+		s.fail(err)
+	}
+	return err
+}
+
+func (s *metaStore) StoreLog(log *raft.Log) error {
+	return s.must(func() error { return s.BoltStore.StoreLog(log) })
+}
+
+func (s *metaStore) StoreLogs(logs []*raft.Log) error {
+	return s.must(func() error { return s.BoltStore.StoreLogs(logs) })
+}
+
+func (s *metaStore) Set(key, value []byte) error {
+	return s.must(func() error { return s.BoltStore.Set(key, value) })
+}
+
+func (s *metaStore) SetUint64(key []byte, value uint64) error {
+	return s.must(func() error { return s.BoltStore.SetUint64(key, value) })
+}
+
+func (s *metaStore) DeleteRange(from, to uint64) error {
+	return s.must(func() error { return s.BoltStore.DeleteRange(from, to) })
+}
+
+var _ founding.Record = (*metaStore)(nil)
+
+// own reads a value that is none of raft's, empty if there is none.
+func (s *metaStore) own(key []byte) ([]byte, error) {
+	value, err := s.Get(key)
+	if err != nil && !errors.Is(err, raftboltdb.ErrKeyNotFound) {
+		return nil, fmt.Errorf("read %s: %w", key, err)
+	}
+	return value, nil
+}
+
+// Promise implements founding.Record.
+func (s *metaStore) Promise() (string, error) {
+	node, err := s.own(promiseKey)
+	return string(node), err
+}
+
+// SetPromise implements founding.Record.
+func (s *metaStore) SetPromise(node string) error { return s.Set(promiseKey, []byte(node)) }
+
+// Table implements founding.Record.
+func (s *metaStore) Table() (*wire.Meta, error) {
+	sealed, err := s.own(tableKey)
+	if err != nil || len(sealed) == 0 {
+		return nil, err
+	}
+	table := &wire.Meta{}
+	return table, openMetaSeal(sealed, table)
+}
+
+// SetTable implements founding.Record.
+func (s *metaStore) SetTable(table *wire.Meta) error {
+	content, err := proto.Marshal(table)
+	if err != nil {
+		return fmt.Errorf("encode table: %w", err)
+	}
+	return s.Set(tableKey, sealMeta(content))
+}
+
+func (s *metaStore) born() (bool, error) {
+	value, err := s.own(bornKey)
+	return len(value) > 0, err
+}
+
+func (s *metaStore) setBorn() error { return s.Set(bornKey, []byte{1}) }
+
+// ownRaftID returns the node's raft ID: its name and an incarnation that is made
+// with the directory, so that a wiped node never passes for the one it was.
+func ownRaftID(store *metaStore, node string) (raft.ServerID, error) {
+	id, err := store.own(raftIDKey)
+	if err != nil {
+		return "", err
+	}
+	if len(id) == 0 {
+		var incarnation [8]byte
+		_, _ = rand.Read(incarnation[:]) // never fails
+		id = []byte(node + "." + hex.EncodeToString(incarnation[:]))
+		if err := store.Set(raftIDKey, id); err != nil {
+			return "", err
+		}
+	}
+	if have := nodeName(string(id)); have != node {
+		return "", fmt.Errorf("%w: it is of node %q, not %q", ErrForeign, have, node)
+	}
+	return raft.ServerID(id), nil
+}
+
+// sealMeta puts a checksum before content: bbolt has none of its own.
+func sealMeta(content []byte) []byte {
+	return append(crc(content), content...)
+}
+
+func openMetaSeal(sealed []byte, into proto.Message) error {
+	if len(sealed) < 4 || string(crc(sealed[4:])) != string(sealed[:4]) {
+		return disk.Corrupt("checksum of a meta record does not match")
+	}
+	if err := proto.Unmarshal(sealed[4:], into); err != nil {
+		return disk.Corrupt("meta record: %w", err)
+	}
+	return nil
+}
+
+func crc(content []byte) []byte {
+	return binary.BigEndian.AppendUint32(nil, crc32.Checksum(content, crc32.MakeTable(crc32.Castagnoli)))
+}

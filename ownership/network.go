@@ -1,0 +1,169 @@
+package ownership
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// Cluster is what a node needs to be one of several.
+type Cluster struct {
+	// Connect returns this node's end of connections to others, which it has not begun
+	// to serve. Self names the cluster unless the node is fresh; admit is for the peer
+	// node's Config. Open sets handlers, and closes it.
+	Connect func(self peer.Identity, admit func(peer.Identity) error) (*peer.Node, error)
+	// Listener takes the connections of other nodes; Open closes it.
+	Listener net.Listener
+	// Address is where other nodes reach the listener.
+	Address string
+	// Expect is how many fresh nodes found the cluster together, this one among them.
+	// A node that is of a cluster already needs it no more.
+	Expect int
+	// Seen returns the other nodes that were heard of.
+	Seen func() []Candidate
+	// Joined is told of the cluster as soon as this node is of it.
+	Joined func(cluster string) error
+}
+
+// Candidate is a node that was heard of, which may found the cluster together with
+// others as long as it is of none.
+type Candidate = founding.Candidate
+
+// The kinds of calls between nodes.
+const (
+	kindPromise = raftnet.EndKind + iota
+	kindPropose
+	kindCall
+	kindTerms
+	// EndKind is the first kind that is free for other packages.
+	EndKind
+)
+
+// network connects this node's replicas with those of other nodes.
+type network struct {
+	peers   *peer.Node
+	raft    *raftnet.Net
+	stalled func() bool // a write of the log has been hanging for long
+	members atomic.Pointer[map[string]bool]
+
+	stop    context.CancelFunc
+	serving sync.WaitGroup
+}
+
+// newNetwork connects, and serves nothing yet.
+func newNetwork(cluster *Cluster, self peer.Identity, stalled func() bool) (*network, error) {
+	n := &network{stalled: stalled, stop: func() {}}
+	var err error
+	if n.peers, err = cluster.Connect(self, n.admit); err != nil {
+		return nil, err
+	}
+	n.raft = raftnet.New(n.peers)
+	return n, nil
+}
+
+func (n *network) self() string { return n.peers.Self().ID }
+
+// admit refuses nodes that are of no cluster, or of another, once this one has its own.
+func (n *network) admit(id peer.Identity) error {
+	if members := n.members.Load(); members != nil && !(*members)[id.ID] {
+		return fmt.Errorf("node %s is no member of this cluster", id)
+	}
+	return nil
+}
+
+// serve lets other nodes in.
+func (n *network) serve(listener net.Listener, fail func(error)) {
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop = stop
+	n.serving.Go(func() {
+		if err := n.peers.Serve(ctx, listener); err != nil {
+			fail(fmt.Errorf("serve other nodes: %w", err))
+		}
+	})
+}
+
+// join makes this node one of the cluster's.
+func (n *network) join(table *wire.Meta, cluster string) {
+	members := make(map[string]bool, len(table.Nodes))
+	peers := make([]peer.Peer, 0, len(table.Nodes))
+	for _, node := range table.Nodes {
+		members[node.Id] = true
+		peers = append(peers, peer.Peer{ID: node.Id, Name: node.Name, Address: node.Address})
+	}
+	n.members.Store(&members)
+	n.peers.SetCluster(cluster)
+	n.peers.SetPeers(peers)
+}
+
+func (n *network) close() {
+	n.stop()
+	n.peers.Close()
+	n.serving.Wait()
+}
+
+// NodeHealth is a node of the cluster, and how it was found last.
+type NodeHealth struct {
+	Name, Address string
+	Self          bool // this node, of which Health says nothing
+	peer.Health
+}
+
+// silentAfter is how many pings without an answer make a node silent.
+const silentAfter = 3
+
+// Silent reports whether the node has not answered for long.
+func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Missed >= silentAfter) }
+
+// Nodes returns the nodes of the cluster by ID, none of a cluster of one.
+func (s *Store) Nodes() (nodes []NodeHealth) {
+	for _, node := range s.nodes {
+		health, _ := s.net.peers.Health(node.Id)
+		nodes = append(nodes, NodeHealth{Name: node.Name, Address: node.Address, Self: node.Id == s.net.self(), Health: health})
+	}
+	return nodes
+}
+
+// silent reports whether a node has not answered for long.
+func (s *Store) silent(node string) bool {
+	health, known := s.net.peers.Health(node)
+	return !known || NodeHealth{Health: health}.Silent()
+}
+
+// decide makes the table of a new cluster: ranges over all nodes in turn, the meta group
+// on all of them, at most metaVoters of which vote.
+func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
+	ranges := orDefault(cfg.Ranges, defaultRanges)
+	table := &wire.Meta{
+		Cluster: newClusterID(), BornUs: micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
+		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: stateMachine,
+	}
+	replica := func(i int, group uint32) string {
+		table.LastReplica++
+		return string(raftnet.Replica{Range: group, Node: nodes[i%len(nodes)].Id, Number: table.LastReplica}.ID())
+	}
+	for i := range nodes {
+		table.MetaReplicas = append(table.MetaReplicas, replica(i, metaRange))
+	}
+	for i := range ranges {
+		r := &wire.Range{Id: uint32(i), From: uint32(bounds(i, ranges)), To: uint32(bounds(i+1, ranges) - 1)}
+		for j := range min(cfg.Replicas, len(nodes)) {
+			r.Replicas = append(r.Replicas, replica(i+j, r.Id))
+		}
+		table.Ranges = append(table.Ranges, r)
+	}
+	return table
+}
+
+const (
+	metaVoters = 5
+	// stateMachine is the version of the commands that this program applies.
+	stateMachine = 1
+)

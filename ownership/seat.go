@@ -1,0 +1,101 @@
+package ownership
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+)
+
+// seat is a replica's place in its Raft group.
+type seat struct {
+	id       raft.ServerID
+	founders []raft.Server // of the group, the same for all of them
+	net      *network      // nil: the only one there is
+}
+
+// loneSeat is that of the only replica of a group.
+func loneSeat(id raft.ServerID) seat {
+	return seat{id: id, founders: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(id)}}}
+}
+
+// seatOf finds this node's seat among a group's replicas, of which the first some vote;
+// false if it has none.
+func seatOf(net *network, group uint32, replicas []string, voters int) (s seat, found bool, err error) {
+	s.net = net
+	for i, text := range replicas {
+		replica, err := raftnet.ParseID(group, raft.ServerID(text))
+		if err != nil {
+			return s, false, err
+		}
+		if replica.Node == net.self() {
+			s.id, found = replica.ID(), true
+		}
+		server := raft.Server{Suffrage: raft.Voter, ID: replica.ID(), Address: replica.Address()}
+		if i >= voters {
+			server.Suffrage = raft.Nonvoter
+		}
+		s.founders = append(s.founders, server)
+	}
+	return s, found, nil
+}
+
+// stallAfter is how long a write of the log may hang before this node stops to lead.
+const stallAfter = time.Second
+
+// run starts the replica's raft. check refuses commands of peers that the state machine
+// does not know.
+func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, group uint32, check func(*raft.Log) error) (*raft.Raft, error) {
+	if s.net == nil {
+		_, transport := loneTransport(s.id)
+		r, err := newRaft(conf, f, logs, stable, snapshots, transport)
+		if err != nil {
+			return nil, err
+		}
+		return r, hurry(r, s.id)
+	}
+	replica, err := raftnet.ParseID(group, s.id)
+	if err != nil {
+		return nil, err
+	}
+	var running atomic.Pointer[raft.Raft]
+	transport, err := s.net.raft.Transport(replica, raftnet.Hooks{
+		Stalled: s.net.stalled,
+		Leader: func() (raft.ServerID, uint64) {
+			r := running.Load()
+			if r == nil {
+				return "", 0
+			}
+			_, leader := r.LeaderWithID()
+			return leader, r.CurrentTerm()
+		},
+		CheckCommand: check,
+	})
+	if err != nil {
+		return nil, err
+	}
+	r, err := newRaft(conf, f, logs, stable, snapshots, transport)
+	if err != nil {
+		return nil, errors.Join(err, transport.Close())
+	}
+	running.Store(r)
+	return r, hurry(r, s.id)
+}
+
+// nodeID cuts the replica's number off a raft server ID.
+func nodeID(id raft.ServerID) string {
+	node, _, _ := strings.Cut(string(id), "/")
+	return node
+}
+
+// nodeName cuts the incarnation off as well.
+func nodeName(id string) string {
+	node := nodeID(raft.ServerID(id))
+	if i := strings.LastIndexByte(node, '.'); i >= 0 {
+		return node[:i]
+	}
+	return node
+}

@@ -1,0 +1,211 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// View reads the whole cluster, whichever nodes have it. Its calls go to the leaders of
+// the ranges that they are about and are linearizable for each range: what was
+// acknowledged before the call, by any node, is in the answer. A call over several
+// ranges reads one after the other.
+//
+// Besides the errors that each names, a call returns ErrUnavailable when a range that
+// it needs has no leader within five seconds.
+type View struct{ s *Store }
+
+// View returns a view of the cluster.
+func (s *Store) View() View { return View{s} }
+
+// The calls of a view, which the leader of the range runs on its own state.
+type viewCalls struct {
+	channel       Call[channel.ID, channel.Channel]
+	subscription  Call[string, channel.Subscription]
+	progress      Call[channel.ID, channel.Progress]
+	endpoint      Call[string, channel.Endpoint]
+	channels      Call[channelsQuery, []channel.Channel]
+	subscriptions Call[SubscriptionQuery, subscriptionsPage]
+	updates       Call[updatesQuery, updatesPage]
+	since         Call[sinceQuery, sincePage]
+	news          Call[uint64, uint64]
+	tick          Call[uint64, struct{}]
+	same          Call[[]NewSubscription, []channel.Subscription]
+	counts        Call[struct{}, rangeCounts]
+}
+
+type rangeCounts struct{ Channels, Subscriptions uint64 }
+
+type (
+	channelsQuery struct {
+		After *channel.ID
+		Limit int
+	}
+	subscriptionsPage struct {
+		Page []channel.Subscription
+		Next string
+	}
+	updatesQuery struct {
+		Channel channel.ID
+		After   uint64
+		Limit   int
+	}
+	updatesPage struct {
+		Updates []channel.Update
+		Gap     *channel.Gap
+	}
+	sinceQuery struct {
+		After channel.Cursor
+		Limit int
+	}
+	sincePage struct {
+		Updates []channel.Update
+		Closed  uint64
+	}
+)
+
+// sameWithin is the limit of the search for subscriptions to be made once: the request
+// that it is for has a limit of its own.
+const sameWithin = 30 * time.Second
+
+func newViewCalls(s *Store) viewCalls {
+	return viewCalls{
+		channel: NewCall(s, "channel", func(_ context.Context, _ channel.Range, id channel.ID) (channel.Channel, error) { return s.Channel(id) }),
+		subscription: NewCall(s, "subscription", func(_ context.Context, _ channel.Range, id string) (channel.Subscription, error) {
+			return s.Subscription(id)
+		}),
+		progress: NewCall(s, "progress", func(_ context.Context, _ channel.Range, id channel.ID) (channel.Progress, error) {
+			return s.Progress(id)
+		}),
+		endpoint: NewCall(s, "endpoint", func(_ context.Context, _ channel.Range, url string) (channel.Endpoint, error) { return s.Endpoint(url) }),
+		channels: NewCall(s, "channels", func(_ context.Context, r channel.Range, q channelsQuery) ([]channel.Channel, error) {
+			return s.ChannelsIn(r, q.After, q.Limit)
+		}),
+		subscriptions: NewCall(s, "subscriptions", func(_ context.Context, r channel.Range, q SubscriptionQuery) (subscriptionsPage, error) {
+			page, next, err := s.subscriptionsIn(r, q)
+			return subscriptionsPage{page, next}, err
+		}),
+		updates: NewCall(s, "updates", func(_ context.Context, _ channel.Range, q updatesQuery) (updatesPage, error) {
+			updates, gap, err := s.Updates(q.Channel, q.After, q.Limit)
+			return updatesPage{updates, gap}, err
+		}),
+		since: NewCall(s, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
+			updates, closed, err := s.sinceHere(s.of[r.From], q.After, q.Limit)
+			return sincePage{updates, closed}, err
+		}),
+		news: NewCall(s, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
+			return s.news(ctx, s.of[r.From].local, known)
+		}).Within(newsWithin + answerWithin),
+		tick: NewCall(s, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
+			return struct{}{}, s.tick(ctx, s.of[r.From].local, stamp)
+		}),
+		same: NewCall(s, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
+			return s.same(ctx, wishes)
+		}).Within(sameWithin),
+		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
+			hot := &s.of[r.From].local.fsm.hot
+			return rangeCounts{hot.channels.Load(), hot.subscriptions.Load()}, nil
+		}),
+	}
+}
+
+// Channel returns a channel's record, or ErrNotFound.
+func (v View) Channel(ctx context.Context, id channel.ID) (channel.Channel, error) {
+	return v.s.views.channel.At(ctx, id.Bucket(), id)
+}
+
+// Subscription returns a subscription, or ErrNotFound if it does not exist or exists no
+// more.
+func (v View) Subscription(ctx context.Context, id string) (channel.Subscription, error) {
+	b, _, err := parseSubscriptionID(id)
+	if err != nil {
+		return channel.Subscription{}, err
+	}
+	return v.s.views.subscription.At(ctx, b, id)
+}
+
+// Progress returns how far a channel's deliveries are, or ErrNotFound.
+func (v View) Progress(ctx context.Context, id channel.ID) (channel.Progress, error) {
+	return v.s.views.progress.At(ctx, id.Bucket(), id)
+}
+
+// Endpoint returns what is known of a sink URL; nothing known means healthy.
+func (v View) Endpoint(ctx context.Context, url string) (channel.Endpoint, error) {
+	return v.s.views.endpoint.At(ctx, channel.IDOf(url).Bucket(), url)
+}
+
+// Updates returns up to limit updates of a channel with versions above after, in order,
+// and the gap before them if some are no longer kept; or ErrNotFound.
+func (v View) Updates(ctx context.Context, id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
+	page, err := v.s.views.updates.At(ctx, id.Bucket(), updatesQuery{id, after, limit})
+	return page.Updates, page.Gap, err
+}
+
+// Channels returns up to limit channels in the order of their IDs, after one or from
+// the first. Their Judge is nil.
+func (v View) Channels(ctx context.Context, after *channel.ID, limit int) (channels []channel.Channel, err error) {
+	first := channel.Bucket(0)
+	if after != nil {
+		first = after.Bucket()
+	}
+	for _, r := range (*v.s.routes.Load())[v.s.of[first].ID:] {
+		page, err := v.s.views.channels.at(ctx, r, channelsQuery{after, limit - len(channels)})
+		if err != nil {
+			return nil, err
+		}
+		if channels = append(channels, page...); len(channels) >= limit {
+			break
+		}
+		after = nil
+	}
+	return channels, nil
+}
+
+// Subscriptions returns a page of subscriptions in the order of their IDs, and the
+// cursor of the next page, empty when there is none. What exists from the first page to
+// the last appears exactly once. An After that is not the ID of a subscription is
+// ErrNotFound.
+func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []channel.Subscription, next string, err error) {
+	if q.Limit = max(q.Limit, 1); q.Channel != nil {
+		got, err := v.s.views.subscriptions.At(ctx, q.Channel.Bucket(), q)
+		return got.Page, got.Next, err
+	}
+	bucket := channel.Bucket(0)
+	if q.After != "" {
+		if bucket, _, err = parseSubscriptionID(q.After); err != nil {
+			return nil, "", err
+		}
+	}
+	limit := q.Limit
+	for _, r := range (*v.s.routes.Load())[v.s.of[bucket].ID:] {
+		got, err := v.s.views.subscriptions.at(ctx, r, q)
+		if err != nil {
+			return nil, "", err
+		}
+		if page = append(page, got.Page...); got.Next != "" {
+			return page, got.Next, nil
+		}
+		if len(page) == limit {
+			// What follows, if anything does, is in a range behind.
+			return page, page[limit-1].ID, nil
+		}
+		q.After, q.Limit = "", limit-len(page)
+	}
+	return page, "", nil
+}
+
+// Counts returns the number of channels and of subscriptions in the cluster, as far as
+// this node and the leaders of the ranges that it has no replica of know.
+func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, err error) {
+	channels, subscriptions = v.s.Counts()
+	for _, r := range *v.s.routes.Load() {
+		if r.local != nil {
+			continue
+		}
+		n, failed := v.s.views.counts.at(ctx, r, struct{}{})
+		channels, subscriptions, err = channels+n.Channels, subscriptions+n.Subscriptions, errors.Join(err, failed)
+	}
+	return channels, subscriptions, err
+}
