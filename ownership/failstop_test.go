@@ -69,7 +69,7 @@ func failFsync(dir string) {
 		fmt.Println(id, syncs.Load())
 		os.Exit(7)
 	}
-	s, err := Open(context.Background(), cfg)
+	s, err := openSoon(cfg)
 	if err != nil {
 		fmt.Println(err)
 		os.Exit(1)

@@ -206,7 +206,7 @@ func (t *trial) work() error {
 	if err != nil {
 		return err
 	}
-	s, err := Open(context.Background(), cfg)
+	s, err := openSoon(cfg)
 	if err != nil {
 		return err
 	}

@@ -26,6 +26,10 @@ const (
 	// behind; fewer if they take more than trailingBytes.
 	trailingLogs  = 8
 	trailingBytes = 256 << 10
+	// A leader's barrier waits for raft's main loop, which may be in a slow write, for
+	// barrierWithin; the next one comes barrierPause later.
+	barrierWithin = time.Second
+	barrierPause  = 100 * time.Millisecond
 )
 
 // group is one range's replica on this node.
@@ -265,6 +269,24 @@ func (g *group) watch() {
 	}
 }
 
+// catchUp waits until all entries of earlier terms are applied, as long as raft leads: a
+// barrier may come to nothing, since a write of the log takes long or leadership was
+// about to be handed over, and no other notice of the same leadership follows.
+func (g *group) catchUp() error {
+	for {
+		err := g.pass()
+		if err == nil || errors.Is(err, ErrClosed) || g.raft.State() != raft.Leader {
+			return err
+		}
+		g.tools.log.Warn("leader has not caught up yet", "range", g.id, "error", err)
+		select {
+		case <-time.After(barrierPause):
+		case <-g.stopping:
+			return ErrClosed
+		}
+	}
+}
+
 // gain begins to serve. The observer hears of changes first, so that what it reads
 // when it learns of the range, and what it is told, are together everything.
 func (g *group) gain() {
@@ -299,9 +321,9 @@ func (g *group) lose() {
 
 func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.from, To: g.to} }
 
-// catchUp waits until all entries of earlier terms are applied. Raft may leave a
-// barrier without an answer when it stops, hence the detour; see settle.
-func (g *group) catchUp() error {
+// pass sends a barrier through the log. Raft may leave one without an answer when it
+// stops, hence the detour; see settle.
+func (g *group) pass() error {
 	select {
 	case g.barrier <- struct{}{}:
 	case <-g.stopping:
@@ -309,7 +331,7 @@ func (g *group) catchUp() error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- g.raft.Barrier(answerWithin).Error()
+		done <- g.raft.Barrier(barrierWithin).Error()
 		<-g.barrier
 	}()
 	select {
@@ -335,7 +357,7 @@ func (g *group) stop() error {
 	g.settle()
 	close(g.stopping)
 	g.serving.Store(false)
-	err := g.raft.Shutdown().Error()
+	err := g.seat.stop(g.raft, g.id)
 	close(g.notify) // raft's loops have ended: nobody sends
 	<-g.watched
 	if err != nil {

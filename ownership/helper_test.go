@@ -29,12 +29,19 @@ func testConfig(t testing.TB) Config {
 
 func open(t testing.TB, cfg Config) *Store {
 	t.Helper()
-	s, err := Open(context.Background(), cfg)
+	s, err := openSoon(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { shut(t, s) })
 	return s
+}
+
+// openSoon opens a store, within a time that a loaded machine has.
+func openSoon(cfg Config) (*Store, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	return Open(ctx, cfg)
 }
 
 func shut(t testing.TB, s *Store) {
@@ -212,7 +219,7 @@ func newest(t testing.TB, dir, suffix string) string {
 // refused opens a store that must not open, and returns why.
 func refused(t testing.TB, cfg Config) error {
 	t.Helper()
-	s, err := Open(context.Background(), cfg)
+	s, err := openSoon(cfg)
 	if err == nil {
 		shut(t, s)
 		t.Fatal("opened")

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -22,6 +23,7 @@ import (
 type metaGroup struct {
 	raftID raft.ServerID // this node's; what ranges call their replicas begins with it
 	dir    string
+	seat   seat
 	tools  tools
 	fsm    *metaFSM
 	store  *metaStore
@@ -81,6 +83,7 @@ func (m *metaGroup) checkMode(several bool) error {
 // start starts the group's replica of this node, founding the group if it is new.
 func (m *metaGroup) start(seat seat) error {
 	conf := raftConfig(seat, m.tools, metaRange)
+	m.seat = seat
 	conf.SnapshotThreshold = 1024 // entries: it is small, and every start adds one
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.dir, 1, conf.Logger)
 	if err != nil {
@@ -104,12 +107,22 @@ func (m *metaGroup) await(ctx context.Context) error {
 			if !leads {
 				continue
 			}
-			if err := m.raft.Barrier(answerWithin).Error(); err != nil {
+			if err := m.pass(ctx); err != nil {
 				return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 			}
 			return m.fsm.damage()
 		case <-ctx.Done():
 			return fmt.Errorf("wait for the meta group: %w", context.Cause(ctx))
+		}
+	}
+}
+
+// pass waits until a barrier has gone through the log, however long writes of it take.
+func (m *metaGroup) pass(ctx context.Context) error {
+	for {
+		err := m.raft.Barrier(barrierWithin).Error()
+		if !errors.Is(err, raft.ErrEnqueueTimeout) || ctx.Err() != nil {
+			return err
 		}
 	}
 }
@@ -124,14 +137,28 @@ func (m *metaGroup) record(table *wire.Meta) {
 				if !leads {
 					continue
 				}
-				if err := m.recordOnce(table); err != nil {
-					m.tools.log.Warn("the meta group has not noted its founding", "error", err)
-				}
+				m.recordWhileLeading(table)
 			case <-m.stop:
 				return
 			}
 		}
 	})
+}
+
+// recordWhileLeading tries until the group knows the table, or this node leads it no more.
+func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
+	for m.raft.State() == raft.Leader {
+		err := m.recordOnce(table)
+		if err == nil {
+			return
+		}
+		m.tools.log.Warn("the meta group has not noted its founding", "error", err)
+		select {
+		case <-time.After(barrierPause):
+		case <-m.stop:
+			return
+		}
+	}
 }
 
 func (m *metaGroup) recordOnce(table *wire.Meta) error {
@@ -149,7 +176,7 @@ func (m *metaGroup) close() error {
 	m.watching.Wait()
 	var err error
 	if m.raft != nil {
-		err = m.raft.Shutdown().Error()
+		err = m.seat.stop(m.raft, metaRange)
 	}
 	return errors.Join(err, m.store.Close())
 }

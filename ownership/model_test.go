@@ -85,7 +85,7 @@ func newModelTest(t *testing.T) *modelTest {
 
 func (m *modelTest) reopen() {
 	m.cfg.files = m.files
-	s, err := Open(context.Background(), m.cfg)
+	s, err := openSoon(m.cfg)
 	if err != nil {
 		m.t.Fatal(err)
 	}

@@ -85,6 +85,18 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	return r, hurry(r, s.id)
 }
 
+// stop stops the replica's raft, after its messages: raft waits for those under way.
+func (s seat) stop(r *raft.Raft, group uint32) error {
+	if s.net != nil {
+		replica, err := raftnet.ParseID(group, s.id)
+		if err != nil {
+			return err
+		}
+		s.net.raft.Close(replica)
+	}
+	return r.Shutdown().Error()
+}
+
 // nodeID cuts the replica's number off a raft server ID.
 func nodeID(id raft.ServerID) string {
 	node, _, _ := strings.Cut(string(id), "/")

@@ -32,19 +32,19 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, requ
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), promptWithin)
-	stream, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.Group(), encodeInstall(request))
+	ctx, cancel := context.WithTimeout(t.open, promptWithin)
+	opened, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.Group(), encodeInstall(request))
 	cancel()
 	if err != nil {
 		return err
 	}
-	defer stream.Close()
-	if _, err := io.Copy(&impatient{stream}, data); err != nil {
+	defer opened.Close()
+	stream := impatient{opened, t.open, idleWithin}
+	defer stream.endWith()()
+	if _, err := io.Copy(stream, data); err != nil {
 		return fmt.Errorf("send state of range %d to %s: %w", t.self.Range, to, err)
 	}
-	if err := stream.SetReadDeadline(time.Now().Add(restoreWithin)); err != nil {
-		return err
-	}
+	stream.within = restoreWithin
 	got, err := readAnswer(stream)
 	if err != nil {
 		return fmt.Errorf("state of range %d to %s: %w", t.self.Range, to, err)
@@ -53,41 +53,58 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, requ
 	return nil
 }
 
-// impatient gives up on an end that neither reads nor writes.
-type impatient struct{ net.Conn }
+// impatient gives up on an end that neither reads nor writes, and when ctx ends.
+type impatient struct {
+	net.Conn
+	ctx    context.Context
+	within time.Duration
+}
 
-func (i *impatient) Write(b []byte) (int, error) {
-	if err := i.SetWriteDeadline(time.Now().Add(idleWithin)); err != nil {
+// endWith has what is under way fail when ctx ends, until stop is called.
+func (i impatient) endWith() (stop func() bool) {
+	return context.AfterFunc(i.ctx, func() { _ = i.SetDeadline(time.Unix(1, 0)) })
+}
+
+func (i impatient) Write(b []byte) (int, error) {
+	if err := i.wait(i.SetWriteDeadline); err != nil {
 		return 0, err
 	}
 	return i.Conn.Write(b)
 }
 
-func (i *impatient) Read(b []byte) (int, error) {
-	if err := i.SetReadDeadline(time.Now().Add(idleWithin)); err != nil {
+func (i impatient) Read(b []byte) (int, error) {
+	if err := i.wait(i.SetReadDeadline); err != nil {
 		return 0, err
 	}
 	return i.Conn.Read(b)
 }
 
+// wait sets a deadline, unless ctx has ended: if it ends later, endWith's comes last.
+func (i impatient) wait(set func(time.Time) error) error {
+	if err := set(time.Now().Add(i.within)); err != nil {
+		return err
+	}
+	return context.Cause(i.ctx)
+}
+
 // install receives a state for one of this node's replicas.
 func (n *Net) install(ctx context.Context, call peer.Call, stream net.Conn) {
-	patient := &impatient{stream}
-	got, err := n.receive(ctx, call, patient)
-	answer := encodeBallot(got)
+	answer, err := n.receive(ctx, call, stream)
 	prefix := uint16(len(answer))
 	if err != nil {
 		text := err.Error()
 		answer = []byte(text[:min(len(text), maxAnswer)])
 		prefix = uint16(len(answer)) | failedBit
 	}
-	_, _ = patient.Write(append(binary.BigEndian.AppendUint16(nil, prefix), answer...)) // else the sender sees the end of the stream
+	if stream.SetWriteDeadline(time.Now().Add(idleWithin)) == nil {
+		_, _ = stream.Write(append(binary.BigEndian.AppendUint16(nil, prefix), answer...)) // else the sender sees the end of the stream
+	}
 }
 
-func (n *Net) receive(ctx context.Context, call peer.Call, from io.Reader) (ballot, error) {
+func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (answer []byte, err error) {
 	t, err := n.replica(call.Group)
 	if err != nil {
-		return ballot{}, err
+		return nil, err
 	}
 	request, err := decodeInstall(call.Payload)
 	if err == nil {
@@ -97,17 +114,19 @@ func (n *Net) receive(ctx context.Context, call peer.Call, from io.Reader) (ball
 		err = checkInstall(request)
 	}
 	if err != nil {
-		return ballot{}, err
+		return nil, err
 	}
-	answer, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
+	from := impatient{stream, t.open, idleWithin}
+	defer from.endWith()()
+	response, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
 	if err != nil {
-		return ballot{}, err
+		return nil, err
 	}
-	s, ok := answer.(*raft.InstallSnapshotResponse)
+	s, ok := response.(*raft.InstallSnapshotResponse)
 	if !ok {
-		return ballot{}, fmt.Errorf("raft answers %T", answer)
+		return nil, fmt.Errorf("raft answers %T", response)
 	}
-	return ballot{s.RPCHeader, s.Term, s.Success}, nil
+	return encodeBallot(ballot{s.RPCHeader, s.Term, s.Success}), nil
 }
 
 func readAnswer(r io.Reader) (ballot, error) {

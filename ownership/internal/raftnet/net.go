@@ -99,7 +99,8 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	if self := n.peers.Self().ID; r.Node != self {
 		return nil, fmt.Errorf("%s is not of node %s", r, self)
 	}
-	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC), closed: make(chan struct{})}
+	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC)}
+	t.open, t.close = context.WithCancelCause(context.Background())
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.replicas[r.Group()] != nil {
@@ -107,6 +108,13 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	}
 	n.mu.replicas[r.Group()] = t
 	return t, nil
+}
+
+// Close closes the transport of a replica of this node, if it has one.
+func (n *Net) Close(r Replica) {
+	if t, err := n.replica(r.Group()); err == nil {
+		_ = t.Close() // has no error
+	}
 }
 
 func (n *Net) remove(t *Transport) {

@@ -152,10 +152,10 @@ func (m *member) stop() {
 	if m.raft == nil {
 		return
 	}
+	m.net.Close(m.replica)
 	if err := m.raft.Shutdown().Error(); err != nil {
 		m.t.Error(err)
 	}
-	m.transport.Close()
 	m.raft = nil
 }
 
@@ -356,11 +356,7 @@ func TestStrangeStates(t *testing.T) {
 	members := cluster(t, 2)
 	leader := leaderOf(t, members)
 	follower := otherThan(leader, members)
-	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.replica.ID()), Addr: []byte(leader.replica.Node)}
-	good := raft.InstallSnapshotRequest{
-		RPCHeader: header, SnapshotVersion: raft.SnapshotVersionMax, Term: 5, LastLogIndex: 100, LastLogTerm: 4, ConfigurationIndex: 1, Size: 4,
-		Configuration: raft.EncodeConfiguration(leader.raft.GetConfiguration().Configuration()),
-	}
+	good := stateOf4(leader)
 	for name, change := range map[string]func(*raft.InstallSnapshotRequest){
 		"no configuration":           func(s *raft.InstallSnapshotRequest) { s.Configuration = nil },
 		"a configuration of garbage": func(s *raft.InstallSnapshotRequest) { s.Configuration = []byte{0xC1, 0xFF} },
@@ -379,5 +375,44 @@ func TestStrangeStates(t *testing.T) {
 	}
 	if got := follower.raft.LastIndex(); got >= 100 {
 		t.Errorf("a bad state moved the follower to %d", got)
+	}
+}
+
+// stateOf4 is the head of a state of four bytes.
+func stateOf4(from *member) raft.InstallSnapshotRequest {
+	return raft.InstallSnapshotRequest{
+		RPCHeader:       raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(from.replica.ID()), Addr: []byte(from.replica.Node)},
+		SnapshotVersion: raft.SnapshotVersionMax, Term: 5, LastLogIndex: 100, LastLogTerm: 4, ConfigurationIndex: 1, Size: 4,
+		Configuration: raft.EncodeConfiguration(from.raft.GetConfiguration().Configuration()),
+	}
+}
+
+// TestCloseEndsStates: a state that stands still on its way holds up neither end that
+// stops.
+func TestCloseEndsStates(t *testing.T) {
+	for name, closes := range map[string]func(leader, follower *member){
+		"sender":   func(leader, _ *member) { leader.stop() },
+		"receiver": func(_, follower *member) { follower.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			members := cluster(t, 2)
+			leader := leaderOf(t, members)
+			follower := otherThan(leader, members)
+			request := stateOf4(leader)
+			sent := make(chan error, 1)
+			go func() {
+				half := strings.NewReader("da") // the receiver waits for the rest, the sender for an answer
+				sent <- leader.transport.InstallSnapshot(follower.replica.ID(), "", &request, &raft.InstallSnapshotResponse{}, half)
+			}()
+			await(t, "the state to begin", func() bool { return follower.raft.CurrentTerm() == request.Term })
+			began := time.Now()
+			closes(leader, follower)
+			if err := <-sent; err == nil {
+				t.Error("half a state was taken")
+			}
+			if took := time.Since(began); took > idleWithin/2 {
+				t.Errorf("stopping took %v", took)
+			}
+		})
 	}
 }

@@ -18,9 +18,9 @@ type Transport struct {
 	self  Replica
 	hooks Hooks
 
-	inbox  chan raft.RPC
-	closed chan struct{}
-	once   sync.Once
+	inbox chan raft.RPC
+	open  context.Context // until Close
+	close context.CancelCauseFunc
 
 	beats struct {
 		sync.Mutex // one heartbeat at a time: it may write a term
@@ -40,14 +40,13 @@ var (
 	errStalled = errors.New("a write of this node's log hangs: it does not lead")
 )
 
-// Close lets no more messages in. Those under way get errors, but for a heartbeat that
-// raft has: its end is waited for, since it may write a term to stores that are closed
-// next.
+// Close lets no more messages in or out. Those under way get errors, but for a heartbeat
+// that raft has: its end is waited for, since it may write a term to stores that are
+// closed next. It may be called before raft is stopped, which waits for a state under way
+// for as long as that takes.
 func (t *Transport) Close() error {
-	t.once.Do(func() {
-		close(t.closed)
-		t.net.remove(t)
-	})
+	t.close(errClosed)
+	t.net.remove(t)
 	t.SetHeartbeatHandler(nil)
 	return nil
 }
@@ -85,7 +84,7 @@ func (t *Transport) call(to raft.ServerID, lane peer.Lane, kind peer.Kind, withi
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), within)
+	ctx, cancel := context.WithTimeout(t.open, within)
 	defer cancel()
 	return t.net.peers.Call(ctx, replica.Node, lane, kind, replica.Group(), message)
 }
@@ -170,7 +169,7 @@ func (t *Transport) deliver(ctx context.Context, rpc raft.RPC) (any, error) {
 	rpc.RespChan = answer
 	select {
 	case t.inbox <- rpc:
-	case <-t.closed:
+	case <-t.open.Done():
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
@@ -182,7 +181,7 @@ func (t *Transport) answered(ctx context.Context, answer <-chan raft.RPCResponse
 	select {
 	case a := <-answer:
 		return a.Response, a.Error
-	case <-t.closed: // raft does not answer all that it has when it stops
+	case <-t.open.Done(): // raft does not answer all that it has when it stops
 		return nil, errClosed
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
