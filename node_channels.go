@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/primary"
 )
 
-// Channel returns what is known of a channel.
+// Channel returns a channel's record, its owner's estimates and the state of its polls.
 func (n *Node) Channel(ctx context.Context, id channel.ID) (*api.Channel, error) {
 	view, err := n.calls.channel.At(ctx, id.Bucket(), id)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 // Streams follow each range by itself. A range is closed up to a stamp when everything
 // up to there has been applied, and nothing more will come:
 //
-//   - with one replica, by its clock, which binds nobody else;
+//   - with one replica, by this node's clock: no other node will ever give a time;
 //   - with several, by the log alone: times rise with each command, so that one that has
 //     been applied closes all before it, whoever leads next. A range without commands is
 //     closed further by a Tick, which costs a commit: only when a stream waits for it.

@@ -131,7 +131,7 @@ func (v View) Progress(ctx context.Context, id channel.ID) (channel.Progress, er
 	return v.s.views.progress.At(ctx, id.Bucket(), id)
 }
 
-// Endpoint returns what is known of a sink URL; nothing known means healthy.
+// Endpoint returns the record of a sink URL. One without failures has none and is healthy.
 func (v View) Endpoint(ctx context.Context, url string) (channel.Endpoint, error) {
 	return v.s.views.endpoint.At(ctx, channel.IDOf(url).Bucket(), url)
 }

@@ -3,6 +3,7 @@ package clitest
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -135,65 +136,18 @@ func fakeStatus() api.Status {
 // FakeNode answers as a node with the fakes above would.
 func FakeNode() *http.ServeMux {
 	mux := http.NewServeMux()
-	mux.HandleFunc("POST /v1/subscriptions", func(w http.ResponseWriter, r *http.Request) {
-		var request api.SubscribeRequest
-		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-			Respond(w, http.StatusBadRequest, api.BadField("", err.Error()))
-			return
-		}
-		made := fakeSubscriptions()[0]
-		made.URL, made.Channel, made.Sink = request.URL, channel.IDOf(request.URL), request.Sink
-		made.Sink.Secret = ""
-		Respond(w, http.StatusCreated, made)
-	})
-	mux.HandleFunc("DELETE /v1/subscriptions/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if !strings.HasPrefix(r.PathValue("id"), "sub_") {
-			Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such subscription"))
-			return
-		}
-		w.WriteHeader(http.StatusNoContent)
-	})
-	mux.HandleFunc("POST /v1/channels/{action}", func(w http.ResponseWriter, r *http.Request) {
-		for _, c := range FakeChannels() {
-			if c.ID.String()+":forget" == r.PathValue("action") {
-				w.WriteHeader(http.StatusNoContent)
-				return
-			}
-		}
-		Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
-	})
-	mux.HandleFunc("GET /v1/subscriptions", func(w http.ResponseWriter, r *http.Request) {
-		all := fakeSubscriptions()
-		if of := r.URL.Query().Get("channel"); of != "" {
-			Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1]})
-			return
-		}
-		if r.URL.Query().Get("after") == "" {
-			Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1], Next: "x"})
-			return
-		}
-		Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[1:]})
-	})
+	mux.HandleFunc("POST /v1/subscriptions", fakeSubscribe)
+	mux.HandleFunc("GET /v1/subscriptions", fakeList)
+	mux.HandleFunc("DELETE /v1/subscriptions/{id}", fakeUnsubscribe)
 	mux.HandleFunc("GET /v1/channels", func(w http.ResponseWriter, _ *http.Request) {
 		Respond(w, http.StatusOK, api.Channels{Channels: FakeChannels()})
 	})
 	mux.HandleFunc("GET /v1/channels/{id}", func(w http.ResponseWriter, r *http.Request) {
-		for _, c := range FakeChannels() {
-			if c.ID.String() == r.PathValue("id") {
-				Respond(w, http.StatusOK, c)
-				return
-			}
-		}
-		Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+		respondOne(w, FakeChannels(), func(c api.Channel) bool { return c.ID.String() == r.PathValue("id") })
 	})
+	mux.HandleFunc("POST /v1/channels/{action}", fakeForget)
 	mux.HandleFunc("GET /v1/channels/{id}/explain", func(w http.ResponseWriter, r *http.Request) {
-		for _, e := range fakeExplanations() {
-			if e.Channel.String() == r.PathValue("id") {
-				Respond(w, http.StatusOK, e)
-				return
-			}
-		}
-		Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+		respondOne(w, fakeExplanations(), func(e api.Explanation) bool { return e.Channel.String() == r.PathValue("id") })
 	})
 	mux.HandleFunc("GET /v1/channels/{id}/updates", func(w http.ResponseWriter, r *http.Request) {
 		answer := api.Updates{Updates: FakeUpdates(), Gap: &api.Gap{From: 1, To: 40}}
@@ -204,4 +158,54 @@ func FakeNode() *http.ServeMux {
 	})
 	mux.HandleFunc("GET /v1/status", func(w http.ResponseWriter, _ *http.Request) { Respond(w, http.StatusOK, fakeStatus()) })
 	return mux
+}
+
+// respondOne answers with the first of all that is meant, or that there is none.
+func respondOne[T any](w http.ResponseWriter, all []T, meant func(T) bool) {
+	if i := slices.IndexFunc(all, meant); i >= 0 {
+		Respond(w, http.StatusOK, all[i])
+		return
+	}
+	Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+}
+
+func fakeSubscribe(w http.ResponseWriter, r *http.Request) {
+	var request api.SubscribeRequest
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		Respond(w, http.StatusBadRequest, api.BadField("", err.Error()))
+		return
+	}
+	made := fakeSubscriptions()[0]
+	made.URL, made.Channel, made.Sink = request.URL, channel.IDOf(request.URL), request.Sink
+	made.Sink.Secret = ""
+	Respond(w, http.StatusCreated, made)
+}
+
+func fakeUnsubscribe(w http.ResponseWriter, r *http.Request) {
+	if !strings.HasPrefix(r.PathValue("id"), "sub_") {
+		Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such subscription"))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// fakeList answers with two pages of subscriptions, or with those of a channel.
+func fakeList(w http.ResponseWriter, r *http.Request) {
+	all := fakeSubscriptions()
+	switch query := r.URL.Query(); {
+	case query.Get("channel") != "":
+		Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1]})
+	case query.Get("after") == "":
+		Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[:1], Next: "x"})
+	default:
+		Respond(w, http.StatusOK, api.Subscriptions{Subscriptions: all[1:]})
+	}
+}
+
+func fakeForget(w http.ResponseWriter, r *http.Request) {
+	if !slices.ContainsFunc(FakeChannels(), func(c api.Channel) bool { return c.ID.String()+":forget" == r.PathValue("action") }) {
+		Respond(w, http.StatusNotFound, api.NewProblem(http.StatusNotFound, "no such channel"))
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
 }
