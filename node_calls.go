@@ -41,10 +41,10 @@ func (n *Node) newCalls() nodeCalls {
 		}),
 		forget: ownership.NewCall(n.store, "forget", func(ctx context.Context, _ channel.Range, id channel.ID) (struct{}, error) {
 			return struct{}{}, n.owner.Forget(ctx, id)
-		}),
+		}).Once(),
 		test: ownership.NewCall(n.store, "test sink", func(ctx context.Context, _ channel.Range, id string) (*api.Problem, error) {
 			return n.testHere(ctx, id)
-		}).Within(testWithin),
+		}).Within(testWithin).Once(),
 	}
 }
 

@@ -3,6 +3,7 @@ package ownership
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -21,6 +22,7 @@ type Call[Q, A any] struct {
 	name   string
 	run    func(ctx context.Context, r channel.Range, query Q) (A, error)
 	within time.Duration
+	once   bool // what may have been carried out is not asked again
 }
 
 // Within returns the call with another limit than that of all calls of the store, at
@@ -30,11 +32,19 @@ func (c Call[Q, A]) Within(limit time.Duration) Call[Q, A] {
 	return c
 }
 
-// NewCall makes a kind of call known to a store. Run is called on the node that leads
+// Once returns the call for what must not be carried out twice: when its answer is lost,
+// it ends with ErrUnavailable.
+func (c Call[Q, A]) Once() Call[Q, A] {
+	c.once = true
+	return c
+}
+
+// NewCall makes a kind of call known to a store; when an answer is lost it is made
+// again, unless it is a Once. Run is called on the node that leads
 // the range, at an instant at which it certainly does. Of its errors those that this
 // package and package channel name are told apart at the caller's node.
 func NewCall[Q, A any](s *Store, name string, run func(ctx context.Context, r channel.Range, query Q) (A, error)) Call[Q, A] {
-	c := Call[Q, A]{s, name, run, answerWithin}
+	c := Call[Q, A]{s: s, name: name, run: run, within: answerWithin}
 	s.calls.add(name, c.serve)
 	return c
 }
@@ -97,6 +107,10 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, a
 		return fmt.Errorf("encode query of %s: %w", c.name, err)
 	}
 	got, err := c.s.call(ctx, r, node, kindCall, question)
+	if errors.Is(err, peer.ErrLost) && !c.once && ctx.Err() == nil {
+		r.learn("")
+		return errElsewhere
+	}
 	if err != nil {
 		return err
 	}

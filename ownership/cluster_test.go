@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -262,6 +263,43 @@ func TestSkewOf(t *testing.T) {
 	} {
 		if got := skewOf(test.offsets); got != test.want {
 			t.Errorf("%v: %v, want %v", test.offsets, got, test.want)
+		}
+	}
+}
+
+// TestLostAnswer: a call whose answer is lost on the way is made again, unless it must
+// not be carried out twice.
+func TestLostAnswer(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 2, 9)
+	w0 := wish("http://example.com/", "", stream)
+	subscribe(t, w.nodes[0].store, w0)
+	asking, leading := w.nodes[0], w.nodes[1]
+	if asking.store.of[w0.Channel.Bucket()].serves() {
+		asking, leading = leading, asking
+	}
+	for name, want := range map[string]struct {
+		runs int32
+		err  error
+	}{"again": {2, nil}, "once": {1, ErrUnavailable}} {
+		var runs atomic.Int32
+		at := make(map[*townNode]Call[int, int])
+		for _, n := range w.nodes {
+			at[n] = NewCall(n.store, name, func(ctx context.Context, _ channel.Range, query int) (int, error) {
+				if runs.Add(1) == 1 {
+					w.net.ResetHost(leading.name)
+					<-ctx.Done()
+				}
+				return query + 1, nil
+			})
+		}
+		call := at[asking]
+		if name == "once" {
+			call = call.Once()
+		}
+		answer, err := call.At(context.Background(), w0.Channel.Bucket(), 41)
+		if !errors.Is(err, want.err) || err == nil && answer != 42 || runs.Load() != want.runs {
+			t.Errorf("%s: %d, %v, run %d times; want %v and %d", name, answer, err, runs.Load(), want.err, want.runs)
 		}
 	}
 }
