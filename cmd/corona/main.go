@@ -29,9 +29,7 @@ func main() {
 		time.Sleep(sameSignal)
 		stop() // a second signal ends the program at once
 	})
-	code := cli.Run(ctx, newRootCommand())
-	stop()
-	os.Exit(code)
+	os.Exit(cli.Run(ctx, newRootCommand())) // without stop: a hangup that comes late would end it otherwise
 }
 
 // sameSignal is how soon a second signal is still the first one: timeout(1) signals

@@ -61,6 +61,11 @@ func showStatus(cmd *cobra.Command, flags *cli.NodeFlags) error {
 func printStatus(w io.Writer, s *api.Status) {
 	cli.Fact(w, "node", "%s, corona %s", s.Node, s.Version)
 	cli.Fact(w, "cluster", "%s: %s", cli.Count(len(s.Cluster.Nodes), "node"), strings.Join(s.Cluster.Nodes, ", "))
+	if len(s.Cluster.Members) > 1 {
+		for _, m := range s.Cluster.Members {
+			cli.Fact(w, "", "%s", memberText(m))
+		}
+	}
 	cli.Fact(w, "ranges", "%s", rangesText(s.Cluster.Ranges))
 	cli.Fact(w, "channels", "%d", s.Channels)
 	cli.Fact(w, "subscriptions", "%d", s.Subscriptions)
@@ -68,6 +73,22 @@ func printStatus(w io.Writer, s *api.Status) {
 	cli.Fact(w, "troubles", "%s; %s", cli.Count(s.Polling.FailingChannels, "failing channel"), cli.Count(s.Polling.RestingHosts, "resting host"))
 	cli.Fact(w, "detection", "planned %s on average, at best %s", timespan.Seconds(s.Detection.PlannedS), timespan.Seconds(s.Detection.BoundS))
 	printOptimiser(w, &s.Optimiser)
+}
+
+// memberText says how a node of several was found last.
+func memberText(m api.Member) string {
+	text := fmt.Sprintf("%s at %s: %s, leads %s", m.Name, m.Address, m.State, cli.Count(m.Leads, "range"))
+	if m.RTTMs != nil {
+		text += ", round trip " + cli.Number(*m.RTTMs) + " ms"
+	}
+	if m.ClockOffsetMs != nil {
+		side := "ahead"
+		if *m.ClockOffsetMs < 0 {
+			side = "behind"
+		}
+		text += fmt.Sprintf(", its clock %s ms %s", cli.Number(math.Abs(*m.ClockOffsetMs)), side)
+	}
+	return text
 }
 
 // pollsPlanned compares what is polled with what is planned. First polls are no part of

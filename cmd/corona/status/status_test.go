@@ -1,0 +1,32 @@
+package status
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// TestMembers: of several nodes each has a line, of a node alone there is none.
+func TestMembers(t *testing.T) {
+	rtt, offset := 0.31, -12.5
+	several := api.Status{Cluster: api.Cluster{Nodes: []string{"a", "b"}, Members: []api.Member{
+		{Name: "a", Address: "10.0.0.1:8521", State: "alive", Leads: 9},
+		{Name: "b", Address: "10.0.0.2:8521", State: "suspect", Leads: 1, RTTMs: &rtt, ClockOffsetMs: &offset},
+	}}}
+	alone := several
+	alone.Cluster.Members = several.Cluster.Members[:1]
+	for _, line := range []string{
+		"a at 10.0.0.1:8521: alive, leads 9 ranges\n",
+		"b at 10.0.0.2:8521: suspect, leads 1 range, round trip 0.310 ms, its clock 12.5 ms behind\n",
+	} {
+		var out strings.Builder
+		if printStatus(&out, &several); !strings.Contains(out.String(), line) {
+			t.Errorf("%q is not in\n%s", line, &out)
+		}
+		out.Reset()
+		if printStatus(&out, &alone); strings.Contains(out.String(), line) {
+			t.Errorf("%q is in\n%s", line, &out)
+		}
+	}
+}
