@@ -25,11 +25,10 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), stopSignals()...)
 	context.AfterFunc(ctx, func() {
-		signal.Ignore(syscall.SIGHUP) // the kernel, the shell and the session may each send one
 		time.Sleep(sameSignal)
-		stop() // a second signal ends the program at once
+		stop() // a second signal ends the program at once, but for a hangup
 	})
-	os.Exit(cli.Run(ctx, newRootCommand())) // without stop: a hangup that comes late would end it otherwise
+	os.Exit(cli.Run(ctx, newRootCommand()))
 }
 
 // sameSignal is how soon a second signal is still the first one: timeout(1) signals
@@ -42,6 +41,9 @@ const sameSignal = 300 * time.Millisecond
 func stopSignals() []os.Signal {
 	signals := []os.Signal{os.Interrupt, syscall.SIGTERM}
 	if !signal.Ignored(syscall.SIGHUP) {
+		// Caught until the end, since the kernel, the shell and the session may each send
+		// one: Ignore, while one comes, can end the process.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 		signals = append(signals, syscall.SIGHUP)
 	}
 	return signals
