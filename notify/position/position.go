@@ -119,11 +119,11 @@ func (p *Position) Turn(seq, from uint64, busy bool) Turn {
 	case !late:
 		return Offered
 	}
-	switch next.Within(p.head) {
-	case p.cursor.at.Within(p.head):
+	switch {
+	case next.Within(p.head) == p.cursor.at.Within(p.head):
 		p.late.remove(seq)
 		return Offered
-	case (p.cursor.at + 1).Within(p.head):
+	case p.merges(seq, next):
 		p.late.remove(seq)
 	}
 	return Nothing
@@ -134,14 +134,13 @@ func (p *Position) Turn(seq, from uint64, busy bool) Turn {
 // gap or got a shorter one before a restart.
 func (p *Position) End() (jumped bool) {
 	p.done = true
-	if p.gapTo <= p.cursor.at.Version() {
+	if !p.jumps() {
 		return false
 	}
 	p.expire(func(offer) bool { return true })
 	p.cursor, p.gapTo = cursor{VersionStep(p.gapTo), lastSeq}, 0
-	has := (p.cursor.at + 1).Within(p.head)
 	for seq, s := range p.late.all {
-		if s.next.Within(p.head) == has {
+		if p.merges(seq, s.next) {
 			p.late.remove(seq)
 		}
 	}
@@ -165,7 +164,7 @@ func (p *Position) SetBehind(seq uint64, next Step) {
 // whether it needs more that no pass will offer.
 func (p *Position) Acknowledge(seq uint64, next Step) (behind bool) {
 	p.closeOffer(seq)
-	if next.Within(p.head) == p.usual(seq) {
+	if p.merges(seq, next) {
 		p.late.remove(seq)
 		return false
 	}
@@ -199,6 +198,16 @@ func (p *Position) usual(seq uint64) Step {
 	}
 	return p.cursor.at.Within(p.head)
 }
+
+// merges reports whether a subscription that needs next needs no entry: the cursor says
+// that of it, and a jump of the pass will not say otherwise. Of those that the pass has
+// come to, one that has just the step does not have the rest of the gap.
+func (p *Position) merges(seq uint64, next Step) bool {
+	return next.Within(p.head) == p.usual(seq) && !(p.jumps() && seq <= p.cursor.seq)
+}
+
+// jumps reports whether the end of the pass moves the cursor behind a gap.
+func (p *Position) jumps() bool { return p.gapTo > p.cursor.at.Version() }
 
 func (p *Position) closeOffer(seq uint64) {
 	i, found := slices.BinarySearchFunc(p.offers, seq, func(o offer, seq uint64) int { return cmp.Compare(o.seq, seq) })

@@ -139,6 +139,7 @@ func (p *parking) exhausted(e *endpoint) {
 	case e.trying: // no subscription has this URL any more
 		e.trying = false
 		p.endpoints.set(e, channel.Endpoint{URL: e.url})
+		p.refillSoon(e) // for what else is to be done before it is forgotten
 	case e.lostUntil.IsZero():
 		p.endpoints.forget(e)
 	case e.gapBatch == 0:

@@ -20,10 +20,10 @@ type lane struct {
 // turn it is to send. Turns are round-robin: one request each.
 type queues struct {
 	*core
-	channels  *channels
-	endpoints *endpoints
-	ready     fifo[*endpoint] // with a lane that may start
-	lanes     int
+	channels *channels
+	ready    fifo[*endpoint] // with a lane that may start
+	lanes    int
+	emptied  func(e *endpoint) // follows a turn of an endpoint whose lanes were all dropped. Locked.
 }
 
 // accepts reports whether an endpoint takes another lane now. Locked.
@@ -81,7 +81,7 @@ func (q *queues) pop() (*lane, bool) {
 		if l, ok := q.popFrom(e); ok {
 			return l, true
 		}
-		q.endpoints.forget(e)
+		q.emptied(e) // no request ends, after which what is parked would be looked at
 	}
 }
 

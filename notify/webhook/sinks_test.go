@@ -30,7 +30,8 @@ type sinks struct {
 	came    map[string][]arrival // by subscription
 	busy    map[string]int       // requests under way
 	busiest map[string]int
-	failing map[string]time.Time // since when nothing was acknowledged, after a failure
+	failing map[string]time.Time // since when nothing was acknowledged that ends a streak, after a failure
+	waits   map[string]time.Time // end of a Retry-After
 	lost    map[string]bool      // said 410, or failed through the whole schedule
 }
 
@@ -66,7 +67,7 @@ type received struct {
 func newSinks() *sinks {
 	return &sinks{
 		answers: make(map[string]answer), came: make(map[string][]arrival), busy: make(map[string]int), busiest: make(map[string]int),
-		failing: make(map[string]time.Time), lost: make(map[string]bool),
+		failing: make(map[string]time.Time), waits: make(map[string]time.Time), lost: make(map[string]bool),
 	}
 }
 
@@ -91,11 +92,17 @@ func (s *sinks) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// judge keeps count of how long an endpoint has been failing.
+// judge keeps count of how long an endpoint has been failing. What it takes in the wait
+// that it asked for was sent before, and ends no streak.
 func (s *sinks) judge(url string, response *http.Response, a answer) {
 	if response != nil && response.StatusCode < 300 && !a.cut {
-		delete(s.failing, url)
+		if !time.Now().Before(s.waits[url]) {
+			delete(s.failing, url)
+		}
 		return
+	}
+	if wait, err := time.ParseDuration(a.after + "s"); err == nil && response != nil {
+		s.waits[url] = time.Now().Add(wait)
 	}
 	since, known := s.failing[url]
 	if !known {

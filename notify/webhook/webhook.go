@@ -58,8 +58,9 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 	}
 	channels, endpoints := newChannels(core), newEndpoints(core)
 	scanner, saver := newScanner(core, channels), &saver{core: core, channels: channels}
-	queues := &queues{core: core, channels: channels, endpoints: endpoints}
+	queues := &queues{core: core, channels: channels}
 	parking := &parking{core: core, channels: channels, endpoints: endpoints, queues: queues, scanner: scanner, saver: saver}
+	queues.emptied = parking.refillSoon
 	streaks := &streaks{core: core, endpoints: endpoints, queues: queues, parking: parking}
 	dispatcher := &dispatcher{
 		core: core, caller: newCaller(config), composer: &composer{core: core, cache: payload.NewCache(cacheBytes)},
