@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -158,7 +158,7 @@ func TestCheckExcusesFaults(t *testing.T) {
 }
 
 func TestFaultLines(t *testing.T) {
-	got := faultLines(newFaults().History)
+	got := FaultLines(newFaults().History)
 	want := []string{
 		"enospc: 1 times, 0 processes ended by it; 0 calls hit; meanwhile 0 subscriptions, 0 deletions, 0 webhooks; 1.1s until the next subscription at most",
 		"eio: 1 times, 1 processes ended by it; 2 calls hit; 500ms from the first to the end at most; meanwhile 2 subscriptions, 0 deletions, 0 webhooks",
@@ -168,22 +168,5 @@ func TestFaultLines(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
-	}
-}
-
-// The reason counts, not what another goroutine printed after it.
-func TestLastWords(t *testing.T) {
-	const reason = `level=ERROR msg="cannot go on" error="disk failed"`
-	for want, lines := range map[string][]string{
-		reason: {"begun", reason, "level=DEBUG msg=raft"},
-		"last": {"begun", "last"},
-	} {
-		said := ""
-		for _, line := range lines {
-			said = lastWords(said, line)
-		}
-		if said != want {
-			t.Errorf("%q of %q, want %q", said, lines, want)
-		}
 	}
 }
