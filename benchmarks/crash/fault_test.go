@@ -95,20 +95,3 @@ func TestDeck(t *testing.T) {
 		}
 	}
 }
-
-// The reason counts, not what another goroutine printed after it.
-func TestLastWords(t *testing.T) {
-	const reason = `level=ERROR msg="cannot go on" error="disk failed"`
-	for want, lines := range map[string][]string{
-		reason: {"begun", reason, "level=DEBUG msg=raft"},
-		"last": {"begun", "last"},
-	} {
-		said := ""
-		for _, line := range lines {
-			said = lastWords(said, line)
-		}
-		if said != want {
-			t.Errorf("%q of %q, want %q", said, lines, want)
-		}
-	}
-}

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
@@ -83,7 +80,7 @@ func (r *run) kill(ctx context.Context) error {
 func (r *run) ended() error {
 	at := r.recorder.Now()
 	r.origin.Rest(at)
-	stacks, err := r.node.stacks()
+	stacks, err := witness.Stacks(r.node.Process)
 	if err != nil {
 		return err
 	}
@@ -139,7 +136,7 @@ func (r *run) fault(fault *witness.Fault) {
 
 // endedItself notes the end of a process that was not killed.
 func (r *run) endedItself(fault *witness.Fault, at witness.Instant) error {
-	said, err := r.node.lastWords()
+	said, err := witness.LastWords(r.node.Process)
 	if err != nil {
 		return err
 	}
@@ -220,49 +217,4 @@ func (r *run) accepted(since witness.Instant) (accepted bool) {
 		}
 	})
 	return accepted
-}
-
-// stacks returns the first line of each stack that the last process printed.
-func (n *node) stacks() (lines []string, err error) {
-	err = n.eachLine(func(line string) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			lines = append(lines, line)
-		}
-	})
-	return lines, err
-}
-
-// lastWords returns why the last process ended, as it said.
-func (n *node) lastWords() (said string, err error) {
-	err = n.eachLine(func(line string) { said = lastWords(said, line) })
-	return said, err
-}
-
-// lastWords is the last line, or the one that says why the process cannot go on:
-// others of its goroutines may still print something behind that.
-func lastWords(said, line string) string {
-	if strings.Contains(said, witness.FailedMessage) {
-		return said
-	}
-	return line
-}
-
-func (n *node) eachLine(do func(line string)) error {
-	printed, err := n.Printed()
-	if err != nil {
-		return err
-	}
-	defer printed.Close()
-	for lines := bufio.NewReader(printed); ; {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			do(strings.TrimSuffix(line, "\n"))
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("log of the node: %w", err)
-		}
-	}
 }

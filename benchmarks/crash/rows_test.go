@@ -156,7 +156,7 @@ func (s *scenario) wantEnded(within time.Duration, message string) {
 	if !ended {
 		s.t.Fatalf("has not ended within %s", within)
 	}
-	if said, err := s.lastWords(); err != nil || code != witness.FailedCode || !strings.Contains(said, message) {
+	if said, err := witness.LastWords(s.Process); err != nil || code != witness.FailedCode || !strings.Contains(said, message) {
 		s.t.Errorf("ended with code %d, said %q (%v); want %d and %q", code, said, err, witness.FailedCode, message)
 	}
 }
@@ -205,7 +205,7 @@ func TestRow60FullDisk(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if outcome := s.client.Unsubscribe(t.Context(), dropped); outcome != witness.Acked {
+	if outcome := s.client.Unsubscribe(t.Context(), dropped).Outcome; outcome != witness.Acked {
 		t.Errorf("deleting on a full disk: status %d", dropped.Deletes[0].Status)
 	}
 	if err := s.Kill(); err != nil {
@@ -254,7 +254,7 @@ func TestRow60FailedWrites(t *testing.T) {
 		t.Fatal("no write failed")
 	}
 	s.wantSubscribed()
-	if outcome := s.client.Subscribe(t.Context(), open); outcome != witness.Acked {
+	if outcome := s.client.Subscribe(t.Context(), open).Outcome; outcome != witness.Acked {
 		t.Errorf("the first one again: status %d", open.Attempts[1].Status)
 	}
 	for range 2 {

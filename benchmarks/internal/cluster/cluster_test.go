@@ -22,7 +22,7 @@ var unavailable error
 var folder, program string
 
 func TestMain(m *testing.M) {
-	code, err := Contained("cluster-test", os.Getenv("HARNESS_BINARY"), func(p, f string) int {
+	code, err := Contained("cluster-test", os.Getenv("HARNESS_BINARY"), false, func(p, f string) int {
 		program, folder = p, f
 		return m.Run()
 	})

@@ -32,11 +32,11 @@ const (
 // the same arguments; all that it starts is killed with it by the kernel, its networks
 // and mounts vanish with it, also when it or the process that calls Contained is
 // killed. The function gets the program under test, which is built from this module
-// where program is empty, and a new folder, which is removed if the function returns 0.
+// where program is empty, and a new folder, which is removed if the function returns 0, unless keep is set.
 //
 // The error wraps [ErrUnavailable] where this machine does not permit that; the
 // function has not run then.
-func Contained(name, program string, run func(program, folder string) int) (code int, err error) {
+func Contained(name, program string, keep bool, run func(program, folder string) int) (code int, err error) {
 	if folder := os.Getenv(folderVariable); folder != "" && os.Getpid() == 1 {
 		if err := settle(); err != nil {
 			return 0, fmt.Errorf("set up namespaces: %w", err)
@@ -60,7 +60,7 @@ func Contained(name, program string, run func(program, folder string) int) (code
 		return 0, err
 	}
 	code, err = again(program, folder)
-	if code != 0 && err == nil {
+	if err == nil && (code != 0 || keep) {
 		fmt.Fprintln(os.Stderr, "kept", folder)
 		return code, nil
 	}

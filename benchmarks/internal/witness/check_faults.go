@@ -57,7 +57,7 @@ func (c *checker) checkStop(fault *Fault) {
 	if limit := hit.At + within; fault.Ended > limit || fault.Ended == 0 && fault.To > limit {
 		c.violated(RuleStop, "%s of %s at %s: not ended within %s (ended %s, 0s: not at all)", hit.Call, hit.Path, hit.At, within, fault.Ended)
 	}
-	if fault.Kind == KindEIO {
+	if fault.Kind == KindEIO && !c.Several {
 		c.checkUnsynced(fault)
 	}
 }

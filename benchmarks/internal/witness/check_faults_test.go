@@ -170,3 +170,20 @@ func TestFaultLines(t *testing.T) {
 		t.Errorf("%q, want %q", got, want)
 	}
 }
+
+// The reason counts, not what another goroutine printed after it.
+func TestLastWords(t *testing.T) {
+	const reason = `level=ERROR msg="cannot go on" error="disk failed"`
+	for want, lines := range map[string][]string{
+		reason: {"begun", reason, "level=DEBUG msg=raft"},
+		"last": {"begun", "last"},
+	} {
+		said := ""
+		for _, line := range lines {
+			said = lastWords(said, line)
+		}
+		if said != want {
+			t.Errorf("%q of %q, want %q", said, lines, want)
+		}
+	}
+}

@@ -113,6 +113,9 @@ func (c *checker) checkSubscriptions() {
 		if first == nil {
 			continue
 		}
+		if known[first.Subscription.ID] {
+			c.violated(RuleKey, "subscription %s was acknowledged to two requests, the second to %q", first.Subscription.ID, record.Key)
+		}
 		known[first.Subscription.ID] = true
 		sub, there := listed[first.Subscription.ID]
 		switch {

@@ -9,32 +9,57 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// Client asks the node, and records what it was told.
+// Client asks the nodes, each request at one of them by turns, and records what it was
+// told.
 type Client struct {
 	recorder  *Recorder
-	base      string // URL of the API, without a slash at the end
+	bases     []string // URLs of their APIs, without a slash at the end
+	turn      atomic.Uint64
 	http      *http.Client
 	streaming *http.Client // without a time limit
 }
 
-// answerWithin is the longest that the node may take to answer. It promises 5 s
+// AnswerWithin is the longest that a node may take to answer. It promises 5 s
 // without a majority; what takes longer than this counts as cut.
-const answerWithin = 10 * time.Second
+const AnswerWithin = 10 * time.Second
 
-func NewClient(r *Recorder, base string) *Client {
+// NewClient makes a client of one node or several that waits for an answer for
+// [AnswerWithin].
+func NewClient(r *Recorder, bases ...string) *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
 	return &Client{
 		recorder:  r,
-		base:      base,
-		http:      &http.Client{Transport: transport, Timeout: answerWithin},
+		bases:     bases,
+		http:      &http.Client{Transport: transport, Timeout: AnswerWithin},
 		streaming: &http.Client{Transport: transport},
 	}
+}
+
+// At returns the client that asks one of the nodes alone, and waits for its answers for
+// so long.
+func (c *Client) At(node int, within time.Duration) *Client {
+	one := &Client{recorder: c.recorder, bases: c.bases[node : node+1], http: c.http, streaming: c.streaming}
+	one.Within(within)
+	return one
+}
+
+// Within sets how long the client waits for an answer.
+func (c *Client) Within(limit time.Duration) {
+	c.http = &http.Client{Transport: c.http.Transport, Timeout: limit}
+}
+
+// base returns the node whose turn it is. The order shifts with each round, so that of
+// as many requests in step each meets all nodes in the end.
+func (c *Client) base() string {
+	n := c.turn.Add(1)
+	return c.bases[(n+n/uint64(len(c.bases)))%uint64(len(c.bases))]
 }
 
 // do sends a request and returns what is known of its outcome, with the body of
@@ -64,7 +89,7 @@ func outcomeOf(status int) Outcome {
 }
 
 func (c *Client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, c.base()+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -81,15 +106,15 @@ func (c *Client) exchange(ctx context.Context, method, path, key string, body []
 	return response.StatusCode, answer, err
 }
 
-// Subscribe asks once under the record's key.
-func (c *Client) Subscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+// Subscribe asks once under the record's key, if it has one.
+func (c *Client) Subscribe(ctx context.Context, record *SubscribeRecord) Attempt {
 	body := mustJSON(c.request(record))
 	attempt, answer := c.do(ctx, http.MethodPost, "/v1/subscriptions", record.Key, body)
 	if attempt.Outcome == Acked {
 		attempt.Subscription = readSubscription(&attempt, answer)
 	}
 	c.note(record, attempt)
-	return attempt.Outcome
+	return attempt
 }
 
 func (c *Client) request(record *SubscribeRecord) api.SubscribeRequest {
@@ -167,7 +192,7 @@ func (c *Client) conflict(ctx context.Context, record *SubscribeRecord) {
 // Unsubscribe asks once for the deletion of an acknowledged record. That it is
 // being asked for is known before the request leaves: the deletion may be done
 // though its answer is lost.
-func (c *Client) Unsubscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+func (c *Client) Unsubscribe(ctx context.Context, record *SubscribeRecord) Attempt {
 	var id string
 	var at int
 	c.recorder.With(func(*History) {
@@ -179,7 +204,7 @@ func (c *Client) Unsubscribe(ctx context.Context, record *SubscribeRecord) Outco
 	if attempt.Outcome == Acked {
 		c.recorder.happened(momentDeleted)
 	}
-	return attempt.Outcome
+	return attempt
 }
 
 // Look gets an acknowledged record's subscription.
@@ -188,6 +213,19 @@ func (c *Client) Look(ctx context.Context, record *SubscribeRecord) {
 	c.recorder.With(func(*History) { id = record.Acked().Subscription.ID })
 	attempt, _ := c.do(ctx, http.MethodGet, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
 	c.recorder.With(func(h *History) { h.Gets = append(h.Gets, Get{attempt, record}) })
+}
+
+// List gets the subscriptions of a channel: the first page, which is one read of one
+// range. It is nil without an answer.
+func (c *Client) List(ctx context.Context, record *ChannelRecord) []api.Subscription {
+	page := api.Subscriptions{}
+	if err := c.get(ctx, "/v1/subscriptions?limit=1000&channel="+record.ID.String(), &page); err != nil {
+		return nil
+	}
+	if page.Subscriptions == nil {
+		return []api.Subscription{}
+	}
+	return page.Subscriptions
 }
 
 // ErrNoAnswer is a read that a kill or a start cut short.

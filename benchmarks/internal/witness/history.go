@@ -18,6 +18,7 @@ type Instant = time.Duration
 // Nothing in it comes from inside the node.
 type History struct {
 	Began      time.Time // the instant 0
+	Several    bool      // nodes: what the disk of one does is not what all do
 	Channels   []*ChannelRecord
 	Subscribes []*SubscribeRecord
 	Deliveries []Delivery // in order of arrival

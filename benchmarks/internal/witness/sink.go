@@ -25,7 +25,7 @@ type Sink struct {
 	origin   *Origin
 	verifier *webhooks.Webhook
 	Server   *http.Server
-	url      string // a subscription's sink is url + label
+	URL      string // a subscription's sink is URL + its record's Label
 	mu       struct {
 		sync.Mutex
 		random *rand.Rand
@@ -48,7 +48,7 @@ func NewSink(listener net.Listener, r *Recorder, o *Origin, seed uint64) (*Sink,
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{recorder: r, origin: o, verifier: verifier, url: "http://" + listener.Addr().String() + "/"}
+	s := &Sink{recorder: r, origin: o, verifier: verifier, URL: "http://" + listener.Addr().String() + "/"}
 	s.mu.random, s.mu.failed = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant)
 	s.Server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	return s, nil

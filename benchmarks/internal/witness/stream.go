@@ -14,13 +14,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// streamReader reads one event stream over any number of connections: it comes
-// back with the ID of the last whole event.
+// streamReader reads one event stream over any number of connections, each to a node
+// by turns: it comes back with the ID of the last whole event.
 type streamReader struct {
 	recorder *Recorder
 	origin   *Origin
-	client   *http.Client
-	url      string
+	client   *Client
+	path     string
 	record   *StreamRecord // guarded by the recorder
 	random   *rand.Rand
 	last     string // event ID
@@ -39,8 +39,8 @@ func newStreamReader(c *Client, o *Origin, record *StreamRecord, seed uint64) *s
 	return &streamReader{
 		recorder: c.recorder,
 		origin:   o,
-		client:   c.streaming,
-		url:      c.base + "/v1/updates?" + query.Encode(),
+		client:   c,
+		path:     "/v1/updates?" + query.Encode(),
 		record:   record,
 		random:   rand.New(rand.NewPCG(seed, 2<<32)),
 	}
@@ -63,7 +63,7 @@ func (s *streamReader) run(ctx context.Context) {
 }
 
 func (s *streamReader) connect(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client.base()+s.path, nil)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *streamReader) connect(ctx context.Context) error {
 	if s.last != "" {
 		request.Header.Set("Last-Event-ID", s.last)
 	}
-	response, err := s.client.Do(request)
+	response, err := s.client.streaming.Do(request)
 	if err != nil {
 		return err
 	}

@@ -12,6 +12,7 @@ import (
 
 // Workload is people who subscribe, look and unsubscribe all the time.
 type Workload struct {
+	Actors int // people; set before Run
 	client *Client
 	origin *Origin
 	sink   *Sink
@@ -31,22 +32,24 @@ type Workload struct {
 
 // What the workload keeps alive.
 const (
-	actors          = 4
-	wantedLive      = 100 // subscriptions; more are deleted
-	wantedReaders   = 6   // streams by subscription
-	streamsOfAll    = 2
-	streamsOfOne    = 3
-	actionPause     = 60 * time.Millisecond // mean, between an actor's actions
-	abandonOne      = 8                     // of so many requests that were cut or had no space, one is never repeated
-	batchMost       = 6
-	FirstAnchored   = 12
-	AnchoredMost    = 24
-	PassingChannels = 6
-	introduceEvery  = 8 * time.Second
+	wantedLive    = 100 // subscriptions; more are deleted
+	wantedReaders = 6   // streams by subscription
+	streamsOfAll  = 2
+	streamsOfOne  = 3
+	actionPause   = 60 * time.Millisecond // mean, between an actor's actions
+	abandonOne    = 8                     // of so many requests that were cut or had no space, one is never repeated
+	batchMost     = 6
+
+	FirstAnchored   = 12 // channels that have their anchor before anything else happens
+	AnchoredMost    = 24 // those that have it in the end
+	PassingChannels = 6  // channels that begin and end with their subscriptions
+
+	introduceEvery = 8 * time.Second
 )
 
+// NewWorkload returns the people of a client, who act while Run runs.
 func NewWorkload(c *Client, o *Origin, s *Sink, seed uint64) *Workload {
-	w := &Workload{client: c, origin: o, sink: s, seed: seed}
+	w := &Workload{Actors: 4, client: c, origin: o, sink: s, seed: seed}
 	w.mu.readers = make(map[*SubscribeRecord]context.CancelFunc)
 	return w
 }
@@ -54,7 +57,7 @@ func NewWorkload(c *Client, o *Origin, s *Sink, seed uint64) *Workload {
 // Run acts until the context ends, and waits for all that it started.
 func (w *Workload) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for n := range actors {
+	for n := range w.Actors {
 		a := &actor{Workload: w, random: rand.New(rand.NewPCG(w.seed, uint64(n)+3<<32))}
 		running.Go(func() { a.run(ctx) })
 	}
@@ -94,7 +97,7 @@ func (w *Workload) Anchor(ctx context.Context) {
 	record := w.newRecord(number, api.SinkWebhook)
 	w.mu.Unlock()
 	w.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
-	for w.client.Subscribe(ctx, record).open() {
+	for w.client.Subscribe(ctx, record).Outcome.open() {
 		if ctx.Err() != nil {
 			return
 		}
@@ -112,11 +115,24 @@ func (w *Workload) newRecord(channel int, sinkType string) *SubscribeRecord {
 	record := &SubscribeRecord{Key: fmt.Sprintf("key-%d", w.mu.keys), Channel: channel, Sink: api.Sink{Type: sinkType}}
 	if sinkType == api.SinkWebhook {
 		record.Label = fmt.Sprintf("hook-%d", w.mu.keys)
-		record.Sink.URL = w.sink.url + record.Label
+		record.Sink.URL = w.sink.URL + record.Label
 		if w.mu.keys%2 == 0 {
 			record.Sink.Secret = secret
 		}
 	}
+	return record
+}
+
+// Wish adds a wish to the history which the workload leaves to the caller: for a
+// webhook on a channel, with a key or without.
+func (w *Workload) Wish(channel int, keyed bool) *SubscribeRecord {
+	w.mu.Lock()
+	record := w.newRecord(channel, api.SinkWebhook)
+	w.mu.Unlock()
+	if !keyed {
+		record.Key = ""
+	}
+	w.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
 	return record
 }
 
@@ -243,7 +259,7 @@ func (a *actor) wish() *SubscribeRecord {
 // space.
 func (a *actor) subscribe(ctx context.Context) {
 	record := a.wish()
-	for a.client.Subscribe(ctx, record).open() && ctx.Err() == nil {
+	for a.client.Subscribe(ctx, record).Outcome.open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}
@@ -270,7 +286,7 @@ func (a *actor) unsubscribe(ctx context.Context, record *SubscribeRecord) {
 	if stop != nil {
 		stop()
 	}
-	for a.client.Unsubscribe(ctx, record).open() && ctx.Err() == nil {
+	for a.client.Unsubscribe(ctx, record).Outcome.open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}
