@@ -43,7 +43,7 @@ const (
 	pagesAtOnce  = 12
 	pageRequests = 50
 	pageWishes   = 6
-	askPause     = 150 * time.Millisecond // mean, between a client's requests
+	askPause     = 120 * time.Millisecond // mean, between a client's requests
 	keylessOne   = 4                      // of so many subscriptions one has no key
 )
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
-	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // run is one seed: a cluster of its own with all that surrounds it.
@@ -252,7 +251,11 @@ func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
 		}
 	}
 	for i, node := range r.cluster.Nodes {
-		for _, target := range r.inEachRange(ctx, i) {
+		targets, err := r.inEachRange(ctx, node)
+		if err != nil {
+			return err
+		}
+		for _, target := range targets {
 			if err := r.writes(ctx, i, target, healed); err != nil {
 				return fmt.Errorf("at %s: %w", node.Name, err)
 			}
@@ -263,22 +266,19 @@ func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
 
 // inEachRange returns the number of a new channel in each range, for the writes of one
 // node.
-func (r *run) inEachRange(ctx context.Context, node int) (numbers []int) {
-	var found [ranges]bool
-	for n := 0; len(numbers) < ranges && n < 1000; n++ {
-		url := fmt.Sprintf("%s%sat-%d-%d", r.originURL, stillPath, node, n)
-		id := channel.IDOf(url)
-		at := int(id.Bucket()) * ranges / channel.Buckets
-		if found[at] {
-			continue
-		}
-		found[at] = true
+func (r *run) inEachRange(ctx context.Context, node *cluster.Node) (numbers []int, err error) {
+	status, err := node.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("%w: status after the last fault: %w", errViolated, err)
+	}
+	for _, of := range status.Cluster.Ranges {
+		url, id := cluster.ChannelIn(of, fmt.Sprintf("%s%sat-%s-", r.originURL, stillPath, node.Name))
 		r.recorder.With(func(h *witness.History) {
 			numbers = append(numbers, len(h.Channels))
 			h.Channels = append(h.Channels, &witness.ChannelRecord{Number: len(h.Channels), URL: url, ID: id})
 		})
 	}
-	return numbers
+	return numbers, nil
 }
 
 // writes subscribes at a node until that is acknowledged.

@@ -10,6 +10,7 @@ package cluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -21,7 +22,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // Config says which nodes to run.
@@ -165,20 +168,46 @@ func (n *Node) signal(s syscall.Signal) error {
 
 // Ready reports whether the node says that it serves all its ranges. It may be called
 // by any goroutine.
-func (n *Node) Ready(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, readyWithin)
+func (n *Node) Ready(ctx context.Context) bool { return n.get(ctx, "/readyz", nil) == nil }
+
+// Status returns what the node says of itself and the cluster. It may be called by any
+// goroutine.
+func (n *Node) Status(ctx context.Context) (status api.Status, err error) {
+	err = n.get(ctx, "/v1/status", &status)
+	return status, err
+}
+
+// askWithin bounds one question to a node.
+const askWithin = 3 * time.Second
+
+// get asks, and reads JSON into what is not nil.
+func (n *Node) get(ctx context.Context, path string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.API+"/readyz", nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, n.API+path, nil)
 	if err != nil {
-		return false
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
-	_ = response.Body.Close()
-	return response.StatusCode == http.StatusOK
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s%s: %s", n.API, path, response.Status)
+	}
+	if into == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(into)
 }
 
-// readyWithin bounds one question to a node.
-const readyWithin = 3 * time.Second
+// ChannelIn returns a URL that begins with a prefix and whose channel is in a range.
+func ChannelIn(r api.Range, prefix string) (url string, id channel.ID) {
+	for n := 0; ; n++ {
+		url = fmt.Sprintf("%s%d", prefix, n)
+		if id = channel.IDOf(url); r.From <= id.Bucket() && id.Bucket() <= r.To {
+			return url, id
+		}
+	}
+}
