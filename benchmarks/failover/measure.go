@@ -24,11 +24,12 @@ import (
 const (
 	writeEvery  = 200 * time.Millisecond // of each range
 	writeWithin = 6 * time.Second        // 503 is promised within 5 s
+	answerMost  = 4 << 10                // bytes
 	giveUpAfter = 60 * time.Second
 	wellWithin  = 60 * time.Second
 	apartMost   = 2 * time.Second // of a random time between faults
 	stall       = 15 * time.Second
-	noOrigin    = "http://" + cluster.Host + ":9/" // of the channels: nothing listens there
+	noOrigin    = "http://" + cluster.Host + ":9100/" // of the channels: nothing listens there
 )
 
 // run is one cluster that is measured.
@@ -168,11 +169,11 @@ func (r *run) writable(ctx context.Context, left []*cluster.Node, from time.Time
 	var writers sync.WaitGroup
 	for number, url := range r.urls {
 		writers.Go(func() {
-			at, done := r.untilWritten(ctx, left, url, from)
+			at, failed := r.untilWritten(ctx, left, url, from)
 			mu.Lock()
 			defer mu.Unlock()
-			if !done && err == nil {
-				err = fmt.Errorf("no write to range %d for %s", number, giveUpAfter)
+			if failed != nil && err == nil {
+				err = fmt.Errorf("no write to range %d for %s: %w", number, giveUpAfter, failed)
 			}
 			if at > took {
 				last, took = fmt.Sprintf("range %d", number), at
@@ -184,53 +185,68 @@ func (r *run) writable(ctx context.Context, left []*cluster.Node, from time.Time
 }
 
 // untilWritten begins a write after the other, by turns at the nodes that are left, until
-// one is acknowledged.
-func (r *run) untilWritten(ctx context.Context, left []*cluster.Node, url string, from time.Time) (at time.Duration, done bool) {
+// one is acknowledged. The error is the last one of a write.
+func (r *run) untilWritten(ctx context.Context, left []*cluster.Node, url string, from time.Time) (at time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, giveUpAfter)
-	defer cancel()
 	acked := make(chan time.Duration, 1)
+	failed := make(chan error, 1)
 	var writes sync.WaitGroup
 	defer writes.Wait()
 	defer cancel()
 	ticker := time.NewTicker(writeEvery)
 	defer ticker.Stop()
+	err = errors.New("no answer")
 	for n := 0; ; n++ {
 		writes.Go(func() {
-			if r.write(ctx, left[n%len(left)], url) {
-				select {
-				case acked <- time.Since(from):
-				default: // not the first
-				}
+			if err := r.write(ctx, left[n%len(left)], url); err == nil {
+				sendFirst(acked, time.Since(from))
+			} else {
+				sendFirst(failed, err)
 			}
 		})
 		select {
 		case at = <-acked:
-			return at, true
+			return at, nil
 		case <-ctx.Done():
-			return time.Since(from), false
+			return time.Since(from), err
 		case <-ticker.C:
+		}
+		select {
+		case err = <-failed:
+		default:
 		}
 	}
 }
 
-// write subscribes once.
-func (r *run) write(ctx context.Context, node *cluster.Node, url string) bool {
+// sendFirst sends a value unless one waits to be taken.
+func sendFirst[T any](to chan T, value T) {
+	select {
+	case to <- value:
+	default:
+	}
+}
+
+// write subscribes once, without a key.
+func (r *run) write(ctx context.Context, node *cluster.Node, url string) error {
 	body, err := json.Marshal(api.SubscribeRequest{URL: url, Sink: api.Sink{Type: api.SinkSSE}})
 	if err != nil {
-		return false
+		return err
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, node.API+"/v1/subscriptions", bytes.NewReader(body))
 	if err != nil {
-		return false
+		return err
 	}
 	request.Header.Set("Content-Type", "application/json")
 	response, err := r.client.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
 	defer response.Body.Close()
-	_, _ = io.Copy(io.Discard, response.Body) // so that the connection is used again
-	return response.StatusCode == http.StatusCreated
+	answer, err := io.ReadAll(io.LimitReader(response.Body, answerMost)) // whole, so that the connection is used again
+	if err != nil || response.StatusCode != http.StatusCreated {
+		return fmt.Errorf("%s: %s: %s", node.Name, response.Status, bytes.TrimSpace(answer))
+	}
+	return nil
 }
 
 // pause waits, or returns when the context ends.
