@@ -23,6 +23,7 @@ import (
 type ledger struct {
 	*run
 	clients int
+	hasty   *witness.Client // what most clients ask with: it waits for answers hastyWithin
 	history history.Recorder
 
 	mu struct {
@@ -40,10 +41,12 @@ type page struct {
 }
 
 const (
-	pagesAtOnce  = 12
+	pagesAtOnce  = 20
 	pageRequests = 50
 	pageWishes   = 6
 	askPause     = 120 * time.Millisecond // mean, between a client's requests
+	patientOne   = 4                      // of so many clients one waits for each answer as long as may be
+	hastyWithin  = time.Second            // others ask elsewhere sooner: no fault silences all of them
 	keylessOne   = 4                      // of so many subscriptions one has no key
 )
 
@@ -64,6 +67,14 @@ func (l *ledger) work(ctx context.Context, seed uint64) {
 	running.Wait()
 }
 
+// as returns what a client asks with.
+func (l *ledger) as(client int) *witness.Client {
+	if client%patientOne == 0 {
+		return l.client
+	}
+	return l.hasty
+}
+
 // ask makes one request.
 func (l *ledger) ask(ctx context.Context, client int, random *rand.Rand) {
 	p := l.open(random)
@@ -72,7 +83,7 @@ func (l *ledger) ask(ctx context.Context, client int, random *rand.Rand) {
 		l.list(ctx, client, p)
 	case n < 45:
 		if wish := l.kept(p, random); wish != nil {
-			l.client.Look(ctx, wish)
+			l.as(client).Look(ctx, wish)
 		}
 	case n < 65:
 		if wish := l.kept(p, random); wish != nil {
@@ -152,7 +163,7 @@ func (l *ledger) subscribe(ctx context.Context, client int, p *page, random *ran
 		return
 	}
 	pending := l.history.Begin(client, p.channel.URL, history.Subscribe, wish.Label)
-	attempt := l.client.Subscribe(ctx, wish)
+	attempt := l.as(client).Subscribe(ctx, wish)
 	switch {
 	case attempt.Outcome == witness.Acked && attempt.Subscription.State == api.StateDeleted:
 		pending.End(history.Deleted)
@@ -167,7 +178,7 @@ func (l *ledger) subscribe(ctx context.Context, client int, p *page, random *ran
 
 func (l *ledger) unsubscribe(ctx context.Context, client int, p *page, wish *witness.SubscribeRecord) {
 	pending := l.history.Begin(client, p.channel.URL, history.Unsubscribe, wish.Label)
-	attempt := l.client.Unsubscribe(ctx, wish)
+	attempt := l.as(client).Unsubscribe(ctx, wish)
 	switch attempt.Outcome {
 	case witness.Acked:
 		pending.End(history.Done)
@@ -182,7 +193,7 @@ func (l *ledger) unsubscribe(ctx context.Context, client int, p *page, wish *wit
 
 func (l *ledger) list(ctx context.Context, client int, p *page) (answered bool) {
 	pending := l.history.Begin(client, p.channel.URL, history.List, "")
-	subscriptions := l.client.List(ctx, p.channel)
+	subscriptions := l.as(client).List(ctx, p.channel)
 	if subscriptions == nil {
 		pending.End(history.Unknown)
 		return false

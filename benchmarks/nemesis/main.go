@@ -115,16 +115,16 @@ func (o *options) contained(program, folder string) (code int) {
 	var sum totals
 	for n := range o.seeds {
 		err := o.runSeed(ctx, o.seed+uint64(n), program, folder, &sum)
-		if err != nil {
+		switch {
+		case errors.Is(err, errViolated):
+			code = 1
+		case err != nil:
 			fmt.Fprintln(os.Stderr, "nemesis:", err)
-			if !errors.Is(err, errViolated) {
-				return 2
-			}
-			return 1
+			return 2
 		}
 	}
 	fmt.Println(&sum)
-	return 0
+	return code
 }
 
 // leaveOut removes the faults that this machine cannot make, and says so; in CI a

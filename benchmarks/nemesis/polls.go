@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 // stillPath is where the origin's channels are that never change.
@@ -37,39 +40,67 @@ func withStill(origin http.Handler) http.Handler {
 
 // pollLog is when which address asked for which channel.
 type pollLog struct {
-	mu struct {
+	began time.Time
+	mu    struct {
 		sync.Mutex
-		last  map[string]time.Time // by address and path
+		polls map[string][]poll // by path, in order
 		count int
-		early []string // polls that came sooner after the last one than half the floor
 	}
 }
 
-func newPollLog() *pollLog {
-	p := new(pollLog)
-	p.mu.last = make(map[string]time.Time)
+type poll struct {
+	address string
+	at      witness.Instant
+	tag     string // that it knew, or its date
+}
+
+func newPollLog(r *witness.Recorder) *pollLog {
+	p := &pollLog{began: r.Began}
+	p.mu.polls = make(map[string][]poll)
 	return p
 }
 
 // around notes the polls of an origin.
 func (p *pollLog) around(origin http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		p.note(r, time.Now())
+		host, _, _ := net.SplitHostPort(r.RemoteAddr)
+		tag := r.Header.Get("If-None-Match") + r.Header.Get("If-Modified-Since")
+		p.note(r.URL.Path, poll{address: host, at: time.Since(p.began), tag: tag})
 		origin.ServeHTTP(w, r)
 	})
 }
 
-// note takes a poll. Half the floor counts as too early: on a loaded machine a request
-// may wait before it is seen here, so that the next one seems to follow it sooner.
-func (p *pollLog) note(r *http.Request, now time.Time) {
-	host, _, _ := net.SplitHostPort(r.RemoteAddr)
-	key := host + " " + r.URL.Path
+func (p *pollLog) note(path string, made poll) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.mu.count++
-	if last, before := p.mu.last[key]; before && now.Sub(last) < pollFloor/2 {
-		p.mu.early = append(p.mu.early, fmt.Sprintf("%s asked for %s at %s, %s after the last time",
-			host, r.URL.Path, now.Format(time.RFC3339Nano), now.Sub(last)))
+	p.mu.polls[path] = append(p.mu.polls[path], made)
+}
+
+// around an early poll, so many before it are shown.
+const pollsShown = 6
+
+// early returns a line for each poll that came sooner after the last one of the same
+// address than half the floor, with those before it. Half of it: on a loaded machine a
+// request may wait before it is seen here, so that the next one seems to follow sooner.
+func (p *pollLog) early() (lines []string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for path, polls := range p.mu.polls {
+		last := make(map[string]witness.Instant)
+		for i, made := range polls {
+			before, again := last[made.address]
+			last[made.address] = made.at
+			if !again || made.at-before >= pollFloor/2 {
+				continue
+			}
+			line := fmt.Sprintf("%s asked for %s %s after the last time; polls:", made.address, path, (made.at - before).Round(time.Millisecond))
+			for _, shown := range polls[max(0, i-pollsShown) : i+1] {
+				line += fmt.Sprintf(" %s %s %s;", shown.at.Round(time.Millisecond), shown.address, shown.tag)
+			}
+			lines = append(lines, line)
+		}
 	}
-	p.mu.last[key] = now
+	slices.Sort(lines)
+	return lines
 }

@@ -63,10 +63,8 @@ func (r *run) linearizable() error {
 
 // politely checks the polls.
 func (r *run) politely() error {
-	r.polls.mu.Lock()
-	defer r.polls.mu.Unlock()
-	if early := r.polls.mu.early; len(early) > 0 {
-		witness.PrintLines(r.out, fmt.Sprintf("violated: %s, %d times", ruleFloor, len(early)), early[:min(len(early), 10)])
+	if early := r.polls.early(); len(early) > 0 {
+		witness.PrintLines(r.out, fmt.Sprintf("violated: %s: %d times", ruleFloor, len(early)), early[:min(len(early), 10)])
 		return fmt.Errorf("%w: %s", errViolated, ruleFloor)
 	}
 	return nil
@@ -78,13 +76,13 @@ const soon = 5 * time.Second
 
 // totals are what all seeds went through.
 type totals struct {
-	seeds, faults, acked, close int
-	took                        time.Duration
-	counts                      witness.Counts
+	seeds, failed, faults, acked, close int
+	took                                time.Duration
+	counts                              witness.Counts
 }
 
 // add prints a seed's counts and adds them.
-func (t *totals) add(r *run) {
+func (t *totals) add(r *run, err error) {
 	acked, near := r.acknowledgements()
 	var counts witness.Counts
 	r.recorder.With(func(h *witness.History) { counts = witness.Count(h) })
@@ -93,14 +91,22 @@ func (t *totals) add(r *run) {
 		len(r.faults), acked, near, soon, counts.Cut)
 	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
 		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.mu.count)
-	fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+4, took.Round(time.Second))
+	if err == nil {
+		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+4, took.Round(time.Second))
+	} else {
+		t.failed++
+	}
 	t.seeds, t.faults, t.acked, t.close, t.took = t.seeds+1, t.faults+len(r.faults), t.acked+acked, t.close+near, t.took+took
 }
 
 func (t *totals) String() string {
-	return fmt.Sprintf("%d seeds: %d faults, %d acknowledgements, %d (%d %%) of them within %s of a fault; every rule holds; %s.\n"+
+	verdict := "every rule holds"
+	if t.failed > 0 {
+		verdict = fmt.Sprintf("%d seeds FAILED", t.failed)
+	}
+	return fmt.Sprintf("%d seeds: %d faults, %d acknowledgements, %d (%d %%) of them within %s of a fault; %s; %s.\n"+
 		"Not checked: hashes of replicas at equal index, which the program does not show.",
-		t.seeds, t.faults, t.acked, t.close, 100*t.close/max(t.acked, 1), soon, t.took.Round(time.Second))
+		t.seeds, t.faults, t.acked, t.close, 100*t.close/max(t.acked, 1), soon, verdict, t.took.Round(time.Second))
 }
 
 // acknowledgements counts the writes that were acknowledged, and those of them soon

@@ -53,7 +53,7 @@ var nodeArgs = []string{
 }
 
 const (
-	ledgerClients = 24
+	ledgerClients = 40
 	actors        = 8
 	answerWithin  = 6 * time.Second // 503 is promised within 5 s
 	betweenMost   = 3 * time.Second // from a fault to the next
@@ -68,15 +68,16 @@ func (o *options) runSeed(ctx context.Context, seed uint64, program, folder stri
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	r := &run{out: os.Stdout, seed: seed, folder: folder, recorder: witness.NewRecorder(), polls: newPollLog()}
+	r := &run{out: os.Stdout, seed: seed, folder: folder, recorder: witness.NewRecorder()}
+	r.polls = newPollLog(r.recorder)
 	r.recorder.With(func(h *witness.History) { h.Several = true })
 	fmt.Fprintf(r.out, "seed %d: %d faults of %s\n", seed, o.faults, strings.Join(o.kinds, ", "))
 	err := r.withNodes(ctx, o, program)
+	sum.add(r, err)
 	if err != nil {
 		r.explain(err)
 		return err
 	}
-	sum.add(r)
 	if o.keep {
 		return nil
 	}
@@ -149,7 +150,8 @@ func (r *run) serve(ctx context.Context) error {
 	r.client.Within(answerWithin)
 	r.workload = witness.NewWorkload(r.client, r.origin, r.sink, r.seed)
 	r.workload.Actors = actors
-	r.ledger = &ledger{run: r, clients: ledgerClients}
+	r.ledger = &ledger{run: r, clients: ledgerClients, hasty: witness.NewClient(r.recorder, bases...)}
+	r.ledger.hasty.Within(hastyWithin)
 	return nil
 }
 

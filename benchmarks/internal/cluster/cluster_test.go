@@ -3,7 +3,7 @@
 package cluster
 
 import (
-	"context"
+	"bufio"
 	"errors"
 	"fmt"
 	"net"
@@ -24,6 +24,9 @@ var folder, program string
 func TestMain(m *testing.M) {
 	code, err := Contained("cluster-test", os.Getenv("HARNESS_BINARY"), false, func(p, f string) int {
 		program, folder = p, f
+		if os.Getenv(hangVariable) != "" {
+			return hang()
+		}
 		return m.Run()
 	})
 	switch {
@@ -187,21 +190,71 @@ func TestNodes(t *testing.T) {
 	}
 }
 
-// What a contained process starts ends with it, also when the process that asked for
-// it is killed.
+// hangVariable makes this test's program one that starts a process and waits for ever.
+const hangVariable = "HARNESS_TEST_HANG"
+
+// hangName is a name that no other process has.
+const hangName = "600.2026"
+
+func hang() int {
+	if _, err := newNetwork(2); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	if err := exec.Command("sleep", hangName).Start(); err != nil {
+		fmt.Println(err)
+		return 1
+	}
+	fmt.Println("hangs")
+	select {}
+}
+
+// hanging returns how many processes hang started live. This test's process sees those
+// of the namespaces inside its own.
+func hanging(t *testing.T) (n int) {
+	t.Helper()
+	names, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		if line, _ := os.ReadFile(name); strings.Contains(string(line), hangName) { // it may have ended meanwhile
+			n++
+		}
+	}
+	return n
+}
+
+// What a contained process has started ends when the process that contains it is killed.
 func TestNothingIsLeft(t *testing.T) {
 	contained(t)
-	if program == "" {
-		t.Fatal("no program")
+	outer := exec.Command("/proc/self/exe", "-test.run=^$")
+	for _, setting := range os.Environ() {
+		if !strings.HasPrefix(setting, "HARNESS_") {
+			outer.Env = append(outer.Env, setting)
+		}
 	}
-	// The test's process is the first of its namespaces: their end is the kernel's
-	// work. What can be seen from inside is that no other process and no name of a
-	// network is there.
-	out, err := exec.CommandContext(context.Background(), "ip", "netns", "list").CombinedOutput()
-	if err != nil || strings.Contains(string(out), "node") {
-		t.Errorf("ip netns list: %s, %v", out, err)
+	outer.Env = append(outer.Env, hangVariable+"=1", "HARNESS_BINARY="+program, "TMPDIR="+folder)
+	out, err := outer.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
 	}
-	if os.Getpid() != 1 {
-		t.Errorf("process %d", os.Getpid())
+	if err := outer.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "hangs" || hanging(t) != 1 {
+		t.Errorf("it says %q, %d processes hang", lines.Text(), hanging(t))
+	}
+	if err := outer.Process.Kill(); err != nil {
+		t.Error(err)
+	}
+	for lines.Scan() { // until all that had this output are gone
+	}
+	_ = outer.Wait() // "killed"
+	for deadline := time.Now().Add(time.Minute); hanging(t) > 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d processes are left", hanging(t))
+		}
 	}
 }
