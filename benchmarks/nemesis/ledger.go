@@ -42,11 +42,11 @@ type page struct {
 
 const (
 	pagesAtOnce  = 20
-	pageRequests = 50
-	pageWishes   = 6
+	pageRequests = 30
+	pageWishes   = 5
 	askPause     = 120 * time.Millisecond // mean, between a client's requests
 	patientOne   = 4                      // of so many clients one waits for each answer as long as may be
-	hastyWithin  = time.Second            // others ask elsewhere sooner: no fault silences all of them
+	hastyWithin  = 2 * time.Second        // others ask elsewhere sooner: no fault silences all of them
 	keylessOne   = 4                      // of so many subscriptions one has no key
 )
 
@@ -169,9 +169,9 @@ func (l *ledger) subscribe(ctx context.Context, client int, p *page, random *ran
 		pending.End(history.Deleted)
 	case attempt.Outcome == witness.Acked:
 		pending.End(history.Done)
-	case attempt.Outcome == witness.Unknown:
+	case attempt.Outcome == witness.Unknown && !attempt.Unsent:
 		pending.End(history.Unknown)
-	default: // 507, or a 4xx, which is a violation by itself
+	default: // not sent, 507, or a 4xx, which is a violation by itself
 		pending.Refused()
 	}
 }
@@ -179,12 +179,12 @@ func (l *ledger) subscribe(ctx context.Context, client int, p *page, random *ran
 func (l *ledger) unsubscribe(ctx context.Context, client int, p *page, wish *witness.SubscribeRecord) {
 	pending := l.history.Begin(client, p.channel.URL, history.Unsubscribe, wish.Label)
 	attempt := l.as(client).Unsubscribe(ctx, wish)
-	switch attempt.Outcome {
-	case witness.Acked:
+	switch {
+	case attempt.Outcome == witness.Acked:
 		pending.End(history.Done)
-	case witness.Unknown:
+	case attempt.Outcome == witness.Unknown && !attempt.Unsent:
 		pending.End(history.Unknown)
-	case witness.Refused:
+	case attempt.Outcome == witness.Refused:
 		pending.End(history.NotFound)
 	default:
 		pending.Refused()

@@ -51,7 +51,7 @@ Rules (-rules prints them all):
   unsubscribe and list are linearizable, with unknown outcomes that may happen any time later;
   what is not decided within a limit is told, and must be less than one in a hundred channels;
   30 s after the last fault every node takes writes for every range; no address polls a
-  channel sooner than half the floor.
+  channel at twice the pace of the floor.
 
 Flags:
 `

@@ -28,23 +28,19 @@ func TestDeck(t *testing.T) {
 
 func TestEarlyPolls(t *testing.T) {
 	p := newPollLog(witness.NewRecorder())
-	for _, made := range []poll{
-		{address: "a", at: time.Second}, {address: "b", at: 1100 * time.Millisecond}, // another address may come at any time
-		{address: "a", at: 1250 * time.Millisecond}, // half the floor
-		{address: "b", at: 3 * time.Second},
-	} {
-		p.note("/x", made)
+	for n := range pollsJudged + 1 {
+		at := time.Duration(n) * pollFloor / 2
+		p.note("/x", poll{address: "a", at: at}) // twice the pace, just not sooner
+		p.note("/y", poll{address: []string{"a", "b"}[n%2], at: at / 2})
 	}
-	p.note("/y", poll{address: "a", at: 1260 * time.Millisecond})
+	p.note("/z", poll{address: "a"})
+	p.note("/z", poll{address: "a", at: time.Millisecond}) // one that waited on its way
 	if early := p.early(); len(early) > 0 {
 		t.Errorf("early: %v", early)
 	}
-	p.note("/x", poll{address: "b", at: 3249 * time.Millisecond})
-	if early := p.early(); len(early) != 1 || !strings.HasPrefix(early[0], "b asked for /x 249ms after the last time") {
+	p.note("/x", poll{address: "a", at: pollsJudged*pollFloor/2 + pollFloor/2 - time.Millisecond})
+	if early := p.early(); len(early) != 1 || !strings.HasPrefix(early[0], "a asked for /x 9 times within 1.999s") {
 		t.Errorf("early: %v", early)
-	}
-	if p.mu.count != 6 {
-		t.Errorf("%d polls", p.mu.count)
 	}
 }
 

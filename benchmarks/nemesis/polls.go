@@ -51,7 +51,6 @@ type pollLog struct {
 type poll struct {
 	address string
 	at      witness.Instant
-	tag     string // that it knew, or its date
 }
 
 func newPollLog(r *witness.Recorder) *pollLog {
@@ -64,8 +63,7 @@ func newPollLog(r *witness.Recorder) *pollLog {
 func (p *pollLog) around(origin http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		tag := r.Header.Get("If-None-Match") + r.Header.Get("If-Modified-Since")
-		p.note(r.URL.Path, poll{address: host, at: time.Since(p.began), tag: tag})
+		p.note(r.URL.Path, poll{address: host, at: time.Since(p.began)})
 		origin.ServeHTTP(w, r)
 	})
 }
@@ -77,28 +75,26 @@ func (p *pollLog) note(path string, made poll) {
 	p.mu.polls[path] = append(p.mu.polls[path], made)
 }
 
-// around an early poll, so many before it are shown.
-const pollsShown = 6
+// pollsJudged floors lie between the first and the last of as many polls and one more.
+const pollsJudged = 8
 
-// early returns a line for each poll that came sooner after the last one of the same
-// address than half the floor, with those before it. Half of it: on a loaded machine a
-// request may wait before it is seen here, so that the next one seems to follow sooner.
+// early returns a line for each poll that ends a run of polls by one address at twice the
+// pace of the floor. A single pair may come sooner: what the node began in time waits on a
+// loaded machine, or in a process that is suspended, before it is seen here.
 func (p *pollLog) early() (lines []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for path, polls := range p.mu.polls {
-		last := make(map[string]witness.Instant)
-		for i, made := range polls {
-			before, again := last[made.address]
-			last[made.address] = made.at
-			if !again || made.at-before >= pollFloor/2 {
-				continue
+		by := make(map[string][]witness.Instant)
+		for _, made := range polls {
+			by[made.address] = append(by[made.address], made.at)
+		}
+		for address, times := range by {
+			for i := pollsJudged; i < len(times); i++ {
+				if took := times[i] - times[i-pollsJudged]; took < pollsJudged*pollFloor/2 {
+					lines = append(lines, fmt.Sprintf("%s asked for %s %d times within %s: %v", address, path, pollsJudged+1, took, times[i-pollsJudged:i+1]))
+				}
 			}
-			line := fmt.Sprintf("%s asked for %s %s after the last time; polls:", made.address, path, (made.at - before).Round(time.Millisecond))
-			for _, shown := range polls[max(0, i-pollsShown) : i+1] {
-				line += fmt.Sprintf(" %s %s %s;", shown.at.Round(time.Millisecond), shown.address, shown.tag)
-			}
-			lines = append(lines, line)
 		}
 	}
 	slices.Sort(lines)

@@ -21,7 +21,7 @@ const (
 	ruleLinearizable = "per channel, subscribe, unsubscribe and list are linearizable"
 	ruleDecided      = "less than one history in a hundred is undecided"
 	ruleStuck        = "30 s after the last fault every node takes writes for every range"
-	ruleFloor        = "no address polls a channel sooner than half the floor"
+	ruleFloor        = "no address polls a channel nine times within half of eight floors"
 )
 
 func printRules(out io.Writer) {
@@ -34,7 +34,7 @@ func printRules(out io.Writer) {
 }
 
 // decideWithin bounds the search for an order of one channel's history.
-const decideWithin = 3 * time.Second
+const decideWithin = 10 * time.Second
 
 // linearizable checks the ledger.
 func (r *run) linearizable() error {

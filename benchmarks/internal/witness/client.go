@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"sync/atomic"
@@ -71,6 +72,8 @@ func (c *Client) do(ctx context.Context, method, path, key string, body []byte) 
 	attempt.Status, attempt.Outcome = status, outcomeOf(status)
 	if err != nil {
 		attempt.Outcome = Unknown
+		var dial *net.OpError
+		attempt.Unsent = errors.As(err, &dial) && dial.Op == "dial"
 	}
 	return attempt, answer
 }
