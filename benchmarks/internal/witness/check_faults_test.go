@@ -130,6 +130,23 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
+// Where there are several nodes, others acknowledge what the one whose disk failed does
+// not; what its own process must do stays.
+func TestCheckFaultsOfSeveralNodes(t *testing.T) {
+	for _, test := range faultTests {
+		s := newFaults()
+		s.Several = true
+		if test.rule != RuleUnsynced {
+			test.run(t, s)
+			continue
+		}
+		test.spoil(s)
+		for _, violation := range Check(s.History, s.Snapshot) {
+			t.Errorf("%s: %s", test.name, violation)
+		}
+	}
+}
+
 // What was cut short shows nothing, and is no violation.
 func TestCheckExcusesFaults(t *testing.T) {
 	for name, excuse := range map[string]func(s *story){

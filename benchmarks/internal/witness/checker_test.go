@@ -157,6 +157,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 		{"deleted, GET says 200", RuleBack, false, func(s *story) { s.Gets[2].Status = 200 }},
 		{"a key answered with two IDs", RuleKey, false, func(s *story) { s.anchor.Attempts[1].Subscription.ID = "A'" }},
 		{"a key answered with another from_version", RuleKey, false, func(s *story) { s.anchor.Attempts[1].Subscription.FromVersion = 4 }},
+		{"an ID given to two keys", RuleKey, false, func(s *story) { s.passing.Attempts[0].Subscription.ID = "D" }},
 		{"a key taken for another body", RuleKey, false, func(s *story) { s.anchor.Conflicts[0] = Attempt{Outcome: Acked, Status: 201} }},
 		{"another body refused for another reason", RuleKey, false, func(s *story) { s.anchor.Conflicts[0].Status = 400 }},
 		{"listed with another URL", RuleKey, false, func(s *story) { s.Listing[0].URL = urlPasses }},
