@@ -19,7 +19,7 @@ type Counts struct {
 	Events, Connections int
 }
 
-// Count counts.
+// Count returns the size of a history.
 func Count(h *History) Counts {
 	c := Counts{Deliveries: len(h.Deliveries)}
 	for _, record := range h.Subscribes {

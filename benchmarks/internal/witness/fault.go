@@ -47,6 +47,7 @@ type Hit struct {
 }
 
 const (
+	// SlowSync and StalledSync are what a sync takes beside KindSlow and KindStall.
 	SlowSync    = 2 * time.Second
 	StalledSync = 15 * time.Second
 	// holdLeast and holdMost bound how long writes fail or take 2 s.
@@ -55,7 +56,7 @@ const (
 	sinceHit = 20
 )
 
-// Hold returns how long a fault lasts unless the process ends.
+// Hold returns how long a fault of a disk lasts unless the process ends.
 func Hold(kind string, random *rand.Rand) time.Duration {
 	switch kind {
 	case KindEIO:
@@ -66,7 +67,8 @@ func Hold(kind string, random *rand.Rand) time.Duration {
 	return holdLeast + UpTo(random, holdMost-holdLeast)
 }
 
-// Injection returns what strace is to do.
+// Injection returns what strace is to do for a kind of fault of a disk; from which call
+// on is drawn.
 func Injection(kind string, random *rand.Rand) diskfault.Injection {
 	first := 1 + random.IntN(sinceHit)
 	switch kind {

@@ -176,7 +176,7 @@ type Recorder struct {
 // Moment is something after which it is worth to kill the node.
 type Moment uint8
 
-// The Moments.
+// The moments, and how many there are.
 const (
 	momentSubscribed Moment = iota
 	momentDeleted
@@ -186,6 +186,7 @@ const (
 	Moments
 )
 
+// NewRecorder returns a recorder whose instant 0 is now.
 func NewRecorder() *Recorder {
 	r := &Recorder{Began: time.Now()}
 	for m := range r.pulses {
@@ -196,6 +197,7 @@ func NewRecorder() *Recorder {
 	return r
 }
 
+// Now returns the present instant.
 func (r *Recorder) Now() Instant { return time.Since(r.Began) }
 
 // With runs a function that reads or changes the history.

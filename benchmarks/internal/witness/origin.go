@@ -19,8 +19,8 @@ import (
 // entry could leave the window that has not been delivered: so each must arrive.
 type Origin struct {
 	recorder *Recorder
-	Server   *http.Server
-	url      string // without a slash at the end
+	Server   *http.Server // to be served by the caller
+	url      string       // without a slash at the end
 	mu       struct {
 		sync.Mutex
 		frozen bool

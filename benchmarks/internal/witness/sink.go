@@ -24,8 +24,8 @@ type Sink struct {
 	recorder *Recorder
 	origin   *Origin
 	verifier *webhooks.Webhook
-	Server   *http.Server
-	URL      string // a subscription's sink is URL + its record's Label
+	Server   *http.Server // to be served by the caller
+	URL      string       // a subscription's sink is URL + its record's Label
 	mu       struct {
 		sync.Mutex
 		random *rand.Rand
@@ -43,6 +43,8 @@ const (
 	maxBody   = 1 << 20
 )
 
+// NewSink makes a sink on a listener, which its Server is to serve. What arrives makes
+// room in the origin's feeds.
 func NewSink(listener net.Listener, r *Recorder, o *Origin, seed uint64) (*Sink, error) {
 	verifier, err := webhooks.NewWebhook(secret)
 	if err != nil {
