@@ -8,10 +8,13 @@ KILLS       ?= 200
 SEED        ?= 1
 FAULTS      ?=
 POLITE      ?=
+SEEDS       ?= 3
+NEMESIS     ?=
+FAILOVER    ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -47,6 +50,12 @@ crash: ## a real process, ended KILLS times under load by kills and FAULTS of it
 
 crash-seeds: ## 20 rounds each with SEEDS=30 seeds, some at a time on a loaded machine; benchmarks/crash/seeds.sh has more
 	@benchmarks/crash/seeds.sh
+
+nemesis: ## three nodes in network namespaces beside faults, judged by histories: SEEDS seeds from SEED on; wants root and iproute2
+	$(GO) run ./benchmarks/nemesis -seed $(SEED) -seeds $(SEEDS) $(NEMESIS)
+
+failover: ## how long writes wait after a node is killed, suspended, cut off, or all are killed
+	$(GO) run ./benchmarks/failover -seed $(SEED) $(FAILOVER)
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)

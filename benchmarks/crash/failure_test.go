@@ -2,14 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 // wantLines holds that each text is there, in this order.
@@ -26,6 +27,8 @@ func wantLines(t *testing.T, said string, texts ...string) {
 	}
 }
 
+const logFile = "/data/ranges/log/1.log"
+
 // A log of CI is all that there is of a failed run.
 func TestExplain(t *testing.T) {
 	folder := t.TempDir()
@@ -35,8 +38,15 @@ func TestExplain(t *testing.T) {
 		}
 	}
 	var out strings.Builder
-	r := &run{options: options{kills: 20, seed: 7, kinds: []string{KindKill, KindEIO}}, out: &out, recorder: newRecorder()}
-	r.recorder.mu.history = *newFaults().History
+	r := &run{options: options{kills: 20, seed: 7, kinds: []string{witness.KindKill, witness.KindEIO}}, out: &out, recorder: witness.NewRecorder()}
+	r.recorder.With(func(h *witness.History) {
+		h.Ends = []witness.Instant{41 * time.Second}
+		h.Faults = []*witness.Fault{
+			{Kind: witness.KindENOSPC, From: 10 * time.Second, To: 12 * time.Second},
+			{Kind: witness.KindEIO, From: 40 * time.Second, To: 41 * time.Second, Ended: 41 * time.Second, Code: 3, Said: `level=ERROR msg="cannot go on" error="disk failed"`,
+				Hits: []witness.Hit{{At: 40500 * time.Millisecond, Call: "fdatasync", Path: logFile}, {At: 40600 * time.Millisecond, Call: "fsync", Path: logFile}}},
+		}
+	})
 	r.explain(context.Canceled, folder)
 	if out.Len() > 0 {
 		t.Errorf("a run that was told to end says %q", out.String())
@@ -49,28 +59,9 @@ func TestExplain(t *testing.T) {
 		"41s a process has ended",
 		nodeLog, "msg=ready", straceLog, "= -1 EIO")
 	out.Reset()
-	r.kinds = []string{KindKill}
+	r.kinds = []string{witness.KindKill}
 	r.explain(fmt.Errorf("%w: exit status 2; the end of its log: …", child.ErrEnded), folder)
 	if said := out.String(); strings.Contains(said, "msg=ready") || strings.Contains(said, "EIO") {
 		t.Errorf("a log that the error shows, or one of a strace that was not used:\n%s", said)
-	}
-}
-
-func TestTellShowsEvents(t *testing.T) {
-	s := newStory()
-	s.Listing = s.Listing[1:] // the anchor is lost
-	var out strings.Builder
-	r := &run{out: &out, recorder: newRecorder(), killed: 3, options: options{seed: 7}}
-	r.recorder.mu.history = *s.History
-	if err := r.tell(Check(s.History, s.Snapshot)); !errors.Is(err, errViolated) || !strings.Contains(err.Error(), "seed 7") {
-		t.Errorf("tell = %v", err)
-	}
-	wantLines(t, out.String(), "violated: "+string(RuleLost), "subscription A ",
-		"1s key-a: subscribe, answered 201 at 1.1s",
-		"3.3s key-a: webhook a2 of A, version 2, answered 500",
-		"4.2s key-a: subscribe to another channel, answered 409 at 4.3s",
-		urlKept+": ")
-	if strings.Contains(out.String(), "key-b") {
-		t.Errorf("what was seen of another subscription:\n%s", out.String())
 	}
 }

@@ -10,13 +10,14 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 func TestParseKinds(t *testing.T) {
 	for text, want := range map[string][]string{
-		"kill":                {KindKill},
-		"full,eio,kill":       {KindKill, KindEIO, KindFull},
-		"slow,slow":           {KindSlow},
+		"kill":                {witness.KindKill},
+		"full,eio,kill":       {witness.KindKill, witness.KindEIO, witness.KindFull},
+		"slow,slow":           {witness.KindSlow},
 		"kill,enospc,eio,fsk": nil,
 		"":                    nil,
 	} {
@@ -39,7 +40,7 @@ func TestPossible(t *testing.T) {
 		{nil, no, "kill enospc eio slow stall", 1},
 		{no, no, "kill", 5},
 	} {
-		got, leftOut := possible(kinds, test.canTrace, test.canMount)
+		got, leftOut := possible(witness.Kinds, test.canTrace, test.canMount)
 		if strings.Join(got, " ") != test.want || len(leftOut) != test.leftOut {
 			t.Errorf("%v, %v: %q, left out %q", test.canTrace, test.canMount, got, leftOut)
 		}
@@ -55,7 +56,7 @@ func TestChooseOnBareMachine(t *testing.T) {
 		var o options
 		var out strings.Builder
 		err := o.choose(context.Background(), "", &out)
-		if !slices.Equal(o.kinds, []string{KindKill}) || strings.Count(out.String(), "left out: ") != 2 {
+		if !slices.Equal(o.kinds, []string{witness.KindKill}) || strings.Count(out.String(), "left out: ") != 2 {
 			t.Errorf("CI=%q: %q, said %q", ci, o.kinds, out.String())
 		}
 		if (err != nil) != fails {
@@ -79,9 +80,9 @@ func TestDeck(t *testing.T) {
 		deals int
 		want  map[string]int
 	}{
-		{[]string{KindKill}, 5, map[string]int{KindKill: 5}},
-		{[]string{KindEIO}, 5, map[string]int{KindEIO: 5}},
-		{[]string{KindKill, KindENOSPC, KindEIO, KindFull}, 24, map[string]int{KindKill: 18, KindENOSPC: 2, KindEIO: 2, KindFull: 2}},
+		{[]string{witness.KindKill}, 5, map[string]int{witness.KindKill: 5}},
+		{[]string{witness.KindEIO}, 5, map[string]int{witness.KindEIO: 5}},
+		{[]string{witness.KindKill, witness.KindENOSPC, witness.KindEIO, witness.KindFull}, 24, map[string]int{witness.KindKill: 18, witness.KindENOSPC: 2, witness.KindEIO: 2, witness.KindFull: 2}},
 	} {
 		d := deck{random: rand.New(rand.NewPCG(1, 0)), kinds: test.kinds}
 		for range test.deals {

@@ -31,13 +31,14 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 func main() {
 	var o options
 	flag.IntVar(&o.kills, "kills", 200, "how often to end the node, by kills and faults")
 	flag.Uint64Var(&o.seed, "seed", 1, "what the instants and the clients' actions follow from")
-	faults := flag.String("faults", "", "`names` of what happens to a process before its end, with commas: "+strings.Join(kinds, ", ")+
+	faults := flag.String("faults", "", "`names` of what happens to a process before its end, with commas: "+strings.Join(witness.Kinds, ", ")+
 		"; by default "+strings.Join(byDefault, ", ")+", as far as this machine can")
 	flag.DurationVar(&o.duration, "duration", time.Hour, "stop killing after this time, whatever -kills says")
 	flag.BoolVar(&o.keep, "keep", false, "keep data directory and log when every rule holds, too")
@@ -71,10 +72,10 @@ func (o *options) choose(ctx context.Context, named string, out io.Writer) error
 		return err
 	}
 	var canTrace, canMount error
-	if len(wanted) > 1 || wanted[0] != KindKill {
+	if len(wanted) > 1 || wanted[0] != witness.KindKill {
 		canTrace = diskfault.CanTrace(ctx)
 	}
-	if slices.Contains(wanted, KindFull) {
+	if slices.Contains(wanted, witness.KindFull) {
 		canMount = diskfault.CanMount(ctx)
 	}
 	var leftOut []string

@@ -1,17 +1,15 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 // round takes a process from any instant to its end.
@@ -19,11 +17,11 @@ func (r *run) round(ctx context.Context, kind string) error {
 	if err := r.awaitMoment(ctx); err != nil {
 		return err
 	}
-	fault, fail := &Fault{Kind: kind}, r.traced
+	fault, fail := &witness.Fault{Kind: kind}, r.traced
 	switch kind {
-	case KindKill:
+	case witness.KindKill:
 		return r.kill(ctx)
-	case KindFull:
+	case witness.KindFull:
 		fail = r.full
 	}
 	if err := fail(ctx, fault); err != nil || fault.Ended > 0 {
@@ -33,15 +31,15 @@ func (r *run) round(ctx context.Context, kind string) error {
 }
 
 // afterFault watches a process whose disk is well again and kills it. What the
-// disk did may end the process until stopWithin later: between two looks of this
+// disk did may end the process until StopWithin later: between two looks of this
 // test as well as under them.
-func (r *run) afterFault(ctx context.Context, fault *Fault) error {
+func (r *run) afterFault(ctx context.Context, fault *witness.Fault) error {
 	err := r.watch(ctx, fault)
 	if err == nil {
 		err = r.kill(ctx)
 	}
-	at := r.recorder.now()
-	if errors.Is(err, child.ErrEnded) && at <= fault.To+stopWithin {
+	at := r.recorder.Now()
+	if errors.Is(err, child.ErrEnded) && at <= fault.To+witness.StopWithin {
 		return r.endedItself(fault, at)
 	}
 	return err
@@ -54,19 +52,19 @@ func (r *run) awaitMoment(ctx context.Context) error {
 	kind := r.random.IntN(4)
 	if kind == 0 {
 		r.early++
-		pause(ctx, upTo(r.random, 400*time.Millisecond))
+		witness.Pause(ctx, witness.UpTo(r.random, 400*time.Millisecond))
 		return nil
 	}
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
 	if kind == 1 {
-		pause(ctx, upTo(r.random, 3*time.Second))
+		witness.Pause(ctx, witness.UpTo(r.random, 3*time.Second))
 		return nil
 	}
-	pause(ctx, upTo(r.random, time.Second))
-	r.recorder.await(ctx, moment(r.random.IntN(int(moments))), time.Second)
-	pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
+	witness.Pause(ctx, witness.UpTo(r.random, time.Second))
+	r.recorder.Await(ctx, witness.Moment(r.random.IntN(int(witness.Moments))), time.Second)
+	witness.Pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
 	return nil
 }
 
@@ -80,13 +78,13 @@ func (r *run) kill(ctx context.Context) error {
 
 // ended notes that the process has ended, and whether it printed a stack.
 func (r *run) ended() error {
-	at := r.recorder.now()
-	r.origin.rest(at)
-	stacks, err := r.node.stacks()
+	at := r.recorder.Now()
+	r.origin.Rest(at)
+	stacks, err := witness.Stacks(r.node.Process)
 	if err != nil {
 		return err
 	}
-	r.recorder.with(func(h *History) { h.Ends, h.Stacks = append(h.Ends, at), append(h.Stacks, stacks...) })
+	r.recorder.With(func(h *witness.History) { h.Ends, h.Stacks = append(h.Ends, at), append(h.Stacks, stacks...) })
 	return nil
 }
 
@@ -97,27 +95,27 @@ const exitWithin = 10 * time.Second
 const straceLog = "strace.log"
 
 // traced lets system calls fail or wait for a time.
-func (r *run) traced(ctx context.Context, fault *Fault) error {
+func (r *run) traced(ctx context.Context, fault *witness.Fault) error {
 	r.fault(fault)
 	log := filepath.Join(r.node.folder, straceLog)
-	tracer, err := diskfault.Attach(ctx, r.node.PID(), r.node.data, log, injection(fault.Kind, r.random))
+	tracer, err := diskfault.Attach(ctx, r.node.PID(), r.node.data, log, witness.Injection(fault.Kind, r.random))
 	if err != nil {
 		return errors.Join(err, r.node.Alive())
 	}
-	_, ended := r.node.AwaitEnd(ctx, hold(fault.Kind, r.random))
-	at := r.recorder.now()
+	_, ended := r.node.AwaitEnd(ctx, witness.Hold(fault.Kind, r.random))
+	at := r.recorder.Now()
 	trace, err := tracer.Detach()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return err
 	}
-	r.recorder.with(func(h *History) {
-		fault.To = r.recorder.now()
+	r.recorder.With(func(h *witness.History) {
+		fault.To = r.recorder.Now()
 		for _, hit := range trace.Hits {
-			fault.Hits = append(fault.Hits, Hit{At: hit.At.Sub(h.Began), Call: hit.Call, Path: hit.Path})
+			fault.Hits = append(fault.Hits, witness.Hit{At: hit.At.Sub(h.Began), Call: hit.Call, Path: hit.Path})
 		}
 	})
 	if !trace.Exited.IsZero() {
-		at = trace.Exited.Sub(r.recorder.began)
+		at = trace.Exited.Sub(r.recorder.Began)
 		if _, ended = r.node.AwaitEnd(ctx, exitWithin); !ended {
 			return fmt.Errorf("the process is said to have ended at %s and lives", trace.Exited)
 		}
@@ -129,21 +127,21 @@ func (r *run) traced(ctx context.Context, fault *Fault) error {
 }
 
 // fault adds a fault to the history.
-func (r *run) fault(fault *Fault) {
-	r.recorder.with(func(h *History) {
-		fault.From = r.recorder.now()
+func (r *run) fault(fault *witness.Fault) {
+	r.recorder.With(func(h *witness.History) {
+		fault.From = r.recorder.Now()
 		h.Faults = append(h.Faults, fault)
 	})
 }
 
 // endedItself notes the end of a process that was not killed.
-func (r *run) endedItself(fault *Fault, at Instant) error {
-	said, err := r.node.lastWords()
+func (r *run) endedItself(fault *witness.Fault, at witness.Instant) error {
+	said, err := witness.LastWords(r.node.Process)
 	if err != nil {
 		return err
 	}
 	code, _ := r.node.Ended()
-	r.recorder.with(func(*History) {
+	r.recorder.With(func(*witness.History) {
 		fault.Ended, fault.To, fault.Code, fault.Said = at, min(fault.To, at), code, said
 	})
 	return r.ended()
@@ -159,28 +157,28 @@ const (
 
 // full fills the disk for a time, in half of the cases over the end of a process
 // and the start of the next one.
-func (r *run) full(ctx context.Context, fault *Fault) error {
+func (r *run) full(ctx context.Context, fault *witness.Fault) error {
 	filler := diskfault.Filler{Name: filepath.Join(r.node.folder, diskName, "filler")}
 	r.fault(fault) // the node may refuse before the last byte is taken
 	if err := filler.Fill(r.random.Int64N(leaveMost)); err != nil {
 		return err
 	}
-	r.recorder.with(func(*History) { fault.Full = r.recorder.now() })
+	r.recorder.With(func(*witness.History) { fault.Full = r.recorder.Now() })
 	over := r.random.IntN(2) == 0
-	_, ended := r.node.AwaitEnd(ctx, noticeWithin+upTo(r.random, fullMost-noticeWithin))
+	_, ended := r.node.AwaitEnd(ctx, witness.NoticeWithin+witness.UpTo(r.random, fullMost-witness.NoticeWithin))
 	if over && !ended && ctx.Err() == nil {
 		err := r.kill(ctx)
 		if err == nil {
 			err = r.start(ctx)
 		}
 		if err == nil {
-			r.node.AwaitEnd(ctx, upTo(r.random, fullMost))
+			r.node.AwaitEnd(ctx, witness.UpTo(r.random, fullMost))
 		}
 		if err != nil && !errors.Is(err, child.ErrEnded) { // what ended before the kill is seen below
 			return err
 		}
 	}
-	r.recorder.with(func(*History) { fault.To = r.recorder.now() })
+	r.recorder.With(func(*witness.History) { fault.To = r.recorder.Now() })
 	if err := errors.Join(filler.Free(), ctx.Err()); err != nil {
 		return err
 	}
@@ -192,76 +190,31 @@ func (r *run) full(ctx context.Context, fault *Fault) error {
 
 // watch leaves a process alone whose disk is well again, in three of four cases,
 // until it has acknowledged a subscription.
-func (r *run) watch(ctx context.Context, fault *Fault) error {
+func (r *run) watch(ctx context.Context, fault *witness.Fault) error {
 	if r.random.IntN(4) == 0 {
 		return nil
 	}
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	for r.recorder.now() < fault.To+acceptWithin && !r.accepted(fault.To) {
+	for r.recorder.Now() < fault.To+witness.AcceptWithin && !r.accepted(fault.To) {
 		if err := errors.Join(r.node.Alive(), ctx.Err()); err != nil {
 			return err
 		}
-		pause(ctx, retryPause)
+		witness.Pause(ctx, witness.RetryPause)
 	}
-	r.recorder.with(func(*History) { fault.Watched = true })
+	r.recorder.With(func(*witness.History) { fault.Watched = true })
 	return nil
 }
 
 // accepted reports whether a subscription was asked for since and acknowledged.
-func (r *run) accepted(since Instant) (accepted bool) {
-	r.recorder.with(func(h *History) {
+func (r *run) accepted(since witness.Instant) (accepted bool) {
+	r.recorder.With(func(h *witness.History) {
 		for _, record := range h.Subscribes {
-			if acked := record.acked(); acked != nil && acked.Sent >= since {
+			if acked := record.Acked(); acked != nil && acked.Sent >= since {
 				accepted = true
 			}
 		}
 	})
 	return accepted
-}
-
-// stacks returns the first line of each stack that the last process printed.
-func (n *node) stacks() (lines []string, err error) {
-	err = n.eachLine(func(line string) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
-			lines = append(lines, line)
-		}
-	})
-	return lines, err
-}
-
-// lastWords returns why the last process ended, as it said.
-func (n *node) lastWords() (said string, err error) {
-	err = n.eachLine(func(line string) { said = lastWords(said, line) })
-	return said, err
-}
-
-// lastWords is the last line, or the one that says why the process cannot go on:
-// others of its goroutines may still print something behind that.
-func lastWords(said, line string) string {
-	if strings.Contains(said, failedMessage) {
-		return said
-	}
-	return line
-}
-
-func (n *node) eachLine(do func(line string)) error {
-	printed, err := n.Printed()
-	if err != nil {
-		return err
-	}
-	defer printed.Close()
-	for lines := bufio.NewReader(printed); ; {
-		line, err := lines.ReadString('\n')
-		if line != "" {
-			do(strings.TrimSuffix(line, "\n"))
-		}
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("log of the node: %w", err)
-		}
-	}
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"math/rand/v2"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,13 +11,20 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 // newTestRun is a run whose node is a shell script.
 func newTestRun(t *testing.T, script string) *run {
 	t.Helper()
 	folder := t.TempDir()
-	o, r := newTestOrigin(t, 1, 0)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	r := witness.NewRecorder()
+	o := witness.NewOrigin(listener, r, 1, 0, 1)
 	process, err := child.Begin(filepath.Join(folder, "node.log"), "/bin/sh", "-c", script, folder)
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +36,7 @@ func newTestRun(t *testing.T, script string) *run {
 	})
 	return &run{
 		random: rand.New(rand.NewPCG(1, 0)), recorder: r, origin: o,
-		client: newClient(r, "http://127.0.0.1:1"), // where nothing listens
+		client: witness.NewClient(r, "http://127.0.0.1:1"), // where nothing listens
 		node:   &node{Process: process, folder: folder, data: folder},
 	}
 }
@@ -36,10 +44,10 @@ func newTestRun(t *testing.T, script string) *run {
 const cannotGoOn = `echo 'level=ERROR msg="cannot go on" error="disk failed"'; `
 
 // newFault is a fault that is over.
-func newFault(r *run, kind string) *Fault {
-	fault := &Fault{Kind: kind}
+func newFault(r *run, kind string) *witness.Fault {
+	fault := &witness.Fault{Kind: kind}
 	r.fault(fault)
-	fault.To = r.recorder.now()
+	fault.To = r.recorder.Now()
 	return fault
 }
 
@@ -47,15 +55,15 @@ func newFault(r *run, kind string) *Fault {
 // the test looks or kills.
 func TestAfterFaultEnds(t *testing.T) {
 	r := newTestRun(t, cannotGoOn+"exit 3")
-	fault := newFault(r, KindENOSPC)
+	fault := newFault(r, witness.KindENOSPC)
 	r.node.AwaitEnd(t.Context(), time.Minute)
 	if err := r.afterFault(t.Context(), fault); err != nil {
 		t.Fatal(err)
 	}
-	if fault.Ended == 0 || fault.Code != failedCode || !strings.Contains(fault.Said, failedMessage) || fault.To > fault.Ended {
+	if fault.Ended == 0 || fault.Code != witness.FailedCode || !strings.Contains(fault.Said, witness.FailedMessage) || fault.To > fault.Ended {
 		t.Errorf("%+v", fault)
 	}
-	r.recorder.with(func(h *History) {
+	r.recorder.With(func(h *witness.History) {
 		if len(h.Ends) != 1 {
 			t.Errorf("ends = %v", h.Ends)
 		}
@@ -65,8 +73,8 @@ func TestAfterFaultEnds(t *testing.T) {
 // Long after the fault it is another matter that ended the process.
 func TestAfterFaultEndsLate(t *testing.T) {
 	r := newTestRun(t, cannotGoOn+"exit 3")
-	fault := newFault(r, KindENOSPC)
-	fault.From, fault.To = -2*stopWithin, -stopWithin-time.Second
+	fault := newFault(r, witness.KindENOSPC)
+	fault.From, fault.To = -2*witness.StopWithin, -witness.StopWithin-time.Second
 	r.node.AwaitEnd(t.Context(), time.Minute)
 	if err := r.afterFault(t.Context(), fault); !errors.Is(err, child.ErrEnded) || fault.Ended != 0 {
 		t.Errorf("afterFault = %v, %+v", err, fault)
@@ -76,7 +84,7 @@ func TestAfterFaultEndsLate(t *testing.T) {
 func TestAfterFaultKills(t *testing.T) {
 	r := newTestRun(t, "exec sleep 600")
 	seedThatKillsAtOnce(r)
-	fault := newFault(r, KindENOSPC)
+	fault := newFault(r, witness.KindENOSPC)
 	if err := r.afterFault(t.Context(), fault); err != nil || fault.Ended != 0 {
 		t.Errorf("afterFault = %v, %+v", err, fault)
 	}
@@ -123,11 +131,11 @@ func TestTracedAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			strace(t, script)
 			r := newTestRun(t, `cd "$0"; `+cannotGoOn+`while ! [ -e go ]; do sleep 0.01; done; exit 3`)
-			fault := &Fault{Kind: KindEIO}
+			fault := &witness.Fault{Kind: witness.KindEIO}
 			if err := r.traced(t.Context(), fault); err != nil {
 				t.Fatal(err)
 			}
-			if len(fault.Hits) != 1 || fault.Ended == 0 || fault.Code != failedCode {
+			if len(fault.Hits) != 1 || fault.Ended == 0 || fault.Code != witness.FailedCode {
 				t.Errorf("%+v", fault)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault/diskfaulttest"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
@@ -23,8 +24,9 @@ import (
 // scenario is a node and its client.
 type scenario struct {
 	*node
-	t      *testing.T
-	client *client
+	t        *testing.T
+	client   *witness.Client
+	recorder *witness.Recorder
 }
 
 // program builds the node once for all tests, into a folder that TestMain removes.
@@ -75,7 +77,8 @@ func newScenario(t *testing.T, disk int64) *scenario {
 			t.Log(node.LogTail())
 		}
 	})
-	s := &scenario{node: node, t: t, client: newClient(newRecorder(), "http://"+node.address)}
+	recorder := witness.NewRecorder()
+	s := &scenario{node: node, t: t, recorder: recorder, client: witness.NewClient(recorder, "http://"+node.address)}
 	s.serve()
 	return s
 }
@@ -92,26 +95,26 @@ func (s *scenario) serve() {
 }
 
 // subscribe asks once for a new subscription to a channel that has none.
-func (s *scenario) subscribe() *SubscribeRecord {
-	record := &SubscribeRecord{Sink: api.Sink{Type: api.SinkSSE}}
-	s.client.recorder.with(func(h *History) {
+func (s *scenario) subscribe() *witness.SubscribeRecord {
+	record := &witness.SubscribeRecord{Sink: api.Sink{Type: api.SinkSSE}}
+	s.recorder.With(func(h *witness.History) {
 		record.Channel = len(h.Channels)
 		record.Key = fmt.Sprintf("key-%d", record.Channel)
 		url := fmt.Sprintf("http://127.0.0.1:8099/%d", record.Channel)
-		h.Channels = append(h.Channels, &ChannelRecord{Number: record.Channel, URL: url, ID: channel.IDOf(url)})
+		h.Channels = append(h.Channels, &witness.ChannelRecord{Number: record.Channel, URL: url, ID: channel.IDOf(url)})
 		h.Subscribes = append(h.Subscribes, record)
 	})
-	s.client.subscribe(s.t.Context(), record)
+	s.client.Subscribe(s.t.Context(), record)
 	return record
 }
 
-// wantSubscribed subscribes until that is acknowledged, within acceptWithin.
-func (s *scenario) wantSubscribed() *SubscribeRecord {
+// wantSubscribed subscribes until that is acknowledged, within AcceptWithin.
+func (s *scenario) wantSubscribed() *witness.SubscribeRecord {
 	s.t.Helper()
-	var record *SubscribeRecord
-	err := child.Await(s.t.Context(), "a subscription to be accepted", acceptWithin, func() (bool, error) {
+	var record *witness.SubscribeRecord
+	err := child.Await(s.t.Context(), "a subscription to be accepted", witness.AcceptWithin, func() (bool, error) {
 		record = s.subscribe()
-		return record.acked() != nil, nil
+		return record.Acked() != nil, nil
 	}, s.Process)
 	if err != nil {
 		s.t.Fatal(err)
@@ -120,10 +123,10 @@ func (s *scenario) wantSubscribed() *SubscribeRecord {
 }
 
 // wantKept holds that all is there that was acknowledged, and nothing that was
-// deleted or refused.
+// Deleted or refused.
 func (s *scenario) wantKept() {
 	s.t.Helper()
-	snapshot, err := s.client.snapshot(s.t.Context(), nil)
+	snapshot, err := s.client.Snapshot(s.t.Context(), nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -131,16 +134,16 @@ func (s *scenario) wantKept() {
 	for _, sub := range snapshot.Listing {
 		listed[sub.URL] = sub.ID
 	}
-	s.client.recorder.with(func(h *History) {
+	s.recorder.With(func(h *witness.History) {
 		for _, record := range h.Subscribes {
 			url := h.Channels[record.Channel].URL
 			switch id, there := listed[url]; {
-			case record.deleted() != nil && there:
+			case record.Deleted() != nil && there:
 				s.t.Errorf("subscription %s to %s was deleted and is there", id, url)
-			case record.refusedForSpace() && there:
+			case record.RefusedForSpace() && there:
 				s.t.Errorf("subscription %s to %s was refused and is there", id, url)
-			case record.deleted() == nil && record.acked() != nil && record.acked().Subscription.ID != id:
-				s.t.Errorf("subscription to %s is %q, was acknowledged as %s", url, id, record.acked().Subscription.ID)
+			case record.Deleted() == nil && record.Acked() != nil && record.Acked().Subscription.ID != id:
+				s.t.Errorf("subscription to %s is %q, was acknowledged as %s", url, id, record.Acked().Subscription.ID)
 			}
 		}
 	})
@@ -153,8 +156,8 @@ func (s *scenario) wantEnded(within time.Duration, message string) {
 	if !ended {
 		s.t.Fatalf("has not ended within %s", within)
 	}
-	if said, err := s.lastWords(); err != nil || code != failedCode || !strings.Contains(said, message) {
-		s.t.Errorf("ended with code %d, said %q (%v); want %d and %q", code, said, err, failedCode, message)
+	if said, err := witness.LastWords(s.Process); err != nil || code != witness.FailedCode || !strings.Contains(said, message) {
+		s.t.Errorf("ended with code %d, said %q (%v); want %d and %q", code, said, err, witness.FailedCode, message)
 	}
 }
 
@@ -185,7 +188,7 @@ func TestRow60FullDisk(t *testing.T) {
 	s := newScenario(t, 128<<20)
 	s.wantSubscribed()
 	dropped := s.wantSubscribed()
-	err := child.Await(t.Context(), "the ballast", 2*noticeWithin, func() (bool, error) {
+	err := child.Await(t.Context(), "the ballast", 2*witness.NoticeWithin, func() (bool, error) {
 		found, err := filepath.Glob(filepath.Join(s.folder, diskName, "*", "BALLAST"))
 		return len(found) > 0, err // it is made within a second of the first subscription
 	}, s.Process)
@@ -196,13 +199,13 @@ func TestRow60FullDisk(t *testing.T) {
 	if err := filler.Fill(0); err != nil {
 		t.Fatal(err)
 	}
-	err = child.Await(t.Context(), "a 507", 2*noticeWithin, func() (bool, error) {
-		return s.subscribe().refusedForSpace(), nil // it is a second until the node looks
+	err = child.Await(t.Context(), "a 507", 2*witness.NoticeWithin, func() (bool, error) {
+		return s.subscribe().RefusedForSpace(), nil // it is a second until the node looks
 	}, s.Process)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if outcome := s.client.unsubscribe(t.Context(), dropped); outcome != Acked {
+	if outcome := s.client.Unsubscribe(t.Context(), dropped).Outcome; outcome != witness.Acked {
 		t.Errorf("deleting on a full disk: status %d", dropped.Deletes[0].Status)
 	}
 	if err := s.Kill(); err != nil {
@@ -210,7 +213,7 @@ func TestRow60FullDisk(t *testing.T) {
 	}
 	s.serve()
 	s.wantKept()
-	if record := s.subscribe(); !record.refusedForSpace() {
+	if record := s.subscribe(); !record.RefusedForSpace() {
 		t.Errorf("a process that began on a full disk answers %d", record.Attempts[0].Status)
 	}
 	if err := s.Kill(); err != nil {
@@ -241,17 +244,17 @@ func TestRow60FailedWrites(t *testing.T) {
 	stop := s.inject(diskfault.NoSpace(1, 1))
 	// The first finds out: its write waits, and it may be made when there is space.
 	open := s.subscribe()
-	if open.acked() != nil {
+	if open.Acked() != nil {
 		t.Error("acknowledged though nothing can be written")
 	}
-	if refused := s.subscribe(); !refused.refusedForSpace() {
+	if refused := s.subscribe(); !refused.RefusedForSpace() {
 		t.Errorf("the next one is answered %d, want 507", refused.Attempts[0].Status)
 	}
 	if trace := stop(); len(trace.Hits) == 0 {
 		t.Fatal("no write failed")
 	}
 	s.wantSubscribed()
-	if outcome := s.client.subscribe(t.Context(), open); outcome != Acked {
+	if outcome := s.client.Subscribe(t.Context(), open).Outcome; outcome != witness.Acked {
 		t.Errorf("the first one again: status %d", open.Attempts[1].Status)
 	}
 	for range 2 {
@@ -271,11 +274,11 @@ func TestRow61(t *testing.T) {
 	s := newScenario(t, 0)
 	s.wantSubscribed()
 	stop := s.inject(diskfault.FailedSync(1))
-	if lost := s.subscribe(); lost.acked() != nil {
+	if lost := s.subscribe(); lost.Acked() != nil {
 		t.Error("acknowledged though its sync failed")
 	}
-	s.wantEnded(stopWithin, failedMessage)
-	if trace := stop(); len(trace.Hits) == 0 || trace.Exited.Sub(trace.Hits[0].At) > stopWithin {
+	s.wantEnded(witness.StopWithin, witness.FailedMessage)
+	if trace := stop(); len(trace.Hits) == 0 || trace.Exited.Sub(trace.Hits[0].At) > witness.StopWithin {
 		t.Errorf("%+v", trace)
 	}
 	s.serve()
@@ -290,21 +293,21 @@ func TestRow62(t *testing.T) {
 	s := newScenario(t, 0)
 	stop := s.inject(diskfault.SlowSync(time.Second))
 	kept := s.subscribe() // two commits, for which there are 2 s each
-	for kept.acked() == nil && len(kept.Attempts) < 5 {
-		s.client.subscribe(t.Context(), kept)
+	for kept.Acked() == nil && len(kept.Attempts) < 5 {
+		s.client.Subscribe(t.Context(), kept)
 	}
 	stop()
-	if kept.acked() == nil {
+	if kept.Acked() == nil {
 		t.Fatalf("syncs of a second: status %d", kept.Attempts[0].Status)
 	}
-	stop = s.inject(diskfault.SlowSync(stalledSync))
-	if late := s.subscribe(); late.acked() != nil {
+	stop = s.inject(diskfault.SlowSync(witness.StalledSync))
+	if late := s.subscribe(); late.Acked() != nil {
 		t.Error("acknowledged though its sync hangs")
 	}
-	s.AwaitEnd(t.Context(), stopStalled)
+	s.AwaitEnd(t.Context(), witness.StopStalled)
 	trace := stop() // what ended in a delayed call is not seen before
-	s.wantEnded(exitWithin, failedMessage)
-	if took := trace.Exited.Sub(trace.Hits[0].At); took > stopStalled {
+	s.wantEnded(exitWithin, witness.FailedMessage)
+	if took := trace.Exited.Sub(trace.Hits[0].At); took > witness.StopStalled {
 		t.Errorf("ended after %s", took)
 	}
 	s.serve()
@@ -329,8 +332,8 @@ func TestRow63(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, ended := second.AwaitEnd(t.Context(), readyWithin)
-	if !ended || code != failedCode {
-		t.Errorf("the second process: ended %t with code %d, want %d; %s", ended, code, failedCode, second.LogTail())
+	if !ended || code != witness.FailedCode {
+		t.Errorf("the second process: ended %t with code %d, want %d; %s", ended, code, witness.FailedCode, second.LogTail())
 	}
 	s.wantSubscribed()
 	s.wantKept()

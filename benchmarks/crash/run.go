@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
 
 // options are what the command line says.
@@ -30,15 +32,15 @@ type run struct {
 	options
 	out      io.Writer
 	random   *rand.Rand
-	recorder *recorder
-	origin   *origin
-	client   *client
-	workload *workload
+	recorder *witness.Recorder
+	origin   *witness.Origin
+	client   *witness.Client
+	workload *witness.Workload
 	node     *node
-	started  Instant // when the process began that runs now
-	served   bool    // it has been ready
-	killed   int     // rounds
-	early    int     // those that ended, or had their fault, before the process served
+	started  witness.Instant // when the process began that runs now
+	served   bool            // it has been ready
+	killed   int             // rounds
+	early    int             // those that ended, or had their fault, before the process served
 	slowest  time.Duration
 	running  sync.WaitGroup
 }
@@ -62,7 +64,7 @@ func execute(ctx context.Context, o options, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	r := &run{options: o, out: out, random: rand.New(rand.NewPCG(o.seed, 0)), recorder: newRecorder()}
+	r := &run{options: o, out: out, random: rand.New(rand.NewPCG(o.seed, 0)), recorder: witness.NewRecorder()}
 	fmt.Fprintf(out, "seed %d: %d rounds of %s; data and log of the node in %s\n", o.seed, o.kills, strings.Join(o.kinds, ", "), folder)
 	err = r.onDisk(ctx, folder)
 	if err != nil || o.keep {
@@ -75,7 +77,7 @@ func execute(ctx context.Context, o options, out io.Writer) error {
 
 // onDisk gives the data a small disk if it is to be filled up.
 func (r *run) onDisk(ctx context.Context, folder string) (err error) {
-	if !slices.Contains(r.kinds, KindFull) {
+	if !slices.Contains(r.kinds, witness.KindFull) {
 		return errors.Join(makeDisk(ctx, folder, 0), r.inFolder(ctx, folder))
 	}
 	if err := makeDisk(ctx, folder, smallDisk); err != nil {
@@ -100,7 +102,7 @@ func (r *run) inFolder(ctx context.Context, folder string) (err error) {
 	if err := r.begin(ctx); err != nil {
 		return err
 	}
-	r.running.Go(func() { r.workload.run(living) })
+	r.running.Go(func() { r.workload.Run(living) })
 	if err := r.killAll(ctx); err != nil {
 		return err
 	}
@@ -118,20 +120,20 @@ func (r *run) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.origin = newOrigin(ofOrigin, r.recorder, anchoredMost, passingChannels, r.seed)
-	r.serveHTTP(ctx, r.origin.server, ofOrigin)
-	r.running.Go(func() { r.origin.run(ctx) })
+	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
+	r.serveHTTP(ctx, r.origin.Server, ofOrigin)
+	r.running.Go(func() { r.origin.Run(ctx) })
 	ofSink, err := listen()
 	if err != nil {
 		return err
 	}
-	sink, err := newSink(ofSink, r.recorder, r.origin, r.seed)
+	sink, err := witness.NewSink(ofSink, r.recorder, r.origin, r.seed)
 	if err != nil {
 		return err
 	}
-	r.serveHTTP(ctx, sink.server, ofSink)
-	r.client = newClient(r.recorder, "http://"+r.node.address)
-	r.workload = newWorkload(r.client, r.origin, sink, r.seed)
+	r.serveHTTP(ctx, sink.Server, ofSink)
+	r.client = witness.NewClient(r.recorder, "http://"+r.node.address)
+	r.workload = witness.NewWorkload(r.client, r.origin, sink, r.seed)
 	return nil
 }
 
@@ -154,8 +156,8 @@ func (r *run) begin(ctx context.Context) error {
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	for range firstAnchored {
-		r.workload.anchor(ctx)
+	for range witness.FirstAnchored {
+		r.workload.Anchor(ctx)
 	}
 	return ctx.Err()
 }
@@ -164,23 +166,23 @@ func (r *run) start(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	r.started, r.served = r.recorder.now(), false
+	r.started, r.served = r.recorder.Now(), false
 	return r.node.Start()
 }
 
 // ready waits until the process serves.
 func (r *run) ready(ctx context.Context) error {
-	for from := r.recorder.now(); !r.client.ready(ctx); {
+	for from := r.recorder.Now(); !r.client.Ready(ctx); {
 		if err := errors.Join(ctx.Err(), r.node.Alive()); err != nil {
 			return err
 		}
-		if took := r.recorder.now() - from; took > readyWithin {
+		if took := r.recorder.Now() - from; took > readyWithin {
 			return fmt.Errorf("%w: not ready for %s", errViolated, took)
 		}
-		pause(ctx, readyPause)
+		witness.Pause(ctx, readyPause)
 	}
 	if !r.served {
-		r.served, r.slowest = true, max(r.slowest, r.recorder.now()-r.started)
+		r.served, r.slowest = true, max(r.slowest, r.recorder.Now()-r.started)
 	}
 	return nil
 }
@@ -189,7 +191,7 @@ func (r *run) ready(ctx context.Context) error {
 // state now and then. It stops early, without an error, when the time is over.
 func (r *run) killAll(ctx context.Context) error {
 	rounds := deck{random: r.random, kinds: r.kinds}
-	for r.killed < r.kills && r.recorder.now() < r.duration {
+	for r.killed < r.kills && r.recorder.Now() < r.duration {
 		if err := r.round(ctx, rounds.deal()); err != nil {
 			return err
 		}
@@ -201,7 +203,7 @@ func (r *run) killAll(ctx context.Context) error {
 			if err := r.check(ctx); err != nil {
 				return err
 			}
-			fmt.Fprintf(r.out, "%d rounds, %s: every rule holds\n", r.killed, r.recorder.now().Round(time.Second))
+			fmt.Fprintf(r.out, "%d rounds, %s: every rule holds\n", r.killed, r.recorder.Now().Round(time.Second))
 		}
 	}
 	return nil
@@ -213,11 +215,11 @@ func (r *run) check(ctx context.Context) error {
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
-	r.workload.gate.Lock()
-	defer r.workload.gate.Unlock()
-	r.origin.freeze(true)
-	defer r.origin.freeze(false)
-	for deadline := r.recorder.now() + settleTime; ; pause(ctx, settlePause) {
+	r.workload.Gate.Lock()
+	defer r.workload.Gate.Unlock()
+	r.origin.Freeze(true)
+	defer r.origin.Freeze(false)
+	for deadline := r.recorder.Now() + settleTime; ; witness.Pause(ctx, settlePause) {
 		violations, err := r.judge(ctx)
 		if err := errors.Join(err, ctx.Err(), r.node.Alive()); err != nil {
 			return err
@@ -225,56 +227,36 @@ func (r *run) check(ctx context.Context) error {
 		if len(violations) == 0 {
 			return nil
 		}
-		if final(violations) || r.recorder.now() > deadline {
+		if witness.Final(violations) || r.recorder.Now() > deadline {
 			return r.tell(violations)
 		}
 	}
 }
 
 // judge takes the state by the API and checks it against the history.
-func (r *run) judge(ctx context.Context) (violations []Violation, err error) {
-	var channels []*ChannelRecord
-	r.recorder.with(func(h *History) { channels = h.Channels })
-	snapshot, err := r.client.snapshot(ctx, channels)
-	if errors.Is(err, errNoAnswer) {
-		return []Violation{{Rule: RuleRefused, Detail: err.Error(), Pending: true}}, nil
+func (r *run) judge(ctx context.Context) (violations []witness.Violation, err error) {
+	var channels []*witness.ChannelRecord
+	r.recorder.With(func(h *witness.History) { channels = h.Channels })
+	snapshot, err := r.client.Snapshot(ctx, channels)
+	if errors.Is(err, witness.ErrNoAnswer) {
+		return []witness.Violation{{Rule: witness.RuleRefused, Detail: err.Error(), Pending: true}}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errViolated, err)
 	}
 	for _, record := range channels {
 		if snapshot.Channels[record.ID].Version > 0 {
-			r.origin.firstSeen(record.Number, r.recorder.now())
+			r.origin.FirstSeen(record.Number, r.recorder.Now())
 		}
 	}
-	r.recorder.with(func(h *History) { violations = Check(h, snapshot) })
+	r.recorder.With(func(h *witness.History) { violations = witness.Check(h, snapshot) })
 	return violations, nil
 }
 
-// final reports whether waiting cannot help.
-func final(violations []Violation) bool {
-	return slices.ContainsFunc(violations, func(v Violation) bool { return !v.Pending })
-}
-
-// tell prints some violations of each rule, the first with what was seen of what it
-// is about: if there are any that waiting cannot help, those alone.
-func (r *run) tell(violations []Violation) error {
-	const most = 5
-	if final(violations) {
-		violations = slices.DeleteFunc(violations, func(v Violation) bool { return v.Pending })
-	}
-	told := make(map[Rule]int)
-	for _, violation := range violations {
-		if told[violation.Rule]++; told[violation.Rule] <= most {
-			fmt.Fprintln(r.out, violation)
-		}
-		if told[violation.Rule] == 1 {
-			var events []string
-			r.recorder.with(func(h *History) { events = eventsOf(h, violation) })
-			printLines(r.out, "what was seen of it", events)
-		}
-	}
-	return fmt.Errorf("%w: %d times, after %d rounds, seed %d", errViolated, len(violations), r.killed, r.seed)
+// tell prints what was violated and returns an error.
+func (r *run) tell(violations []witness.Violation) error {
+	told := r.recorder.Tell(r.out, violations)
+	return fmt.Errorf("%w: %d times, after %d rounds, seed %d", errViolated, told, r.killed, r.seed)
 }
 
 // end checks the state, stops the process in order, and checks again what the

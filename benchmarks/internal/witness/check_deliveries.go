@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"fmt"
@@ -61,10 +61,10 @@ func (c *checker) checkArrival(delivery *Delivery, record *SubscribeRecord, sink
 	if delivery.Subscription != sink.subscription {
 		c.violated(RuleKey, "sink %s of one key serves subscriptions %s and %s", delivery.Label, sink.subscription, delivery.Subscription)
 	}
-	if first := record.acked(); first != nil && first.Subscription.ID != delivery.Subscription {
+	if first := record.Acked(); first != nil && first.Subscription.ID != delivery.Subscription {
 		c.violated(RuleKey, "sink %s was acknowledged as %s and gets messages of %s", delivery.Label, first.Subscription.ID, delivery.Subscription)
 	}
-	if deleted := record.deleted(); deleted != nil && delivery.Update.DetectedAt.After(c.Began.Add(deleted.Done)) {
+	if deleted := record.Deleted(); deleted != nil && delivery.Update.DetectedAt.After(c.Began.Add(deleted.Done)) {
 		c.violated(RuleAfter, "%s was deleted at %s and got version %d, detected at %s",
 			delivery.Subscription, deleted.Done, version, delivery.Update.DetectedAt.Sub(c.Began))
 	}
@@ -85,7 +85,7 @@ func (c *checker) expected(record *SubscribeRecord, sink *arrivals) uint64 {
 	if sink.last > 0 {
 		return sink.last + 1
 	}
-	if first := record.acked(); first != nil {
+	if first := record.Acked(); first != nil {
 		return first.Subscription.FromVersion
 	}
 	return 0
@@ -112,7 +112,7 @@ func (c *checker) checkDelivered(sinks map[string]*arrivals) {
 		listed[sub.ID] = sub
 	}
 	for _, record := range c.Subscribes {
-		first := record.acked()
+		first := record.Acked()
 		if first == nil || record.Sink.Type != api.SinkWebhook {
 			continue
 		}

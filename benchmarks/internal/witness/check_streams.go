@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -64,7 +64,7 @@ func (s *StreamRecord) channel() int {
 // subscription, else whichever came first.
 func (s *StreamRecord) from(first uint64) uint64 {
 	if s.Filter == FilterSubscription {
-		return s.Subscribe.acked().Subscription.FromVersion
+		return s.Subscribe.Acked().Subscription.FromVersion
 	}
 	return first
 }
@@ -105,7 +105,7 @@ func (c *checker) checkStreamEnds() {
 // was established.
 func (c *checker) owed(stream *StreamRecord, channel int) uint64 {
 	if stream.Filter == FilterSubscription {
-		return stream.Subscribe.acked().Subscription.FromVersion
+		return stream.Subscribe.Acked().Subscription.FromVersion
 	}
 	established, owed := c.Began.Add(stream.Established), uint64(0)
 	for version, update := range c.versions[channel] {

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"encoding/json"
@@ -18,14 +18,14 @@ import (
 // secret signs the messages of those sinks that have one.
 const secret = "whsec_Y3Jhc2ggdGVzdCwgbm90aGluZyBzZWNyZXQgaGVyZQ=="
 
-// sink receives webhooks. Now and then it is slow, so that kills find messages on
+// Sink receives webhooks. Now and then it is slow, so that kills find messages on
 // their way, or fails once, so that messages are repeated for other reasons, too.
-type sink struct {
-	recorder *recorder
-	origin   *origin
+type Sink struct {
+	recorder *Recorder
+	origin   *Origin
 	verifier *webhooks.Webhook
-	server   *http.Server
-	url      string // a subscription's sink is url + label
+	Server   *http.Server // to be served by the caller
+	URL      string       // a subscription's sink is URL + its record's Label
 	mu       struct {
 		sync.Mutex
 		random *rand.Rand
@@ -43,27 +43,29 @@ const (
 	maxBody   = 1 << 20
 )
 
-func newSink(listener net.Listener, r *recorder, o *origin, seed uint64) (*sink, error) {
+// NewSink makes a sink on a listener, which its Server is to serve. What arrives makes
+// room in the origin's feeds.
+func NewSink(listener net.Listener, r *Recorder, o *Origin, seed uint64) (*Sink, error) {
 	verifier, err := webhooks.NewWebhook(secret)
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{recorder: r, origin: o, verifier: verifier, url: "http://" + listener.Addr().String() + "/"}
+	s := &Sink{recorder: r, origin: o, verifier: verifier, URL: "http://" + listener.Addr().String() + "/"}
 	s.mu.random, s.mu.failed = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant)
-	s.server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
+	s.Server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	return s, nil
 }
 
 // ServeHTTP implements [http.Handler]. A message counts right before it is
 // answered; one whose sender is gone by then never came.
-func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
-	pause(r.Context(), s.slowness())
+	Pause(r.Context(), s.slowness())
 	if err != nil || r.Context().Err() != nil {
 		return // cut by a kill
 	}
 	delivery := Delivery{
-		At:        s.recorder.now(),
+		At:        s.recorder.Now(),
 		Label:     strings.TrimPrefix(r.URL.Path, "/"),
 		WebhookID: r.Header.Get("webhook-id"),
 		Signed:    s.verifier.Verify(body, r.Header) == nil,
@@ -75,13 +77,13 @@ func (s *sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.fails(delivery.Label, delivery.At) {
 		delivery.Answer = http.StatusInternalServerError
 	}
-	s.recorder.with(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
+	s.recorder.With(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
 	s.recorder.happened(momentDelivered)
 	w.WriteHeader(delivery.Answer)
 }
 
 // read takes the message apart.
-func (s *sink) read(delivery *Delivery, body []byte) error {
+func (s *Sink) read(delivery *Delivery, body []byte) error {
 	var message struct {
 		Type string          `json:"type"`
 		Data json.RawMessage `json:"data"`
@@ -109,16 +111,16 @@ func (s *sink) read(delivery *Delivery, body []byte) error {
 }
 
 // slowness returns how long the sink takes for a message.
-func (s *sink) slowness() time.Duration {
+func (s *Sink) slowness() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.mu.random.IntN(slowEvery) != 0 {
 		return 0
 	}
-	return upTo(s.mu.random, slowMost)
+	return UpTo(s.mu.random, slowMost)
 }
 
-func (s *sink) fails(label string, now Instant) bool {
+func (s *Sink) fails(label string, now Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, before := s.mu.failed[label]
@@ -130,7 +132,7 @@ func (s *sink) fails(label string, now Instant) bool {
 }
 
 // arrived notes which entries need not stay in their feed's window any more.
-func (o *origin) arrived(update *api.Update) {
+func (o *Origin) arrived(update *api.Update) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.mu.feeds {

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"cmp"
@@ -40,8 +40,8 @@ const (
 	RuleNoStack  Rule = "no process prints a stack"
 )
 
-// rules are all of them.
-var rules = []Rule{
+// Rules are all of them.
+var Rules = []Rule{
 	RuleLost, RuleBack, RuleKey, RuleUnasked, RuleRefused,
 	RuleOrder, RuleUndelivered, RuleID, RuleBody, RuleAfter,
 	RuleKind, RuleSigned, RuleStream, RuleEntry, RuleChange,
@@ -109,15 +109,18 @@ func (c *checker) checkSubscriptions() {
 	known := make(map[string]bool)
 	for _, record := range c.Subscribes {
 		c.checkAnswers(record)
-		first := record.acked()
+		first := record.Acked()
 		if first == nil {
 			continue
+		}
+		if known[first.Subscription.ID] {
+			c.violated(RuleKey, "subscription %s was acknowledged to two requests, the second to %q", first.Subscription.ID, record.Key)
 		}
 		known[first.Subscription.ID] = true
 		sub, there := listed[first.Subscription.ID]
 		switch {
-		case there && record.deleted() != nil:
-			c.violated(RuleBack, "subscription %s, deleted at %s, is listed", sub.ID, record.deleted().Done)
+		case there && record.Deleted() != nil:
+			c.violated(RuleBack, "subscription %s, deleted at %s, is listed", sub.ID, record.Deleted().Done)
 		case there && !sameAnswer(&sub, first.Subscription):
 			c.violated(RuleKey, "subscription %s is listed as %+v, was acknowledged as %+v", sub.ID, sub, *first.Subscription)
 		case !there && len(record.Deletes) == 0:
@@ -129,7 +132,7 @@ func (c *checker) checkSubscriptions() {
 
 // checkAnswers holds that every request under one key got one answer.
 func (c *checker) checkAnswers(record *SubscribeRecord) {
-	first := record.acked()
+	first := record.Acked()
 	for _, attempt := range record.Attempts {
 		switch {
 		case attempt.Outcome == Refused:
@@ -161,7 +164,7 @@ func sameAnswer(a, b *api.Subscription) bool {
 func (c *checker) checkUnknown(listed map[string]api.Subscription, known map[string]bool) {
 	open := make(map[string]int) // requests of unknown outcome, by what they asked for
 	for _, record := range c.Subscribes {
-		if record.acked() == nil && !record.refusedForSpace() && len(record.Attempts) > 0 {
+		if record.Acked() == nil && !record.RefusedForSpace() && len(record.Attempts) > 0 {
 			open[c.Channels[record.Channel].URL+" "+record.Sink.URL]++
 		}
 	}
@@ -180,11 +183,11 @@ func (c *checker) checkUnknown(listed map[string]api.Subscription, known map[str
 // before it was sent.
 func (c *checker) checkGets() {
 	for _, get := range c.Gets {
-		deleted, deleting := get.Subscribe.deleted(), false
+		deleted, deleting := get.Subscribe.Deleted(), false
 		for _, deletion := range get.Subscribe.Deletes {
 			deleting = deleting || deletion.Sent <= get.Done
 		}
-		id := get.Subscribe.acked().Subscription.ID
+		id := get.Subscribe.Acked().Subscription.ID
 		switch {
 		case get.Outcome == Unknown:
 		case deleted != nil && deleted.Done < get.Sent && get.Status != 404:

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"net/http"
@@ -12,7 +12,7 @@ import (
 )
 
 // post sends a message as a node does, signed.
-func post(t *testing.T, s *sink, label, id, body string) int {
+func post(t *testing.T, s *Sink, label, id, body string) int {
 	t.Helper()
 	now := time.Now()
 	signature, err := s.verifier.Sign(id, now, []byte(body))
@@ -30,7 +30,7 @@ func post(t *testing.T, s *sink, label, id, body string) int {
 
 func TestSinkRecords(t *testing.T) {
 	o, r := newTestOrigin(t, 1, 0)
-	s, err := newSink(listen(t), r, o, 1)
+	s, err := NewSink(listen(t), r, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +39,7 @@ func TestSinkRecords(t *testing.T) {
 	post(t, s, "hook-1", "m3", `not JSON`)
 	request := httptest.NewRequest(http.MethodPost, "/hook-1", strings.NewReader(`{"type":"channel.gap","data":{}}`))
 	s.ServeHTTP(httptest.NewRecorder(), request)
-	r.with(func(h *History) {
+	r.With(func(h *History) {
 		if len(h.Deliveries) != 4 {
 			t.Fatalf("%d deliveries, want 4", len(h.Deliveries))
 		}
@@ -62,7 +62,7 @@ func TestSinkRecords(t *testing.T) {
 // A sink that failed twice in a row would rest for minutes.
 func TestSinkFailsSeldom(t *testing.T) {
 	o, r := newTestOrigin(t, 1, 0)
-	s, err := newSink(listen(t), r, o, 1)
+	s, err := NewSink(listen(t), r, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

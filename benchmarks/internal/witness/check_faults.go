@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// stopWithin is how soon after a failed sync the process has ended, and
-	// stopStalled after the start of one that does not end.
-	stopWithin  = 5 * time.Second
-	stopStalled = 12 * time.Second
-	// noticeWithin is how soon a node knows that its disk is full, and
-	// acceptWithin how soon it accepts subscriptions when it no longer is.
-	noticeWithin = 4 * time.Second
-	acceptWithin = 10 * time.Second // it mistrusts what a disk says for 5 s after a failed write
+	// StopWithin is how soon after a failed sync the process has ended, and
+	// StopStalled after the start of one that does not end.
+	StopWithin  = 5 * time.Second
+	StopStalled = 12 * time.Second
+	// NoticeWithin is how soon a node knows that its disk is full, and
+	// AcceptWithin how soon it accepts subscriptions when it no longer is.
+	NoticeWithin = 4 * time.Second
+	AcceptWithin = 10 * time.Second // it mistrusts what a disk says for 5 s after a failed write
 )
 
 // How a process says that it ends since its disk failed: docs/contract.md.
 const (
-	failedCode    = 3
-	failedMessage = "cannot go on"
+	FailedCode    = 3
+	FailedMessage = "cannot go on"
 	failedStart   = "corona: " // of a process that did not get as far as to serve
 )
 
@@ -45,11 +45,11 @@ func (c *checker) checkStop(fault *Fault) {
 		if fault.Kind == KindSlow || fault.Kind == KindFull && started { // too full to start is no harm
 			c.violated(RuleLives, "%s at %s: ended at %s with code %d: %s", fault.Kind, fault.From, fault.Ended, fault.Code, fault.Said)
 		}
-		if fault.Code != failedCode || started && !strings.Contains(fault.Said, failedMessage) {
-			c.violated(RuleStop, "%s at %s: code %d, last said %q; want %d and %q", fault.Kind, fault.From, fault.Code, fault.Said, failedCode, failedMessage)
+		if fault.Code != FailedCode || started && !strings.Contains(fault.Said, FailedMessage) {
+			c.violated(RuleStop, "%s at %s: code %d, last said %q; want %d and %q", fault.Kind, fault.From, fault.Code, fault.Said, FailedCode, FailedMessage)
 		}
 	}
-	within := map[string]time.Duration{KindEIO: stopWithin, KindStall: stopStalled}[fault.Kind]
+	within := map[string]time.Duration{KindEIO: StopWithin, KindStall: StopStalled}[fault.Kind]
 	if within == 0 || len(fault.Hits) == 0 {
 		return
 	}
@@ -57,7 +57,7 @@ func (c *checker) checkStop(fault *Fault) {
 	if limit := hit.At + within; fault.Ended > limit || fault.Ended == 0 && fault.To > limit {
 		c.violated(RuleStop, "%s of %s at %s: not ended within %s (ended %s, 0s: not at all)", hit.Call, hit.Path, hit.At, within, fault.Ended)
 	}
-	if fault.Kind == KindEIO {
+	if fault.Kind == KindEIO && !c.Several {
 		c.checkUnsynced(fault)
 	}
 }
@@ -93,17 +93,17 @@ func (c *checker) checkSpace(fault *Fault) {
 			continue
 		}
 		for i, attempt := range record.Attempts {
-			if attempt.Outcome == Acked && attempt.Sent >= fault.To && attempt.Done <= fault.To+acceptWithin {
+			if attempt.Outcome == Acked && attempt.Sent >= fault.To && attempt.Done <= fault.To+AcceptWithin {
 				accepted = accepted || i == 0 || record.Attempts[i-1].Outcome == NoSpace
 			}
 		}
 		if first := record.Attempts[0]; fault.Kind == KindFull && first.Outcome == Acked &&
-			first.Sent > fault.Full+noticeWithin && first.Done < fault.To {
+			first.Sent > fault.Full+NoticeWithin && first.Done < fault.To {
 			c.violated(RuleFull, "%s: accepted at %s, though the disk was full from %s to %s", record.Key, first.Done, fault.Full, fault.To)
 		}
 	}
 	if lacking && fault.Watched && fault.Ended == 0 && !accepted {
-		c.violated(RuleSpace, "%s until %s: no subscription was accepted for %s", fault.Kind, fault.To, acceptWithin)
+		c.violated(RuleSpace, "%s until %s: no subscription was accepted for %s", fault.Kind, fault.To, AcceptWithin)
 	}
 }
 
@@ -117,10 +117,10 @@ func (c *checker) checkRefusals(record *SubscribeRecord) {
 	}
 	for _, attempt := range record.Deletes {
 		if attempt.Outcome == NoSpace && !c.lackedSpace(attempt, KindENOSPC) {
-			c.violated(RuleFull, "delete of %s: status %d at %s", record.acked().Subscription.ID, attempt.Status, attempt.Done)
+			c.violated(RuleFull, "delete of %s: status %d at %s", record.Acked().Subscription.ID, attempt.Status, attempt.Done)
 		}
 	}
-	if record.Label == "" || !record.refusedForSpace() {
+	if record.Label == "" || !record.RefusedForSpace() {
 		return
 	}
 	for _, sub := range c.snapshot.Listing {
@@ -139,12 +139,12 @@ func (c *checker) checkRefusals(record *SubscribeRecord) {
 // space, or so soon after that the node may not know yet that it has.
 func (c *checker) lackedSpace(attempt Attempt, kinds ...string) bool {
 	return slices.ContainsFunc(c.Faults, func(fault *Fault) bool {
-		return slices.Contains(kinds, fault.Kind) && attempt.Done >= fault.From && (fault.To == 0 || attempt.Sent <= fault.To+acceptWithin)
+		return slices.Contains(kinds, fault.Kind) && attempt.Done >= fault.From && (fault.To == 0 || attempt.Sent <= fault.To+AcceptWithin)
 	})
 }
 
-// refusedForSpace reports whether every request for a subscription was answered
+// RefusedForSpace reports whether every request for a subscription was answered
 // that there is no space.
-func (r *SubscribeRecord) refusedForSpace() bool {
+func (r *SubscribeRecord) RefusedForSpace() bool {
 	return len(r.Attempts) > 0 && !slices.ContainsFunc(r.Attempts, func(a Attempt) bool { return a.Outcome != NoSpace })
 }

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -157,6 +157,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 		{"deleted, GET says 200", RuleBack, false, func(s *story) { s.Gets[2].Status = 200 }},
 		{"a key answered with two IDs", RuleKey, false, func(s *story) { s.anchor.Attempts[1].Subscription.ID = "A'" }},
 		{"a key answered with another from_version", RuleKey, false, func(s *story) { s.anchor.Attempts[1].Subscription.FromVersion = 4 }},
+		{"an ID given to two keys", RuleKey, false, func(s *story) { s.passing.Attempts[0].Subscription.ID = "D" }},
 		{"a key taken for another body", RuleKey, false, func(s *story) { s.anchor.Conflicts[0] = Attempt{Outcome: Acked, Status: 201} }},
 		{"another body refused for another reason", RuleKey, false, func(s *story) { s.anchor.Conflicts[0].Status = 400 }},
 		{"listed with another URL", RuleKey, false, func(s *story) { s.Listing[0].URL = urlPasses }},
@@ -267,7 +268,7 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 	for _, test := range faultTests {
 		found[test.rule] = true
 	}
-	for _, rule := range rules {
+	for _, rule := range Rules {
 		if !found[rule] {
 			t.Errorf("no test violates the rule %q", rule)
 		}
@@ -298,17 +299,17 @@ func TestCount(t *testing.T) {
 	s := newStory()
 	s.Ends = []Instant{at(3.35), at(6.38), at(9)}
 	// Version 4 came again after the kill at 6.38 s, 80 ms after its answer.
-	want := counts{acked: 4, deleted: 1, cut: 3, versions: 4, deliveries: 8, repeats: 1, forgotten: at(6.38) - at(6.3), events: 7, connections: 2}
-	if got := count(s.History); got != want {
+	want := Counts{Acked: 4, Deleted: 1, Cut: 3, Versions: 4, Deliveries: 8, Repeats: 1, Forgotten: at(6.38) - at(6.3), Events: 7, Connections: 2}
+	if got := Count(s.History); got != want {
 		t.Errorf("count = %+v, want %+v", got, want)
 	}
 	s.Ends = s.Ends[2:]
-	if got := count(s.History); got.needless != 1 || got.forgotten != 0 {
+	if got := Count(s.History); got.Needless != 1 || got.Forgotten != 0 {
 		t.Errorf("without a kill between: %+v, want one needless repeat", got)
 	}
 }
 
-// A reader gives up when its subscription is to be deleted: on a loaded machine, or
+// A reader gives up when its subscription is to be Deleted: on a loaded machine, or
 // while no process serves, before it was answered once.
 func TestCheckExcusesStreamGivenUp(t *testing.T) {
 	s := newStory()

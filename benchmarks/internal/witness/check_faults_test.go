@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -130,6 +130,23 @@ func TestCheckFindsFaults(t *testing.T) {
 	}
 }
 
+// Where there are several nodes, others acknowledge what the one whose disk failed does
+// not; what its own process must do stays.
+func TestCheckFaultsOfSeveralNodes(t *testing.T) {
+	for _, test := range faultTests {
+		s := newFaults()
+		s.Several = true
+		if test.rule != RuleUnsynced {
+			test.run(t, s)
+			continue
+		}
+		test.spoil(s)
+		for _, violation := range Check(s.History, s.Snapshot) {
+			t.Errorf("%s: %s", test.name, violation)
+		}
+	}
+}
+
 // What was cut short shows nothing, and is no violation.
 func TestCheckExcusesFaults(t *testing.T) {
 	for name, excuse := range map[string]func(s *story){
@@ -158,7 +175,7 @@ func TestCheckExcusesFaults(t *testing.T) {
 }
 
 func TestFaultLines(t *testing.T) {
-	got := faultLines(newFaults().History)
+	got := FaultLines(newFaults().History)
 	want := []string{
 		"enospc: 1 times, 0 processes ended by it; 0 calls hit; meanwhile 0 subscriptions, 0 deletions, 0 webhooks; 1.1s until the next subscription at most",
 		"eio: 1 times, 1 processes ended by it; 2 calls hit; 500ms from the first to the end at most; meanwhile 2 subscriptions, 0 deletions, 0 webhooks",

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"context"
@@ -14,13 +14,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// origin serves feeds to which numbered entries are added until it is frozen. A
+// Origin serves feeds to which numbered entries are added until it is frozen. A
 // feed shows the newest window entries. Those of anchored channels wait before an
 // entry could leave the window that has not been delivered: so each must arrive.
-type origin struct {
-	recorder *recorder
-	server   *http.Server
-	url      string // without a slash at the end
+type Origin struct {
+	recorder *Recorder
+	Server   *http.Server // to be served by the caller
+	url      string       // without a slash at the end
 	mu       struct {
 		sync.Mutex
 		frozen bool
@@ -55,26 +55,26 @@ const (
 // poll, one with some, one that stands for many.
 var means = [...]time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 6 * time.Second}
 
-// newOrigin makes an origin of so many channels, those first that are to be
+// NewOrigin makes an origin of so many channels, those first that are to be
 // anchored.
-func newOrigin(listener net.Listener, r *recorder, anchored, passing int, seed uint64) *origin {
-	o := &origin{recorder: r, url: "http://" + listener.Addr().String()}
+func NewOrigin(listener net.Listener, r *Recorder, anchored, passing int, seed uint64) *Origin {
+	o := &Origin{recorder: r, url: "http://" + listener.Addr().String()}
 	for n := range anchored + passing {
 		url := fmt.Sprintf("%s/c/%d", o.url, n)
 		record := &ChannelRecord{Number: n, URL: url, ID: channel.IDOf(url)}
 		f := &feed{record: record, limited: n < anchored, mean: means[n%len(means)], dated: n%4 == 3, random: rand.New(rand.NewPCG(seed, uint64(n)))}
-		r.with(func(h *History) { h.Channels = append(h.Channels, record) })
+		r.With(func(h *History) { h.Channels = append(h.Channels, record) })
 		for range firstCount {
 			o.add(f)
 		}
 		o.mu.feeds = append(o.mu.feeds, f)
 	}
-	o.server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
+	o.Server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
 	return o
 }
 
-// run adds entries until the context ends.
-func (o *origin) run(ctx context.Context) {
+// Run adds entries until the context ends.
+func (o *Origin) Run(ctx context.Context) {
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	for {
@@ -82,13 +82,13 @@ func (o *origin) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			o.advance(o.recorder.now())
+			o.advance(o.recorder.Now())
 		}
 	}
 }
 
 // advance adds the entries that are due.
-func (o *origin) advance(now Instant) {
+func (o *Origin) advance(now Instant) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.mu.feeds {
@@ -100,14 +100,14 @@ func (o *origin) advance(now Instant) {
 	}
 }
 
-func (o *origin) add(f *feed) {
+func (o *Origin) add(f *feed) {
 	f.count++
 	f.changed = time.Now()
-	o.recorder.with(func(*History) { f.record.Added = append(f.record.Added, o.recorder.now()) })
+	o.recorder.With(func(*History) { f.record.Added = append(f.record.Added, o.recorder.Now()) })
 }
 
-// freeze stops all change, or lets it go on everywhere.
-func (o *origin) freeze(frozen bool) {
+// Freeze stops all change, or lets it go on everywhere.
+func (o *Origin) Freeze(frozen bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.frozen = frozen
@@ -116,10 +116,10 @@ func (o *origin) freeze(frozen bool) {
 	}
 }
 
-// rest stops the change of those feeds whose documents may have been on their way
+// Rest stops the change of those feeds whose documents may have been on their way
 // through the node when it was killed: their next change would bring what that
 // one lost, and hide it.
-func (o *origin) rest(killed Instant) {
+func (o *Origin) Rest(killed Instant) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, f := range o.mu.feeds {
@@ -127,13 +127,13 @@ func (o *origin) rest(killed Instant) {
 	}
 }
 
-// firstSeen tells that a channel has its first content; what is added from now on
+// FirstSeen tells that a channel has its first content; what is added from now on
 // must be delivered.
-func (o *origin) firstSeen(number int, at Instant) {
+func (o *Origin) FirstSeen(number int, at Instant) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f := o.mu.feeds[number]
-	o.recorder.with(func(*History) {
+	o.recorder.With(func(*History) {
 		if f.record.FirstSeen == 0 {
 			f.record.FirstSeen = at
 			f.seen = max(f.seen, f.record.addedBy(at))
@@ -142,7 +142,7 @@ func (o *origin) firstSeen(number int, at Instant) {
 }
 
 // ServeHTTP implements [http.Handler].
-func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	number, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/c/"))
 	o.mu.Lock()
 	if err != nil || number < 0 || number >= len(o.mu.feeds) {
@@ -153,7 +153,7 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f := o.mu.feeds[number]
 	count, modified := f.count, setValidators(w.Header(), f.dated, f.count, f.changed, r)
 	if modified {
-		f.sent = o.recorder.now()
+		f.sent = o.recorder.Now()
 	}
 	o.mu.Unlock()
 	status := http.StatusOK
@@ -190,10 +190,10 @@ func setValidators(header http.Header, dated bool, count int, changed time.Time,
 // answersKept is how many of its last answers a channel remembers.
 const answersKept = 8
 
-func (o *origin) log(f *feed, r *http.Request, status, count int) {
-	line := fmt.Sprintf("%s %d at entry %d to %q%q", o.recorder.now().Round(time.Millisecond), status, count,
+func (o *Origin) log(f *feed, r *http.Request, status, count int) {
+	line := fmt.Sprintf("%s %d at entry %d to %q%q", o.recorder.Now().Round(time.Millisecond), status, count,
 		r.Header.Get("If-None-Match"), r.Header.Get("If-Modified-Since"))
-	o.recorder.with(func(*History) {
+	o.recorder.With(func(*History) {
 		f.record.Answers = append(f.record.Answers, line)
 		if extra := len(f.record.Answers) - answersKept; extra > 0 {
 			f.record.Answers = f.record.Answers[extra:]

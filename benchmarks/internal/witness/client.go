@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"bytes"
@@ -7,45 +7,73 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// client asks the node, and records what it was told.
-type client struct {
-	recorder  *recorder
-	base      string // URL of the API, without a slash at the end
+// Client asks the nodes, each request at one of them by turns, and records what it was
+// told.
+type Client struct {
+	recorder  *Recorder
+	bases     []string // URLs of their APIs, without a slash at the end
+	turn      atomic.Uint64
 	http      *http.Client
 	streaming *http.Client // without a time limit
 }
 
-// answerWithin is the longest that the node may take to answer. It promises 5 s
+// AnswerWithin is the longest that a node may take to answer. It promises 5 s
 // without a majority; what takes longer than this counts as cut.
-const answerWithin = 10 * time.Second
+const AnswerWithin = 10 * time.Second
 
-func newClient(r *recorder, base string) *client {
+// NewClient makes a client of one node or several that waits for an answer for
+// [AnswerWithin].
+func NewClient(r *Recorder, bases ...string) *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
-	return &client{
+	return &Client{
 		recorder:  r,
-		base:      base,
-		http:      &http.Client{Transport: transport, Timeout: answerWithin},
+		bases:     bases,
+		http:      &http.Client{Transport: transport, Timeout: AnswerWithin},
 		streaming: &http.Client{Transport: transport},
 	}
 }
 
+// At returns the client that asks one of the nodes alone, and waits for its answers for
+// so long.
+func (c *Client) At(node int, within time.Duration) *Client {
+	one := &Client{recorder: c.recorder, bases: c.bases[node : node+1], http: c.http, streaming: c.streaming}
+	one.Within(within)
+	return one
+}
+
+// Within sets how long the client waits for an answer.
+func (c *Client) Within(limit time.Duration) {
+	c.http = &http.Client{Transport: c.http.Transport, Timeout: limit}
+}
+
+// base returns the node whose turn it is. The order shifts with each round, so that of
+// as many requests in step each meets all nodes in the end.
+func (c *Client) base() string {
+	n := c.turn.Add(1)
+	return c.bases[(n+n/uint64(len(c.bases)))%uint64(len(c.bases))]
+}
+
 // do sends a request and returns what is known of its outcome, with the body of
 // a complete answer.
-func (c *client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
-	attempt := Attempt{Sent: c.recorder.now()}
+func (c *Client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
+	attempt := Attempt{Sent: c.recorder.Now()}
 	status, answer, err := c.exchange(ctx, method, path, key, body)
-	attempt.Done = c.recorder.now()
+	attempt.Done = c.recorder.Now()
 	attempt.Status, attempt.Outcome = status, outcomeOf(status)
 	if err != nil {
 		attempt.Outcome = Unknown
+		var dial *net.OpError
+		attempt.Unsent = errors.As(err, &dial) && dial.Op == "dial"
 	}
 	return attempt, answer
 }
@@ -63,8 +91,8 @@ func outcomeOf(status int) Outcome {
 	return Acked
 }
 
-func (c *client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
+func (c *Client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base()+path, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}
@@ -81,20 +109,20 @@ func (c *client) exchange(ctx context.Context, method, path, key string, body []
 	return response.StatusCode, answer, err
 }
 
-// subscribe asks once under the record's key.
-func (c *client) subscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+// Subscribe asks once under the record's key, if it has one.
+func (c *Client) Subscribe(ctx context.Context, record *SubscribeRecord) Attempt {
 	body := mustJSON(c.request(record))
 	attempt, answer := c.do(ctx, http.MethodPost, "/v1/subscriptions", record.Key, body)
 	if attempt.Outcome == Acked {
 		attempt.Subscription = readSubscription(&attempt, answer)
 	}
 	c.note(record, attempt)
-	return attempt.Outcome
+	return attempt
 }
 
-func (c *client) request(record *SubscribeRecord) api.SubscribeRequest {
+func (c *Client) request(record *SubscribeRecord) api.SubscribeRequest {
 	var target string
-	c.recorder.with(func(h *History) { target = h.Channels[record.Channel].URL })
+	c.recorder.With(func(h *History) { target = h.Channels[record.Channel].URL })
 	return api.SubscribeRequest{URL: target, Sink: record.Sink}
 }
 
@@ -109,8 +137,8 @@ func readSubscription(attempt *Attempt, answer []byte) *api.Subscription {
 	return &sub
 }
 
-func (c *client) note(record *SubscribeRecord, attempt Attempt) {
-	c.recorder.with(func(*History) { record.Attempts = append(record.Attempts, attempt) })
+func (c *Client) note(record *SubscribeRecord, attempt Attempt) {
+	c.recorder.With(func(*History) { record.Attempts = append(record.Attempts, attempt) })
 	if attempt.Outcome == Acked {
 		c.recorder.happened(momentSubscribed)
 	}
@@ -118,7 +146,7 @@ func (c *client) note(record *SubscribeRecord, attempt Attempt) {
 
 // subscribeBatch asks for many in one request. Of a cut answer the whole lines
 // count; the rest is of unknown outcome.
-func (c *client) subscribeBatch(ctx context.Context, records []*SubscribeRecord) {
+func (c *Client) subscribeBatch(ctx context.Context, records []*SubscribeRecord) {
 	var lines bytes.Buffer
 	for _, record := range records {
 		request := c.request(record)
@@ -157,48 +185,61 @@ func readLine(attempt *Attempt, line []byte) {
 }
 
 // conflict uses an acknowledged record's key for another body.
-func (c *client) conflict(ctx context.Context, record *SubscribeRecord) {
+func (c *Client) conflict(ctx context.Context, record *SubscribeRecord) {
 	request := c.request(record)
 	request.URL += "?another"
 	attempt, _ := c.do(ctx, http.MethodPost, "/v1/subscriptions", record.Key, mustJSON(request))
-	c.recorder.with(func(*History) { record.Conflicts = append(record.Conflicts, attempt) })
+	c.recorder.With(func(*History) { record.Conflicts = append(record.Conflicts, attempt) })
 }
 
-// unsubscribe asks once for the deletion of an acknowledged record. That it is
+// Unsubscribe asks once for the deletion of an acknowledged record. That it is
 // being asked for is known before the request leaves: the deletion may be done
 // though its answer is lost.
-func (c *client) unsubscribe(ctx context.Context, record *SubscribeRecord) Outcome {
+func (c *Client) Unsubscribe(ctx context.Context, record *SubscribeRecord) Attempt {
 	var id string
 	var at int
-	c.recorder.with(func(*History) {
-		id, at = record.acked().Subscription.ID, len(record.Deletes)
-		record.Deletes = append(record.Deletes, Attempt{Sent: c.recorder.now()})
+	c.recorder.With(func(*History) {
+		id, at = record.Acked().Subscription.ID, len(record.Deletes)
+		record.Deletes = append(record.Deletes, Attempt{Sent: c.recorder.Now()})
 	})
 	attempt, _ := c.do(ctx, http.MethodDelete, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
-	c.recorder.with(func(*History) { record.Deletes[at] = attempt })
+	c.recorder.With(func(*History) { record.Deletes[at] = attempt })
 	if attempt.Outcome == Acked {
 		c.recorder.happened(momentDeleted)
 	}
-	return attempt.Outcome
+	return attempt
 }
 
-// look gets an acknowledged record's subscription.
-func (c *client) look(ctx context.Context, record *SubscribeRecord) {
+// Look gets an acknowledged record's subscription.
+func (c *Client) Look(ctx context.Context, record *SubscribeRecord) {
 	var id string
-	c.recorder.with(func(*History) { id = record.acked().Subscription.ID })
+	c.recorder.With(func(*History) { id = record.Acked().Subscription.ID })
 	attempt, _ := c.do(ctx, http.MethodGet, "/v1/subscriptions/"+url.PathEscape(id), "", nil)
-	c.recorder.with(func(h *History) { h.Gets = append(h.Gets, Get{attempt, record}) })
+	c.recorder.With(func(h *History) { h.Gets = append(h.Gets, Get{attempt, record}) })
 }
 
-// errNoAnswer is a read that a kill or a start cut short.
-var errNoAnswer = errors.New("no answer")
+// List gets the subscriptions of a channel: the first page, which is one read of one
+// range. It is nil without an answer.
+func (c *Client) List(ctx context.Context, record *ChannelRecord) []api.Subscription {
+	page := api.Subscriptions{}
+	if err := c.get(ctx, "/v1/subscriptions?limit=1000&channel="+record.ID.String(), &page); err != nil {
+		return nil
+	}
+	if page.Subscriptions == nil {
+		return []api.Subscription{}
+	}
+	return page.Subscriptions
+}
 
-// get reads JSON. The error is errNoAnswer when there was no answer, or 5xx.
-func (c *client) get(ctx context.Context, path string, into any) error {
+// ErrNoAnswer is a read that a kill or a start cut short.
+var ErrNoAnswer = errors.New("no answer")
+
+// get reads JSON. The error is ErrNoAnswer when there was no answer, or 5xx.
+func (c *Client) get(ctx context.Context, path string, into any) error {
 	attempt, answer := c.do(ctx, http.MethodGet, path, "", nil)
 	switch attempt.Outcome {
 	case Unknown:
-		return fmt.Errorf("GET %s: %w (status %d)", path, errNoAnswer, attempt.Status)
+		return fmt.Errorf("GET %s: %w (status %d)", path, ErrNoAnswer, attempt.Status)
 	case Refused, NoSpace:
 		return fmt.Errorf("GET %s: status %d: %s", path, attempt.Status, bytes.TrimSpace(answer))
 	}
@@ -206,21 +247,21 @@ func (c *client) get(ctx context.Context, path string, into any) error {
 }
 
 // readVersion reads a channel's version into the history, and returns it.
-func (c *client) readVersion(ctx context.Context, record *ChannelRecord) (uint64, error) {
-	sent := c.recorder.now()
+func (c *Client) readVersion(ctx context.Context, record *ChannelRecord) (uint64, error) {
+	sent := c.recorder.Now()
 	var state api.Channel
 	if err := c.get(ctx, "/v1/channels/"+record.ID.String(), &state); err != nil {
 		return 0, err
 	}
-	read := VersionRead{Sent: sent, Done: c.recorder.now(), Channel: record.Number, Version: state.Version}
-	c.recorder.with(func(h *History) { h.Reads = append(h.Reads, read) })
+	read := VersionRead{Sent: sent, Done: c.recorder.Now(), Channel: record.Number, Version: state.Version}
+	c.recorder.With(func(h *History) { h.Reads = append(h.Reads, read) })
 	return state.Version, nil
 }
 
-// snapshot reads the node's whole state. Channels without a subscription so far
+// Snapshot reads the node's whole state. Channels without a subscription so far
 // are missing from it; those that pass may end at any time, so their updates are
 // not read.
-func (c *client) snapshot(ctx context.Context, records []*ChannelRecord) (*Snapshot, error) {
+func (c *Client) Snapshot(ctx context.Context, records []*ChannelRecord) (*Snapshot, error) {
 	s := &Snapshot{Channels: make(map[channel.ID]api.Channel), Updates: make(map[channel.ID][]api.Update)}
 	err := c.pages(ctx, "/v1/subscriptions?limit=50", func(data []byte) (string, error) {
 		var page api.Subscriptions
@@ -254,7 +295,7 @@ func (c *client) snapshot(ctx context.Context, records []*ChannelRecord) (*Snaps
 }
 
 // pages reads a list page by page; read returns where the next one begins.
-func (c *client) pages(ctx context.Context, path string, read func(page []byte) (next string, err error)) error {
+func (c *Client) pages(ctx context.Context, path string, read func(page []byte) (next string, err error)) error {
 	for after := ""; ; {
 		var page json.RawMessage
 		if err := c.get(ctx, path+"&after="+url.QueryEscape(after), &page); err != nil {
@@ -269,7 +310,7 @@ func (c *client) pages(ctx context.Context, path string, read func(page []byte) 
 }
 
 // updates reads what is kept of a channel's updates.
-func (c *client) updates(ctx context.Context, id channel.ID) ([]api.Update, error) {
+func (c *Client) updates(ctx context.Context, id channel.ID) ([]api.Update, error) {
 	var all []api.Update
 	for after := uint64(0); ; after = all[len(all)-1].Version {
 		var page api.Updates
@@ -283,8 +324,8 @@ func (c *client) updates(ctx context.Context, id channel.ID) ([]api.Update, erro
 	}
 }
 
-// ready reports whether the node serves.
-func (c *client) ready(ctx context.Context) bool {
+// Ready reports whether the node serves.
+func (c *Client) Ready(ctx context.Context) bool {
 	attempt, _ := c.do(ctx, http.MethodGet, "/readyz", "", nil)
 	return attempt.Outcome == Acked
 }

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"bufio"
@@ -14,33 +14,33 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// streamReader reads one event stream over any number of connections: it comes
-// back with the ID of the last whole event.
+// streamReader reads one event stream over any number of connections, each to a node
+// by turns: it comes back with the ID of the last whole event.
 type streamReader struct {
-	recorder *recorder
-	origin   *origin
-	client   *http.Client
-	url      string
+	recorder *Recorder
+	origin   *Origin
+	client   *Client
+	path     string
 	record   *StreamRecord // guarded by the recorder
 	random   *rand.Rand
 	last     string // event ID
 }
 
 // newStreamReader adds a stream to the history; the record's filter is set.
-func newStreamReader(c *client, o *origin, record *StreamRecord, seed uint64) *streamReader {
+func newStreamReader(c *Client, o *Origin, record *StreamRecord, seed uint64) *streamReader {
 	query := make(url.Values)
 	switch record.Filter {
 	case FilterChannel:
-		c.recorder.with(func(h *History) { query.Set("channel", h.Channels[record.Channel].ID.String()) })
+		c.recorder.With(func(h *History) { query.Set("channel", h.Channels[record.Channel].ID.String()) })
 	case FilterSubscription:
-		query.Set("subscription", record.Subscribe.acked().Subscription.ID)
+		query.Set("subscription", record.Subscribe.Acked().Subscription.ID)
 	}
-	c.recorder.with(func(h *History) { h.Streams = append(h.Streams, record) })
+	c.recorder.With(func(h *History) { h.Streams = append(h.Streams, record) })
 	return &streamReader{
 		recorder: c.recorder,
 		origin:   o,
-		client:   c.streaming,
-		url:      c.base + "/v1/updates?" + query.Encode(),
+		client:   c,
+		path:     "/v1/updates?" + query.Encode(),
 		record:   record,
 		random:   rand.New(rand.NewPCG(seed, 2<<32)),
 	}
@@ -53,17 +53,17 @@ const connectionLife = 20 * time.Second
 // run reads until the context ends.
 func (s *streamReader) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		life, cancel := context.WithTimeout(ctx, upTo(s.random, connectionLife))
+		life, cancel := context.WithTimeout(ctx, UpTo(s.random, connectionLife))
 		// A connection ends by a kill, by its time or by the node: the next one
 		// shows whether anything was lost.
 		_ = s.connect(life)
 		cancel()
-		pause(ctx, retryPause)
+		Pause(ctx, RetryPause)
 	}
 }
 
 func (s *streamReader) connect(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client.base()+s.path, nil)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (s *streamReader) connect(ctx context.Context) error {
 	if s.last != "" {
 		request.Header.Set("Last-Event-ID", s.last)
 	}
-	response, err := s.client.Do(request)
+	response, err := s.client.streaming.Do(request)
 	if err != nil {
 		return err
 	}
@@ -79,10 +79,10 @@ func (s *streamReader) connect(ctx context.Context) error {
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("stream: %s", response.Status)
 	}
-	s.recorder.with(func(*History) {
+	s.recorder.With(func(*History) {
 		s.record.Connections++
 		if s.last == "" { // without a cursor a stream begins at the present
-			s.record.Established = s.recorder.now()
+			s.record.Established = s.recorder.Now()
 		}
 	})
 	return s.read(bufio.NewScanner(response.Body))
@@ -119,7 +119,7 @@ func (s *streamReader) read(lines *bufio.Scanner) error {
 }
 
 func (s *streamReader) take(event StreamEvent, data string) {
-	event.At = s.recorder.now()
+	event.At = s.recorder.Now()
 	if event.Type == api.StreamUpdate {
 		update, err := s.recorder.update([]byte(data))
 		if err != nil {
@@ -129,15 +129,15 @@ func (s *streamReader) take(event StreamEvent, data string) {
 			s.origin.arrived(update)
 		}
 	}
-	s.recorder.with(func(*History) { s.record.Events = append(s.record.Events, event) })
+	s.recorder.With(func(*History) { s.record.Events = append(s.record.Events, event) })
 	s.recorder.happened(momentStreamed)
 }
 
-// retryPause is how long clients wait before they try again.
-const retryPause = 50 * time.Millisecond
+// RetryPause is how long clients wait before they try again.
+const RetryPause = 50 * time.Millisecond
 
-// pause waits, or returns when the context ends.
-func pause(ctx context.Context, d time.Duration) {
+// Pause waits, or returns when the context ends.
+func Pause(ctx context.Context, d time.Duration) {
 	if d <= 0 {
 		return
 	}
@@ -147,7 +147,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// upTo returns a random time below a limit.
-func upTo(random *rand.Rand, limit time.Duration) time.Duration {
+// UpTo returns a random time below a limit.
+func UpTo(random *rand.Rand, limit time.Duration) time.Duration {
 	return time.Duration(random.Int64N(int64(limit)))
 }

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"context"
@@ -18,6 +18,7 @@ type Instant = time.Duration
 // Nothing in it comes from inside the node.
 type History struct {
 	Began      time.Time // the instant 0
+	Several    bool      // nodes: what the disk of one does is not what all do
 	Channels   []*ChannelRecord
 	Subscribes []*SubscribeRecord
 	Deliveries []Delivery // in order of arrival
@@ -73,6 +74,7 @@ type Attempt struct {
 	Sent, Done   Instant
 	Outcome      Outcome
 	Status       int               // 0 without an answer
+	Unsent       bool              // there was no connection: surely not done
 	Subscription *api.Subscription // of an acknowledged subscribe
 }
 
@@ -88,11 +90,11 @@ type SubscribeRecord struct {
 	Deletes   []Attempt
 }
 
-// acked returns the first acknowledgement, or nil.
-func (r *SubscribeRecord) acked() *Attempt { return firstAcked(r.Attempts) }
+// Acked returns the first acknowledgement, or nil.
+func (r *SubscribeRecord) Acked() *Attempt { return firstAcked(r.Attempts) }
 
-// deleted returns the first acknowledged deletion, or nil.
-func (r *SubscribeRecord) deleted() *Attempt { return firstAcked(r.Deletes) }
+// Deleted returns the first acknowledged deletion, or nil.
+func (r *SubscribeRecord) Deleted() *Attempt { return firstAcked(r.Deletes) }
 
 func firstAcked(attempts []Attempt) *Attempt {
 	for i := range attempts {
@@ -160,59 +162,61 @@ type Snapshot struct {
 	Updates  map[channel.ID][]api.Update // the latest of each anchored channel
 }
 
-// recorder collects a History from many goroutines.
-type recorder struct {
-	began time.Time
+// Recorder collects a History from many goroutines.
+type Recorder struct {
+	Began time.Time
 	mu    struct {
 		sync.Mutex
 		history History
 		updates map[string]*api.Update // by content: most arrive many times
 	}
-	pulses [moments]chan struct{} // something just happened
+	pulses [Moments]chan struct{} // something just happened
 }
 
-// moment is something after which it is worth to kill the node.
-type moment uint8
+// Moment is something after which it is worth to kill the node.
+type Moment uint8
 
-// The moments.
+// The moments, and how many there are.
 const (
-	momentSubscribed moment = iota
+	momentSubscribed Moment = iota
 	momentDeleted
 	momentDocument // the origin is about to send one
 	momentDelivered
 	momentStreamed
-	moments
+	Moments
 )
 
-func newRecorder() *recorder {
-	r := &recorder{began: time.Now()}
+// NewRecorder returns a recorder whose instant 0 is now.
+func NewRecorder() *Recorder {
+	r := &Recorder{Began: time.Now()}
 	for m := range r.pulses {
 		r.pulses[m] = make(chan struct{}, 1)
 	}
-	r.mu.history.Began = r.began
+	r.mu.history.Began = r.Began
 	r.mu.updates = make(map[string]*api.Update)
 	return r
 }
 
-func (r *recorder) now() Instant { return time.Since(r.began) }
+// Now returns the present instant.
+func (r *Recorder) Now() Instant { return time.Since(r.Began) }
 
-// with runs a function that reads or changes the history.
-func (r *recorder) with(f func(h *History)) {
+// With runs a function that reads or changes the history.
+func (r *Recorder) With(f func(h *History)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	f(&r.mu.history)
 }
 
 // happened tells whoever waits for a moment to kill at.
-func (r *recorder) happened(m moment) {
+func (r *Recorder) happened(m Moment) {
 	select {
 	case r.pulses[m] <- struct{}{}:
 	default:
 	}
 }
 
-// await waits for the next time that something happens, up to a limit.
-func (r *recorder) await(ctx context.Context, m moment, limit time.Duration) {
+// Await waits for the next time that something happens, up to a limit.
+func (r *Recorder) Await(ctx context.Context, m Moment, limit time.Duration) {
 	select {
 	case <-r.pulses[m]: // before now
 	default:
@@ -226,7 +230,7 @@ func (r *recorder) await(ctx context.Context, m moment, limit time.Duration) {
 }
 
 // update reads an UPDATE and returns the one of its content.
-func (r *recorder) update(data []byte) (*api.Update, error) {
+func (r *Recorder) update(data []byte) (*api.Update, error) {
 	var update api.Update
 	if err := json.Unmarshal(data, &update); err != nil {
 		return nil, err

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"context"
@@ -10,15 +10,16 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// workload is people who subscribe, look and unsubscribe all the time.
-type workload struct {
-	client *client
-	origin *origin
-	sink   *sink
+// Workload is people who subscribe, look and unsubscribe all the time.
+type Workload struct {
+	Actors int // people; set before Run
+	client *Client
+	origin *Origin
+	sink   *Sink
 	seed   uint64
-	// gate is held for reading during each action, and for writing while the state
+	// Gate is held for reading during each action, and for writing while the state
 	// is checked: no request is under way then.
-	gate    sync.RWMutex
+	Gate    sync.RWMutex
 	streams sync.WaitGroup
 	mu      struct {
 		sync.Mutex
@@ -31,31 +32,33 @@ type workload struct {
 
 // What the workload keeps alive.
 const (
-	actors          = 4
-	wantedLive      = 100 // subscriptions; more are deleted
-	wantedReaders   = 6   // streams by subscription
-	streamsOfAll    = 2
-	streamsOfOne    = 3
-	actionPause     = 60 * time.Millisecond // mean, between an actor's actions
-	abandonOne      = 8                     // of so many requests that were cut or had no space, one is never repeated
-	batchMost       = 6
-	firstAnchored   = 12
-	anchoredMost    = 24
-	passingChannels = 6
-	introduceEvery  = 8 * time.Second
+	wantedLive    = 100 // subscriptions; more are deleted
+	wantedReaders = 6   // streams by subscription
+	streamsOfAll  = 2
+	streamsOfOne  = 3
+	actionPause   = 60 * time.Millisecond // mean, between an actor's actions
+	abandonOne    = 8                     // of so many requests that were cut or had no space, one is never repeated
+	batchMost     = 6
+
+	FirstAnchored   = 12 // channels that have their anchor before anything else happens
+	AnchoredMost    = 24 // those that have it in the end
+	PassingChannels = 6  // channels that begin and end with their subscriptions
+
+	introduceEvery = 8 * time.Second
 )
 
-func newWorkload(c *client, o *origin, s *sink, seed uint64) *workload {
-	w := &workload{client: c, origin: o, sink: s, seed: seed}
+// NewWorkload returns the people of a client, who act while Run runs.
+func NewWorkload(c *Client, o *Origin, s *Sink, seed uint64) *Workload {
+	w := &Workload{Actors: 4, client: c, origin: o, sink: s, seed: seed}
 	w.mu.readers = make(map[*SubscribeRecord]context.CancelFunc)
 	return w
 }
 
-// run acts until the context ends, and waits for all that it started.
-func (w *workload) run(ctx context.Context) {
+// Run acts until the context ends, and waits for all that it started.
+func (w *Workload) Run(ctx context.Context) {
 	var running sync.WaitGroup
-	for n := range actors {
-		a := &actor{workload: w, random: rand.New(rand.NewPCG(w.seed, uint64(n)+3<<32))}
+	for n := range w.Actors {
+		a := &actor{Workload: w, random: rand.New(rand.NewPCG(w.seed, uint64(n)+3<<32))}
 		running.Go(func() { a.run(ctx) })
 	}
 	running.Go(func() { w.readVersions(ctx) })
@@ -72,47 +75,47 @@ func (w *workload) run(ctx context.Context) {
 }
 
 // introduce anchors one channel after the other, whether the node lives or not.
-func (w *workload) introduce(ctx context.Context) {
+func (w *Workload) introduce(ctx context.Context) {
 	for ctx.Err() == nil {
-		pause(ctx, introduceEvery)
-		w.gate.RLock()
-		w.anchor(ctx)
-		w.gate.RUnlock()
+		Pause(ctx, introduceEvery)
+		w.Gate.RLock()
+		w.Anchor(ctx)
+		w.Gate.RUnlock()
 	}
 }
 
-// anchor subscribes the next anchored channel, for good. Until that is
+// Anchor subscribes the next anchored channel, for good. Until that is
 // acknowledged no other actor subscribes to it: its versions would begin at 1 again if
 // those subscriptions ended.
-func (w *workload) anchor(ctx context.Context) {
+func (w *Workload) Anchor(ctx context.Context) {
 	w.mu.Lock()
 	number := w.mu.anchored
-	if number == anchoredMost {
+	if number == AnchoredMost {
 		w.mu.Unlock()
 		return
 	}
 	record := w.newRecord(number, api.SinkWebhook)
 	w.mu.Unlock()
-	w.client.recorder.with(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
-	for w.client.subscribe(ctx, record).open() {
+	w.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	for w.client.Subscribe(ctx, record).Outcome.open() {
 		if ctx.Err() != nil {
 			return
 		}
-		pause(ctx, retryPause)
+		Pause(ctx, RetryPause)
 	}
-	w.client.recorder.with(func(h *History) { h.Channels[number].Anchored = true })
+	w.client.recorder.With(func(h *History) { h.Channels[number].Anchored = true })
 	w.mu.Lock()
 	w.mu.anchored = number + 1
 	w.mu.Unlock()
 }
 
 // newRecord makes a wish. The caller holds mu.
-func (w *workload) newRecord(channel int, sinkType string) *SubscribeRecord {
+func (w *Workload) newRecord(channel int, sinkType string) *SubscribeRecord {
 	w.mu.keys++
 	record := &SubscribeRecord{Key: fmt.Sprintf("key-%d", w.mu.keys), Channel: channel, Sink: api.Sink{Type: sinkType}}
 	if sinkType == api.SinkWebhook {
 		record.Label = fmt.Sprintf("hook-%d", w.mu.keys)
-		record.Sink.URL = w.sink.url + record.Label
+		record.Sink.URL = w.sink.URL + record.Label
 		if w.mu.keys%2 == 0 {
 			record.Sink.Secret = secret
 		}
@@ -120,46 +123,59 @@ func (w *workload) newRecord(channel int, sinkType string) *SubscribeRecord {
 	return record
 }
 
+// Wish adds a wish to the history which the workload leaves to the caller: for a
+// webhook on a channel, with a key or without.
+func (w *Workload) Wish(channel int, keyed bool) *SubscribeRecord {
+	w.mu.Lock()
+	record := w.newRecord(channel, api.SinkWebhook)
+	w.mu.Unlock()
+	if !keyed {
+		record.Key = ""
+	}
+	w.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	return record
+}
+
 // readVersions looks at every channel's version, one after the other.
-func (w *workload) readVersions(ctx context.Context) {
+func (w *Workload) readVersions(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {
-		w.gate.RLock()
+		w.Gate.RLock()
 		w.mu.Lock()
 		anchored := w.mu.anchored
 		w.mu.Unlock()
-		number := n % (anchored + passingChannels)
+		number := n % (anchored + PassingChannels)
 		if number >= anchored {
-			number += anchoredMost - anchored
+			number += AnchoredMost - anchored
 		}
 		w.readVersion(ctx, number)
-		w.gate.RUnlock()
-		pause(ctx, retryPause/2)
+		w.Gate.RUnlock()
+		Pause(ctx, RetryPause/2)
 	}
 }
 
-func (w *workload) readVersion(ctx context.Context, number int) {
+func (w *Workload) readVersion(ctx context.Context, number int) {
 	var record *ChannelRecord
-	w.client.recorder.with(func(h *History) { record = h.Channels[number] })
+	w.client.recorder.With(func(h *History) { record = h.Channels[number] })
 	// A channel that passes may not be there; one that is anchored and gone is
 	// found by the check of subscriptions.
 	version, err := w.client.readVersion(ctx, record)
 	if err == nil && version > 0 {
-		w.origin.firstSeen(number, w.client.recorder.now())
+		w.origin.FirstSeen(number, w.client.recorder.Now())
 	}
 }
 
 // actor is one person.
 type actor struct {
-	*workload
+	*Workload
 	random *rand.Rand
 }
 
 func (a *actor) run(ctx context.Context) {
 	for ctx.Err() == nil {
-		a.gate.RLock()
+		a.Gate.RLock()
 		a.act(ctx)
-		a.gate.RUnlock()
-		pause(ctx, time.Duration(a.random.ExpFloat64()*float64(actionPause)))
+		a.Gate.RUnlock()
+		Pause(ctx, time.Duration(a.random.ExpFloat64()*float64(actionPause)))
 	}
 }
 
@@ -169,9 +185,9 @@ func (a *actor) act(ctx context.Context) {
 	case live != nil && n < a.deletions():
 		a.unsubscribe(ctx, live)
 	case acked != nil && n < 55:
-		a.client.look(ctx, acked)
+		a.client.Look(ctx, acked)
 	case acked != nil && n < 65:
-		a.client.subscribe(ctx, acked) // the same key, perhaps long after a deletion
+		a.client.Subscribe(ctx, acked) // the same key, perhaps long after a deletion
 	case acked != nil && n < 70:
 		a.client.conflict(ctx, acked)
 	case n < 80:
@@ -184,9 +200,9 @@ func (a *actor) act(ctx context.Context) {
 // deletions returns how many of a hundred actions delete.
 func (a *actor) deletions() int {
 	live := 0
-	a.client.recorder.with(func(h *History) {
+	a.client.recorder.With(func(h *History) {
 		for _, record := range h.Subscribes {
-			if record.acked() != nil && len(record.Deletes) == 0 {
+			if record.Acked() != nil && len(record.Deletes) == 0 {
 				live++
 			}
 		}
@@ -202,13 +218,13 @@ func (a *actor) deletions() int {
 func (a *actor) choose() (live, acked *SubscribeRecord) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.client.recorder.with(func(*History) {
+	a.client.recorder.With(func(*History) {
 		for range 5 {
 			if len(a.mu.records) == 0 {
 				return
 			}
 			record := a.mu.records[a.random.IntN(len(a.mu.records))]
-			if record.acked() == nil {
+			if record.Acked() == nil {
 				continue
 			}
 			acked = record
@@ -228,13 +244,13 @@ func (a *actor) wish() *SubscribeRecord {
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	channel := a.random.IntN(a.mu.anchored + passingChannels)
+	channel := a.random.IntN(a.mu.anchored + PassingChannels)
 	if channel >= a.mu.anchored {
-		channel += anchoredMost - a.mu.anchored
+		channel += AnchoredMost - a.mu.anchored
 	}
 	record := a.newRecord(channel, sinkType)
 	a.mu.records = append(a.mu.records, record)
-	a.client.recorder.with(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	a.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
 	return record
 }
 
@@ -243,11 +259,11 @@ func (a *actor) wish() *SubscribeRecord {
 // space.
 func (a *actor) subscribe(ctx context.Context) {
 	record := a.wish()
-	for a.client.subscribe(ctx, record).open() && ctx.Err() == nil {
+	for a.client.Subscribe(ctx, record).Outcome.open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}
-		pause(ctx, retryPause)
+		Pause(ctx, RetryPause)
 	}
 	a.follow(ctx, record)
 }
@@ -270,11 +286,11 @@ func (a *actor) unsubscribe(ctx context.Context, record *SubscribeRecord) {
 	if stop != nil {
 		stop()
 	}
-	for a.client.unsubscribe(ctx, record).open() && ctx.Err() == nil {
+	for a.client.Unsubscribe(ctx, record).Outcome.open() && ctx.Err() == nil {
 		if a.random.IntN(abandonOne) == 0 {
 			return
 		}
-		pause(ctx, retryPause)
+		Pause(ctx, RetryPause)
 	}
 }
 
@@ -284,7 +300,7 @@ func (a *actor) follow(ctx context.Context, record *SubscribeRecord) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	acked := false
-	a.client.recorder.with(func(*History) { acked = record.acked() != nil })
+	a.client.recorder.With(func(*History) { acked = record.Acked() != nil })
 	if !acked || record.Sink.Type != api.SinkSSE || len(a.mu.readers) >= wantedReaders {
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"slices"
@@ -7,38 +7,39 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// counts are a history's size, for the report.
-type counts struct {
-	acked, deleted, cut int
-	refused             int // requests, for want of space
-	versions            int
-	deliveries          int
-	repeats             int     // deliveries of what had been answered with 2xx before
-	needless            int     // those that the same process repeated
-	forgotten           Instant // the longest time from such an answer to the end of the process
-	events, connections int
+// Counts are a history's size, for the report.
+type Counts struct {
+	Acked, Deleted, Cut int
+	Refused             int // requests, for want of space
+	Versions            int
+	Deliveries          int
+	Repeats             int     // deliveries of what had been answered with 2xx before
+	Needless            int     // those that the same process repeated
+	Forgotten           Instant // the longest time from such an answer to the end of the process
+	Events, Connections int
 }
 
-func count(h *History) counts {
-	c := counts{deliveries: len(h.Deliveries)}
+// Count returns the size of a history.
+func Count(h *History) Counts {
+	c := Counts{Deliveries: len(h.Deliveries)}
 	for _, record := range h.Subscribes {
-		if record.acked() != nil {
-			c.acked++
+		if record.Acked() != nil {
+			c.Acked++
 		}
-		if record.deleted() != nil {
-			c.deleted++
+		if record.Deleted() != nil {
+			c.Deleted++
 		}
 		for _, attempt := range slices.Concat(record.Attempts, record.Deletes) {
 			switch attempt.Outcome {
 			case Unknown:
-				c.cut++
+				c.Cut++
 			case NoSpace:
-				c.refused++
+				c.Refused++
 			}
 		}
 	}
 	for _, stream := range h.Streams {
-		c.events, c.connections = c.events+len(stream.Events), c.connections+stream.Connections
+		c.Events, c.Connections = c.Events+len(stream.Events), c.Connections+stream.Connections
 	}
 	c.countDeliveries(h)
 	return c
@@ -47,7 +48,7 @@ func count(h *History) counts {
 // unheard is how long after the end of a process a sink may still answer it.
 const unheard = 50 * time.Millisecond
 
-func (c *counts) countDeliveries(h *History) {
+func (c *Counts) countDeliveries(h *History) {
 	type version struct {
 		channel channel.ID
 		number  uint64
@@ -58,16 +59,16 @@ func (c *counts) countDeliveries(h *History) {
 			versions[version{delivery.Update.Channel, delivery.Update.Version}] = true
 		}
 		if since, again := answered[delivery.WebhookID]; again {
-			c.repeats++
+			c.Repeats++
 			if next, _ := slices.BinarySearch(h.Ends, since-unheard); next == len(h.Ends) || h.Ends[next] > delivery.At {
-				c.needless++
+				c.Needless++
 			} else {
-				c.forgotten = max(c.forgotten, h.Ends[next]-since)
+				c.Forgotten = max(c.Forgotten, h.Ends[next]-since)
 			}
 		}
 		if delivery.Answer/100 == 2 {
 			answered[delivery.WebhookID] = delivery.At
 		}
 	}
-	c.versions = len(versions)
+	c.Versions = len(versions)
 }

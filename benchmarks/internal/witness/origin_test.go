@@ -1,4 +1,4 @@
-package main
+package witness
 
 import (
 	"bufio"
@@ -24,13 +24,13 @@ func listen(t *testing.T) net.Listener {
 	return listener
 }
 
-func newTestOrigin(t *testing.T, anchored, passing int) (*origin, *recorder) {
+func newTestOrigin(t *testing.T, anchored, passing int) (*Origin, *Recorder) {
 	t.Helper()
-	r := newRecorder()
-	return newOrigin(listen(t), r, anchored, passing, 1), r
+	r := NewRecorder()
+	return NewOrigin(listen(t), r, anchored, passing, 1), r
 }
 
-func ask(o *origin, path string, headers ...string) *http.Response {
+func ask(o *Origin, path string, headers ...string) *http.Response {
 	request := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
@@ -61,21 +61,21 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 	if limited.count != 40+aheadMost || len(limited.record.Added) != limited.count {
 		t.Errorf("%d entries (%d recorded) after 40 arrived, want %d", limited.count, len(limited.record.Added), 40+aheadMost)
 	}
-	o.rest(2 * time.Hour)
+	o.Rest(2 * time.Hour)
 	ask(o, "/c/1")
-	o.rest(passing.sent)
+	o.Rest(passing.sent)
 	before := passing.count
 	o.advance(3 * time.Hour)
 	if passing.count != before {
 		t.Error("a feed whose document was on its way changed before the check")
 	}
-	o.freeze(true)
-	o.freeze(false)
+	o.Freeze(true)
+	o.Freeze(false)
 	o.advance(4 * time.Hour)
 	if passing.count == before {
 		t.Error("after the check it still rests")
 	}
-	o.freeze(true)
+	o.Freeze(true)
 	before = passing.count
 	o.advance(5 * time.Hour)
 	if passing.count != before {
@@ -126,7 +126,7 @@ func TestOriginConditions(t *testing.T) {
 			t.Errorf("%s: %d", path, got)
 		}
 	}
-	r.with(func(h *History) {
+	r.With(func(h *History) {
 		if n := len(h.Channels[0].Answers); n != 3 || !strings.Contains(h.Channels[0].Answers[1], "304") {
 			t.Errorf("answers of channel 0: %q", h.Channels[0].Answers)
 		}
@@ -158,7 +158,7 @@ func TestStreamReading(t *testing.T) {
 }
 
 func TestEqualUpdatesAreOne(t *testing.T) {
-	r := newRecorder()
+	r := NewRecorder()
 	first, err := r.update([]byte(`{"version":2,"url":"u"}`))
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,122 @@
+//go:build linux
+
+package main
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+)
+
+func TestDeck(t *testing.T) {
+	deck := deckOf([]string{"kill", "eio"})
+	if want := []string{"kill", "kill", "kill", "eio"}; !slices.Equal(deck, want) {
+		t.Errorf("deck %v, want %v", deck, want)
+	}
+	if got := len(deckOf(kindNames())); got < 14 { // three seeds make more than 40 faults
+		t.Errorf("a deck of all has %d faults", got)
+	}
+}
+
+func TestEarlyPolls(t *testing.T) {
+	p := newPollLog(witness.NewRecorder())
+	for n := range pollsJudged + 1 {
+		at := time.Duration(n) * pollFloor / 2
+		p.note("/x", poll{address: "a", at: at}) // twice the pace, just not sooner
+		p.note("/y", poll{address: []string{"a", "b"}[n%2], at: at / 2})
+	}
+	p.note("/z", poll{address: "a"})
+	p.note("/z", poll{address: "a", at: time.Millisecond}) // one that waited on its way
+	if early := p.early(); len(early) > 0 {
+		t.Errorf("early: %v", early)
+	}
+	p.note("/x", poll{address: "a", at: pollsJudged*pollFloor/2 + pollFloor/2 - time.Millisecond})
+	if early := p.early(); len(early) != 1 || !strings.HasPrefix(early[0], "a asked for /x 9 times within 1.999s") {
+		t.Errorf("early: %v", early)
+	}
+}
+
+func TestAcknowledgementsNearFaults(t *testing.T) {
+	r := &run{recorder: witness.NewRecorder(), faults: []*fault{{from: 10 * time.Second}, {from: 13 * time.Second}}}
+	at := func(second int, outcome witness.Outcome) witness.Attempt {
+		return witness.Attempt{Done: witness.Instant(second) * time.Second, Outcome: outcome}
+	}
+	r.recorder.With(func(h *witness.History) {
+		h.Subscribes = []*witness.SubscribeRecord{
+			{Attempts: []witness.Attempt{at(9, witness.Acked), at(11, witness.Unknown), at(14, witness.Acked)}},
+			{Attempts: []witness.Attempt{at(18, witness.Acked)}, Deletes: []witness.Attempt{at(19, witness.Acked)}},
+		}
+	})
+	if all, near := r.acknowledgements(); all != 4 || near != 2 {
+		t.Errorf("%d acknowledgements, %d near; want 4, 2", all, near)
+	}
+}
+
+// store is a node of which a ledger is kept: one that forgets makes histories that are
+// not linearizable.
+type store struct {
+	forgets bool
+	listing []api.Subscription
+}
+
+func (s *store) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		_, _ = w.Write(mustJSON(api.Subscriptions{Subscriptions: s.listing}))
+		return
+	}
+	var request api.SubscribeRequest
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	sub := api.Subscription{ID: request.Sink.URL, URL: request.URL, Sink: request.Sink, State: api.StateActive}
+	if !s.forgets {
+		s.listing = append(s.listing, sub)
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write(mustJSON(sub))
+}
+
+func mustJSON(v any) []byte {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("the contract's types are JSON: " + err.Error())
+	}
+	return data
+}
+
+func newTestLedger(base string) *ledger {
+	r := &run{recorder: witness.NewRecorder(), originURL: "http://origin", sink: &witness.Sink{URL: "http://sink/"}}
+	r.client = witness.NewClient(r.recorder, base)
+	r.workload = witness.NewWorkload(r.client, nil, r.sink, 1)
+	return &ledger{run: r, hasty: r.client}
+}
+
+// What was acknowledged and is not listed is found in the histories.
+func TestLedgerFindsLoss(t *testing.T) {
+	for _, forgets := range []bool{false, true} {
+		server := httptest.NewServer(&store{forgets: forgets})
+		l := newTestLedger(server.URL)
+		p := l.newPage()
+		l.subscribe(t.Context(), 0, p, rand.New(rand.NewPCG(1, 1)))
+		if !l.list(t.Context(), 1, p) {
+			t.Fatal("no list")
+		}
+		server.Close()
+		if !forgets && l.list(t.Context(), 1, p) {
+			t.Error("a list without an answer is one")
+		}
+		report := l.history.Check(time.Minute)
+		if report.Operations != 2 || (report.Err() != nil) != forgets {
+			t.Errorf("forgets %t: %d operations, %v", forgets, report.Operations, report.Err())
+		}
+	}
+}

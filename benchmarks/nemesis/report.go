@@ -1,0 +1,156 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+)
+
+// The rules beside those of the witnesses.
+const (
+	ruleLinearizable = "per channel, subscribe, unsubscribe and list are linearizable"
+	ruleDecided      = "less than one history in a hundred is undecided"
+	ruleStuck        = "30 s after the last fault every node takes writes for every range"
+	ruleFloor        = "no address polls a channel nine times within half of eight floors"
+)
+
+func printRules(out io.Writer) {
+	for _, rule := range witness.Rules {
+		fmt.Fprintln(out, rule)
+	}
+	for _, rule := range []string{ruleLinearizable, ruleDecided, ruleStuck, ruleFloor} {
+		fmt.Fprintln(out, rule)
+	}
+}
+
+// decideWithin bounds the search for an order of one channel's history.
+const decideWithin = 10 * time.Second
+
+// linearizable checks the ledger.
+func (r *run) linearizable() error {
+	report := r.ledger.history.Check(decideWithin)
+	fmt.Fprintf(r.out, "          %d histories of %d requests, %d of unknown outcome: %d not linearizable, %d undecided\n",
+		report.Channels, report.Operations, report.Unknown, len(report.Violations), len(report.Undecided))
+	for i, violation := range report.Violations {
+		name := filepath.Join(r.folder, fmt.Sprintf("history-%d.html", i))
+		file, err := os.Create(name)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(violation.Visualize(file), file.Close()); err != nil {
+			return err
+		}
+		fmt.Fprintf(r.out, "violated: %s: %s\n  shown by %s\n", ruleLinearizable, violation, name)
+	}
+	if len(report.Violations) > 0 {
+		return fmt.Errorf("%w: %s", errViolated, ruleLinearizable)
+	}
+	if 100*len(report.Undecided) >= max(report.Channels, 100) {
+		return fmt.Errorf("%w: %s: %d of %d", errViolated, ruleDecided, len(report.Undecided), report.Channels)
+	}
+	return nil
+}
+
+// politely checks the polls.
+func (r *run) politely() error {
+	if early := r.polls.early(); len(early) > 0 {
+		witness.PrintLines(r.out, fmt.Sprintf("violated: %s: %d times", ruleFloor, len(early)), early[:min(len(early), 10)])
+		return fmt.Errorf("%w: %s", errViolated, ruleFloor)
+	}
+	return nil
+}
+
+// soon is how long after the beginning of a fault an acknowledgement counts as close to
+// it.
+const soon = 5 * time.Second
+
+// totals are what all seeds went through.
+type totals struct {
+	seeds, failed, faults, acked, close int
+	took                                time.Duration
+	counts                              witness.Counts
+}
+
+// add prints a seed's counts and adds them.
+func (t *totals) add(r *run, err error) {
+	acked, near := r.acknowledgements()
+	var counts witness.Counts
+	r.recorder.With(func(h *witness.History) { counts = witness.Count(h) })
+	took := r.recorder.Now()
+	fmt.Fprintf(r.out, "          %d faults, %d acknowledgements, %d of them within %s of a fault; %d requests cut\n",
+		len(r.faults), acked, near, soon, counts.Cut)
+	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
+		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.mu.count)
+	if err == nil {
+		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+4, took.Round(time.Second))
+	} else {
+		t.failed++
+	}
+	t.seeds, t.faults, t.acked, t.close, t.took = t.seeds+1, t.faults+len(r.faults), t.acked+acked, t.close+near, t.took+took
+}
+
+func (t *totals) String() string {
+	verdict := "every rule holds"
+	if t.failed > 0 {
+		verdict = fmt.Sprintf("%d seeds FAILED", t.failed)
+	}
+	return fmt.Sprintf("%d seeds: %d faults, %d acknowledgements, %d (%d %%) of them within %s of a fault; %s; %s.\n"+
+		"Not checked: hashes of replicas at equal index, which the program does not show.",
+		t.seeds, t.faults, t.acked, t.close, 100*t.close/max(t.acked, 1), soon, verdict, t.took.Round(time.Second))
+}
+
+// acknowledgements counts the writes that were acknowledged, and those of them soon
+// after the beginning of a fault.
+func (r *run) acknowledgements() (all, near int) {
+	count := func(attempts []witness.Attempt) {
+		for _, a := range attempts {
+			if a.Outcome != witness.Acked {
+				continue
+			}
+			all++
+			if slices.ContainsFunc(r.faults, func(f *fault) bool { return a.Done >= f.from && a.Done-f.from <= soon }) {
+				near++
+			}
+		}
+	}
+	r.recorder.With(func(h *witness.History) {
+		for _, record := range h.Subscribes {
+			count(record.Attempts)
+			count(record.Deletes)
+		}
+	})
+	return all, near
+}
+
+// logMost is how much of each node's log a failed run shows, in bytes.
+const logMost = 6 << 10
+
+// explain prints what is needed to understand why a seed failed.
+func (r *run) explain(err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d\n", err, r.seed)
+	var lines []string
+	for _, f := range r.faults {
+		lines = append(lines, fmt.Sprintf("%9s %s", f.from.Round(time.Millisecond), f))
+	}
+	witness.PrintLines(r.out, "faults", lines)
+	if r.cluster == nil {
+		return
+	}
+	for _, node := range r.cluster.Nodes {
+		witness.PrintTail(r.out, node.LogName(), logMost)
+	}
+	fmt.Fprintln(r.out, "data and logs:", strings.TrimSpace(r.folder))
+}
