@@ -1,6 +1,7 @@
 package raftnet
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -49,6 +50,10 @@ func TestMessagesReadBack(t *testing.T) {
 		readsBack(t, b, encodeBallot(b), decodeBallot)
 		h := handover{drawHeader(t), drawNumber(t)}
 		readsBack(t, h, encodeHandover(h), decodeHandover)
+		beats := []*beat{{group: drawNumber(t), message: drawBytes(t)}, {group: drawNumber(t), message: drawBytes(t)}}
+		readsBack(t, beats, encodeBeats(beats), decodeBeats)
+		answers := []beatAnswer{{message: drawBytes(t)}, {err: errors.New("no")}}
+		readsBack(t, answers, encodeBeatAnswers(answers), decodeBeatAnswers)
 	})
 }
 
@@ -107,5 +112,7 @@ func FuzzDecode(f *testing.F) {
 		_, _ = decodeAppended(message)
 		_, _ = decodeBallot(message)
 		_, _ = decodeHandover(message)
+		_, _ = decodeBeats(message)
+		_, _ = decodeBeatAnswers(message)
 	})
 }

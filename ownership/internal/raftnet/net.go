@@ -14,7 +14,7 @@ import (
 
 // The kinds of messages.
 const (
-	kindHeartbeat = peer.FirstKind + iota
+	kindHeartbeats = peer.FirstKind + iota
 	kindAppend
 	kindVote
 	kindPreVote
@@ -37,6 +37,7 @@ type Net struct {
 	mu    struct {
 		sync.Mutex
 		replicas map[uint64]*Transport // by Replica.group
+		beats    map[string]*beats     // by node ID
 	}
 }
 
@@ -47,8 +48,8 @@ var ErrNoReplica = errors.New("no such replica here")
 // the peers are served.
 func New(peers *peer.Node) *Net {
 	n := &Net{peers: peers}
-	n.mu.replicas = make(map[uint64]*Transport)
-	peers.Handle(kindHeartbeat, n.handler((*Transport).heartbeat))
+	n.mu.replicas, n.mu.beats = make(map[uint64]*Transport), make(map[string]*beats)
+	peers.Handle(kindHeartbeats, n.heartbeats)
 	peers.Handle(kindAppend, n.handler((*Transport).append))
 	peers.Handle(kindVote, n.handler((*Transport).vote))
 	peers.Handle(kindPreVote, n.handler((*Transport).preVote))

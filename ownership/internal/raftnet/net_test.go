@@ -336,7 +336,7 @@ func TestStrangeMessages(t *testing.T) {
 			e.Type, e.Data = raft.LogConfiguration, raft.EncodeConfiguration(raft.Configuration{})
 		})},
 		"a command that will not apply":  {kindAppend, entry(func(e *raft.Log) { e.Data = []byte("bad") })},
-		"entries among heartbeats":       {kindHeartbeat, entry(func(*raft.Log) {})},
+		"heartbeats without an end":      {kindHeartbeats, []byte{9, 1, 1}},
 		"a handover of an earlier term":  {kindHandover, encodeHandover(handover{header, term - 1})},
 		"a handover by one that follows": {kindHandover, encodeHandover(handover{raft.RPCHeader{ProtocolVersion: 3, ID: []byte("z/1"), Addr: []byte("z")}, term})},
 	} {
@@ -349,6 +349,39 @@ func TestStrangeMessages(t *testing.T) {
 		}
 	}
 	commit(t, members, "still")
+}
+
+// TestHeartbeats: of those that go in one message each has the answer of its own replica.
+func TestHeartbeats(t *testing.T) {
+	members := cluster(t, 2)
+	leader := leaderOf(t, members)
+	follower := otherThan(leader, members)
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(leader.replica.ID()), Addr: []byte(leader.replica.Node)}
+	good := raft.AppendEntriesRequest{RPCHeader: header, Term: leader.raft.CurrentTerm()}
+	entries := good
+	entries.Entries = []*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}}
+	here, nowhere := follower.replica.Group(), Replica{testRange + 1, follower.replica.Node, 1}.Group()
+	await(t, "a heartbeat that does not meet one of raft's own", func() bool {
+		answers, err := leader.net.beatsTo(follower.replica.Node).call([]*beat{
+			{group: nowhere, message: encodeAppend(&good)},
+			{group: here, message: encodeAppend(&good)},
+			{group: nowhere, message: []byte{1}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := decodeAppended(answers[1].message)
+		if answers[0].err == nil || answers[2].err == nil {
+			t.Fatalf("a replica that is not there answers: %v, %v", answers[0], answers[2])
+		}
+		return answers[1].err == nil && err == nil && a.Success
+	})
+	for what, message := range map[string][]byte{"entries": encodeAppend(&entries), "garbage": {1}} {
+		answers, err := leader.net.beatsTo(follower.replica.Node).call([]*beat{{group: here, message: message}})
+		if err != nil || answers[0].err == nil {
+			t.Errorf("%s among heartbeats: %v, %v", what, answers, err)
+		}
+	}
 }
 
 // TestStrangeStates: a state with a bad head is refused before any of it is stored.

@@ -105,9 +105,8 @@ func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, reques
 	if t.hooks.Stalled() {
 		return errStalled
 	}
-	lane, kind, within := peer.Log, peer.Kind(kindAppend), appendWithin
 	if isHeartbeat(request) {
-		lane, kind, within = peer.Control, kindHeartbeat, promptWithin
+		return t.sendHeartbeat(to, request, answer)
 	}
 	size := 0
 	for i, e := range request.Entries {
@@ -116,7 +115,21 @@ func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, reques
 			break
 		}
 	}
-	got, err := t.call(to, lane, kind, within, encodeAppend(request))
+	got, err := t.call(to, peer.Log, kindAppend, appendWithin, encodeAppend(request))
+	if err == nil {
+		*answer, err = decodeAppended(got)
+	}
+	return err
+}
+
+func (t *Transport) sendHeartbeat(to raft.ServerID, request *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
+	replica, err := ParseID(t.self.Range, to)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(t.open, beatTick+promptWithin)
+	defer cancel()
+	got, err := t.net.beatsTo(replica.Node).send(ctx, replica.Group(), encodeAppend(request))
 	if err == nil {
 		*answer, err = decodeAppended(got)
 	}
