@@ -76,8 +76,8 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), mat
 
 // No rates that meet a target cost less than the bound, nor, where few are possible, less
 // than those found but for a step per constraint. Where all steps of rates are equal, the
-// target is met just where the highest rates under the caps meet it, and by the rates that
-// a budget of as much leads to; those of any smaller budget miss it.
+// target is met just where the highest rates under the caps meet it, and those that a
+// smaller budget leads to miss it.
 func TestTargetUnderCaps(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, ch := crowdedHosts(t, Fast)
@@ -113,12 +113,6 @@ func TestTargetUnderCaps(t *testing.T) {
 				t.Fatalf("%v s with less load: %+v\n%+v", less.Objective, s, less)
 			}
 		}
-		q, lite := budgeted(s.Load * (1 + 1e-12))
-		for i := range ch.Len() {
-			if hasEqualSteps(p) && q.last.certified == p.last.certified && p.Rate(i) != q.Rate(i) {
-				t.Fatalf("row %d: rate %v, lite's %v\n%+v\n%+v", i, p.Rate(i), q.Rate(i), s, lite)
-			}
-		}
 	})
 }
 
@@ -136,4 +130,16 @@ func compareFew(p *Problem, s *Solution) (verdict, string) {
 		return isSkipped, ""
 	}
 	return compare(p, s)
+}
+
+// The last step may go so far past the target that it stays met when a cap takes
+// another step back. The multiplier after that step is past the target then, and the
+// search would have no state to begin from.
+func TestTargetUnderCapsBeginsAtItsStep(t *testing.T) {
+	c := Config{Policy: Fast, Cost: Bytes, Nodes: 60, Interval: time.Hour, Budget: 1e9, Target: 388 * time.Second, HostCap: 4}
+	ch := Channels{Subscribers: []float64{100, 1, 1}, SizeBytes: []float64{100, 0.9, 1.0001}, Host: []int32{-1, 0, -1}}
+	p, s := mustSolve(t, c, ch)
+	if p.Rate(0) != 5 || p.Rate(1) != 4 || p.Rate(2) != 4 || s.Boundary != 0 || !near(s.Lambda, 1800.0/20) || s.Bound >= s.Objective {
+		t.Errorf("rates %v, %v, %v: %+v", p.Rate(0), p.Rate(1), p.Rate(2), s)
+	}
 }
