@@ -168,7 +168,7 @@ func (j *joint) solve(ending ending) outcome {
 	if ending == atCeiling {
 		return j.ceiling()
 	}
-	highest := j.p.path.boundaryRatio() * (1 + closed)
+	highest := j.p.path.boundary().ratio * (1 + closed)
 	b := &bracket{goal: j.goal, high: highest}
 	next, found := j.descend(b, j.guess(highest), highest)
 	if !found {

@@ -182,14 +182,6 @@ func (w *window) boundary() step {
 	return w.steps[w.taken]
 }
 
-// boundaryRatio is the worth of the step that the goal divides, or 0.
-func (w *window) boundaryRatio() float64 {
-	if len(w.steps) == 0 {
-		return 0
-	}
-	return w.steps[min(w.taken, len(w.steps)-1)].ratio
-}
-
 // before orders steps: by worth, then the one that takes less of the limit, then
 // the cheaper one, which under a host's cap is another thing, then by row. Steps
 // of one channel are in order since their worth falls strictly.

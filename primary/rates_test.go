@@ -181,7 +181,7 @@ func (w *town) check() {
 		all.MaxRate[f.row] = f.most.float()
 		if gap := o.config.HostGap; gap != nil {
 			number := int32(ch.URL[len("http://host")] - '0')
-			all.Host[f.row], config.HostCaps[number] = number, plannedPart*float64(o.config.Interval/gap(""))
+			all.Host[f.row], config.HostCaps[number] = number, plannedPart*float64(o.config.Interval)/float64(gap(""))
 		}
 	}
 	problem, err := honeycomb.Prepare(config, all)
