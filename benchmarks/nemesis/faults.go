@@ -59,6 +59,8 @@ func describeKinds() string {
 
 func ofDisk(name string) bool { return slices.Contains([]string{"slow", "eio", "enospc"}, name) }
 
+func ofNetwork(name string) bool { return slices.Contains([]string{"oneway", "cut", "isolate"}, name) }
+
 // deckOf returns as many names of each kind as a deck holds.
 func deckOf(names []string) (deck []string) {
 	for _, k := range kinds {
@@ -75,6 +77,7 @@ type fault struct {
 	what     string // the nodes concerned
 	from, to witness.Instant
 	length   time.Duration // that was drawn
+	stops    bool          // its process ends, or may be silent
 }
 
 func (f *fault) String() string {
@@ -99,7 +102,7 @@ func (n *nemesis) next(ctx context.Context) error {
 	name := n.left[0]
 	n.left = n.left[1:]
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
-	f := &fault{kind: name, from: n.recorder.Now(), length: k.least}
+	f := &fault{kind: name, from: n.recorder.Now(), length: k.least, stops: !ofNetwork(name)}
 	if k.most > k.least {
 		f.length += time.Duration(n.random.Int64N(int64(k.most - k.least)))
 	}
