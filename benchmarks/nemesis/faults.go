@@ -198,27 +198,23 @@ func (n *nemesis) cut(ctx context.Context, f *fault) error {
 
 func (n *nemesis) isolate(ctx context.Context, f *fault) error {
 	nodes := n.some(f, 1)
-	return errors.Join(n.dropped(ctx, f, nodes, nodes[:1], nodes[:1]...), nil)
-}
-
-// dropped drops what some nodes send to others for the fault's time, and, for those
-// that are also named last, what they send to the first ones.
-func (n *nemesis) dropped(ctx context.Context, f *fault, from, to []*cluster.Node, back ...*cluster.Node) error {
-	for _, a := range from {
-		for _, b := range to {
-			if a != b {
-				if err := n.cluster.Cut(a, b); err != nil {
-					return err
-				}
-			}
+	for _, node := range nodes[1:] {
+		if err := n.cluster.Cut(node, nodes[0]); err != nil {
+			return err
 		}
 	}
-	for _, a := range back {
-		for _, b := range from {
-			if a != b {
-				if err := n.cluster.Cut(a, b); err != nil {
-					return err
-				}
+	return n.dropped(ctx, f, nodes[:1], nodes[1:])
+}
+
+// dropped drops what some nodes send to others, and heals all cuts after the fault's time.
+func (n *nemesis) dropped(ctx context.Context, f *fault, from, to []*cluster.Node) error {
+	for _, a := range from {
+		for _, b := range to {
+			if a == b {
+				continue
+			}
+			if err := n.cluster.Cut(a, b); err != nil {
+				return err
 			}
 		}
 	}
