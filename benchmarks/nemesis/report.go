@@ -78,7 +78,6 @@ const soon = 5 * time.Second
 type totals struct {
 	seeds, failed, faults, acked, close int
 	took                                time.Duration
-	counts                              witness.Counts
 }
 
 // add prints a seed's counts and adds them.
