@@ -52,7 +52,7 @@ func kindNames() (names []string) {
 func describeKinds() string {
 	var b strings.Builder
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "  %-9s %s\n", k.name, k.says)
+		fmt.Fprintf(&b, "  %-9s %d  %s\n", k.name, k.inDeck, k.says)
 	}
 	return b.String()
 }
@@ -89,7 +89,6 @@ func (f *fault) String() string {
 type nemesis struct {
 	*run
 	random *rand.Rand
-	kinds  []string
 	left   []string
 }
 

@@ -171,7 +171,7 @@ func (r *run) explain(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d\n", err, r.seed)
+	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d -faults %d -kinds %s\n", err, r.seed, r.wanted, strings.Join(r.kinds, ","))
 	var lines []string
 	for _, f := range r.faults {
 		lines = append(lines, fmt.Sprintf("%9s %s", f.from.Round(time.Millisecond), f))
