@@ -52,12 +52,14 @@ func kindNames() (names []string) {
 func describeKinds() string {
 	var b strings.Builder
 	for _, k := range kinds {
-		fmt.Fprintf(&b, "  %-9s %s\n", k.name, k.says)
+		fmt.Fprintf(&b, "  %-9s %d  %s\n", k.name, k.inDeck, k.says)
 	}
 	return b.String()
 }
 
 func ofDisk(name string) bool { return slices.Contains([]string{"slow", "eio", "enospc"}, name) }
+
+func ofNetwork(name string) bool { return slices.Contains([]string{"oneway", "cut", "isolate"}, name) }
 
 // deckOf returns as many names of each kind as a deck holds.
 func deckOf(names []string) (deck []string) {
@@ -75,6 +77,7 @@ type fault struct {
 	what     string // the nodes concerned
 	from, to witness.Instant
 	length   time.Duration // that was drawn
+	stops    bool          // its process ends, or may be silent
 }
 
 func (f *fault) String() string {
@@ -86,7 +89,6 @@ func (f *fault) String() string {
 type nemesis struct {
 	*run
 	random *rand.Rand
-	kinds  []string
 	left   []string
 }
 
@@ -99,7 +101,7 @@ func (n *nemesis) next(ctx context.Context) error {
 	name := n.left[0]
 	n.left = n.left[1:]
 	k := kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.name == name })]
-	f := &fault{kind: name, from: n.recorder.Now(), length: k.least}
+	f := &fault{kind: name, from: n.recorder.Now(), length: k.least, stops: !ofNetwork(name)}
 	if k.most > k.least {
 		f.length += time.Duration(n.random.Int64N(int64(k.most - k.least)))
 	}
@@ -195,27 +197,23 @@ func (n *nemesis) cut(ctx context.Context, f *fault) error {
 
 func (n *nemesis) isolate(ctx context.Context, f *fault) error {
 	nodes := n.some(f, 1)
-	return errors.Join(n.dropped(ctx, f, nodes, nodes[:1], nodes[:1]...), nil)
-}
-
-// dropped drops what some nodes send to others for the fault's time, and, for those
-// that are also named last, what they send to the first ones.
-func (n *nemesis) dropped(ctx context.Context, f *fault, from, to []*cluster.Node, back ...*cluster.Node) error {
-	for _, a := range from {
-		for _, b := range to {
-			if a != b {
-				if err := n.cluster.Cut(a, b); err != nil {
-					return err
-				}
-			}
+	for _, node := range nodes[1:] {
+		if err := n.cluster.Cut(node, nodes[0]); err != nil {
+			return err
 		}
 	}
-	for _, a := range back {
-		for _, b := range from {
-			if a != b {
-				if err := n.cluster.Cut(a, b); err != nil {
-					return err
-				}
+	return n.dropped(ctx, f, nodes[:1], nodes[1:])
+}
+
+// dropped drops what some nodes send to others, and heals all cuts after the fault's time.
+func (n *nemesis) dropped(ctx context.Context, f *fault, from, to []*cluster.Node) error {
+	for _, a := range from {
+		for _, b := range to {
+			if a == b {
+				continue
+			}
+			if err := n.cluster.Cut(a, b); err != nil {
+				return err
 			}
 		}
 	}

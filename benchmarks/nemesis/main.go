@@ -31,8 +31,9 @@ import (
 
 const usage = `Runs a cluster of three nodes beside faults and checks what clients were promised.
 
-  go run ./benchmarks/nemesis                              # three seeds, 48 faults
-  go run ./benchmarks/nemesis -seed 7                      # that seed again
+  go run ./benchmarks/nemesis                              # one seed, 16 faults, two minutes
+  go run ./benchmarks/nemesis -seed 7 -keep                # another one; data and logs stay
+  go run ./benchmarks/nemesis -seeds 3                     # what "make nemesis" runs
   go run ./benchmarks/nemesis -seed 1 -seeds 30            # thirty of them, by hand
   go run ./benchmarks/nemesis -kinds pause,isolate -faults 40 -time 5m
 
@@ -43,7 +44,7 @@ namespaces) and iproute2, for the faults of disks strace. Nothing is left behind
 failed run found: its folder holds data directories, logs, strace's log, and a page for each
 history that is not linearizable.
 
-Kinds of faults (-kinds), by default one of each among %d:
+Kinds of faults (-kinds), and how many of each are among %d:
 %s
 Rules (-rules prints them all):
   acknowledged means kept, deleted means gone, whatever node is asked; an ID is given once;

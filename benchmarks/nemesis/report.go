@@ -78,7 +78,6 @@ const soon = 5 * time.Second
 type totals struct {
 	seeds, failed, faults, acked, close int
 	took                                time.Duration
-	counts                              witness.Counts
 }
 
 // add prints a seed's counts and adds them.
@@ -89,6 +88,9 @@ func (t *totals) add(r *run, err error) {
 	took := r.recorder.Now()
 	fmt.Fprintf(r.out, "          %d faults, %d acknowledgements, %d of them within %s of a fault; %d requests cut\n",
 		len(r.faults), acked, near, soon, counts.Cut)
+	if silent := r.silent(); len(silent) > 0 {
+		witness.PrintLines(r.out, fmt.Sprintf("%d requests had no answer within %s, of nodes that nothing had happened to", len(silent), answerWithin), silent[:min(len(silent), 5)])
+	}
 	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
 		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.mu.count)
 	if err == nil {
@@ -132,6 +134,35 @@ func (r *run) acknowledgements() (all, near int) {
 	return all, near
 }
 
+// silent returns a line for each write that a node, while nothing happened to its
+// process, did not answer in time, though 503 is promised within 5 s. It is told and no
+// rule: a loaded machine may be as slow.
+func (r *run) silent() (lines []string) {
+	look := func(key string, attempts []witness.Attempt) {
+		for _, a := range attempts {
+			if a.Status != 0 || a.Unsent || a.Done-a.Sent < answerWithin {
+				continue
+			}
+			name := r.cluster.Nodes[a.Node].Name
+			if !slices.ContainsFunc(r.faults, func(f *fault) bool {
+				return f.stops && strings.Contains(f.what, name) && f.from <= a.Done && f.to >= a.Sent-afterStop
+			}) {
+				lines = append(lines, fmt.Sprintf("%s, asked of %s at %s", key, name, a.Sent.Round(time.Millisecond)))
+			}
+		}
+	}
+	r.recorder.With(func(h *witness.History) {
+		for _, record := range h.Subscribes {
+			look("subscribe "+record.Label, record.Attempts)
+			look("unsubscribe "+record.Label, record.Deletes)
+		}
+	})
+	return lines
+}
+
+// afterStop is how long after a fault of its process a node may be silent.
+const afterStop = 2 * time.Second
+
 // logMost is how much of each node's log a failed run shows, in bytes.
 const logMost = 6 << 10
 
@@ -140,7 +171,7 @@ func (r *run) explain(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d\n", err, r.seed)
+	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d -faults %d -kinds %s\n", err, r.seed, r.wanted, strings.Join(r.kinds, ","))
 	var lines []string
 	for _, f := range r.faults {
 		lines = append(lines, fmt.Sprintf("%9s %s", f.from.Round(time.Millisecond), f))

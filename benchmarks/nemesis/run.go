@@ -24,6 +24,8 @@ import (
 type run struct {
 	out       io.Writer
 	seed      uint64
+	wanted    int      // faults
+	kinds     []string // of faults
 	folder    string
 	recorder  *witness.Recorder
 	cluster   *cluster.Cluster
@@ -68,7 +70,7 @@ func (o *options) runSeed(ctx context.Context, seed uint64, program, folder stri
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	r := &run{out: os.Stdout, seed: seed, folder: folder, recorder: witness.NewRecorder()}
+	r := &run{out: os.Stdout, seed: seed, wanted: o.faults, kinds: o.kinds, folder: folder, recorder: witness.NewRecorder()}
 	r.polls = newPollLog(r.recorder)
 	r.recorder.With(func(h *witness.History) { h.Several = true })
 	fmt.Fprintf(r.out, "seed %d: %d faults of %s\n", seed, o.faults, strings.Join(o.kinds, ", "))
@@ -169,7 +171,7 @@ func (r *run) serveHTTP(ctx context.Context, server *http.Server, listener net.L
 // inflict lets one fault happen after the other, until there were enough or the time is
 // over.
 func (r *run) inflict(ctx context.Context, o *options) error {
-	n := &nemesis{run: r, random: rand.New(rand.NewPCG(r.seed, 0)), kinds: o.kinds}
+	n := &nemesis{run: r, random: rand.New(rand.NewPCG(r.seed, 0))}
 	for len(r.faults) < o.faults && r.recorder.Now() < o.time {
 		witness.Pause(ctx, time.Second+witness.UpTo(n.random, betweenMost-time.Second))
 		if err := r.alive(); err != nil {

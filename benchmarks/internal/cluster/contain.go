@@ -3,6 +3,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,8 @@ const (
 // the same arguments; all that it starts is killed with it by the kernel, its networks
 // and mounts vanish with it, also when it or the process that calls Contained is
 // killed. The function gets the program under test, which is built from this module
-// where program is empty, and a new folder, which is removed if the function returns 0, unless keep is set.
+// where program is empty, and a new folder, which is removed if the function returns 0
+// and keep is not set.
 //
 // The error wraps [ErrUnavailable] where this machine does not permit that; the
 // function has not run then.
@@ -43,7 +45,7 @@ func Contained(name, program string, keep bool, run func(program, folder string)
 		}
 		return run(os.Getenv(programVariable), folder), nil
 	}
-	if _, err := exec.LookPath("ip"); err != nil {
+	if err := permitted(); err != nil {
 		return 0, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	folder, err := os.MkdirTemp("", "corona-"+name+"-")
@@ -67,6 +69,24 @@ func Contained(name, program string, keep bool, run func(program, folder string)
 	return code, errors.Join(err, os.RemoveAll(folder))
 }
 
+// namespaces are those that a contained process has of its own.
+const namespaces = syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS
+
+// permitted returns nil if this machine lets a process have namespaces of its own, and
+// has what makes networks in them.
+func permitted() error {
+	ip, err := exec.LookPath("ip")
+	if err != nil {
+		return err
+	}
+	probe := exec.Command(ip, "link", "add", "probe", "type", "veth")
+	probe.SysProcAttr = &syscall.SysProcAttr{Cloneflags: namespaces}
+	if out, err := probe.CombinedOutput(); err != nil {
+		return fmt.Errorf("make a network: %w: %s", err, bytes.TrimSpace(out))
+	}
+	return nil
+}
+
 // again runs this program as the first process of its namespaces. An interrupt, which
 // a terminal sends to both, is left to the contained process.
 func again(program, folder string) (code int, err error) {
@@ -78,7 +98,7 @@ func again(program, folder string) (code int, err error) {
 	inner.Env = append(os.Environ(), folderVariable+"="+folder, programVariable+"="+program)
 	inner.Stdin, inner.Stdout, inner.Stderr = os.Stdin, os.Stdout, os.Stderr
 	inner.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNET | syscall.CLONE_NEWPID | syscall.CLONE_NEWNS,
+		Cloneflags: namespaces,
 		Pdeathsig:  syscall.SIGKILL, // of the thread that starts it, which is kept until it has ended
 	}
 	runtime.LockOSThread()
@@ -87,9 +107,6 @@ func again(program, folder string) (code int, err error) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	defer signal.Stop(signals)
 	if err := inner.Start(); err != nil {
-		if errors.Is(err, os.ErrPermission) || errors.Is(err, syscall.ENOSYS) || errors.Is(err, syscall.EINVAL) {
-			err = fmt.Errorf("%w: %w", ErrUnavailable, err)
-		}
 		return 0, err
 	}
 	ended := make(chan struct{})

@@ -21,6 +21,7 @@ import (
 // told.
 type Client struct {
 	recorder  *Recorder
+	first     int      // the number of the first base
 	bases     []string // URLs of their APIs, without a slash at the end
 	turn      atomic.Uint64
 	http      *http.Client
@@ -46,7 +47,7 @@ func NewClient(r *Recorder, bases ...string) *Client {
 // At returns the client that asks one of the nodes alone, and waits for its answers for
 // so long.
 func (c *Client) At(node int, within time.Duration) *Client {
-	one := &Client{recorder: c.recorder, bases: c.bases[node : node+1], http: c.http, streaming: c.streaming}
+	one := &Client{recorder: c.recorder, first: c.first + node, bases: c.bases[node : node+1], http: c.http, streaming: c.streaming}
 	one.Within(within)
 	return one
 }
@@ -56,18 +57,19 @@ func (c *Client) Within(limit time.Duration) {
 	c.http = &http.Client{Transport: c.http.Transport, Timeout: limit}
 }
 
-// base returns the node whose turn it is. The order shifts with each round, so that of
+// next returns the number of the node whose turn it is. The order shifts with each round, so that of
 // as many requests in step each meets all nodes in the end.
-func (c *Client) base() string {
+func (c *Client) next() int {
 	n := c.turn.Add(1)
-	return c.bases[(n+n/uint64(len(c.bases)))%uint64(len(c.bases))]
+	return int((n + n/uint64(len(c.bases))) % uint64(len(c.bases)))
 }
 
 // do sends a request and returns what is known of its outcome, with the body of
 // a complete answer.
 func (c *Client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
-	attempt := Attempt{Sent: c.recorder.Now()}
-	status, answer, err := c.exchange(ctx, method, path, key, body)
+	node := c.next()
+	attempt := Attempt{Sent: c.recorder.Now(), Node: c.first + node}
+	status, answer, err := c.exchange(ctx, method, c.bases[node]+path, key, body)
 	attempt.Done = c.recorder.Now()
 	attempt.Status, attempt.Outcome = status, outcomeOf(status)
 	if err != nil {
@@ -91,8 +93,8 @@ func outcomeOf(status int) Outcome {
 	return Acked
 }
 
-func (c *Client) exchange(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error) {
-	request, err := http.NewRequestWithContext(ctx, method, c.base()+path, bytes.NewReader(body))
+func (c *Client) exchange(ctx context.Context, method, url, key string, body []byte) (status int, answer []byte, err error) {
+	request, err := http.NewRequestWithContext(ctx, method, url, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

@@ -74,6 +74,7 @@ type Attempt struct {
 	Sent, Done   Instant
 	Outcome      Outcome
 	Status       int               // 0 without an answer
+	Node         int               // that was asked: its number among the client's
 	Unsent       bool              // there was no connection: surely not done
 	Subscription *api.Subscription // of an acknowledged subscribe
 }
