@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -298,7 +299,7 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 func (f *fsm) replace(marker *wire.Marker) error {
 	f.gate.Lock()
 	defer f.gate.Unlock()
-	if err := f.transfer.install(marker); err != nil {
+	if err := f.transfer.install(marker); err != nil || planted.Bug(9) {
 		return err
 	}
 	if err := f.reload(); err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
@@ -302,6 +303,9 @@ func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.fro
 // catchUp waits until all entries of earlier terms are applied. Raft may leave a
 // barrier without an answer when it stops, hence the detour; see settle.
 func (g *group) catchUp() error {
+	if planted.Bug(5) {
+		return nil
+	}
 	select {
 	case g.barrier <- struct{}{}:
 	case <-g.stopping:

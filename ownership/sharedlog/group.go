@@ -1,6 +1,7 @@
 package sharedlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
@@ -168,7 +170,7 @@ func (g *Group) StoreLogs(logs []*raft.Log) error {
 	for _, log := range logs {
 		setSealed(batch, entryKey(g.id, log.Index), entrySize(log), func(to []byte) { fillEntry(to, log) })
 	}
-	if err := g.shared.commit(batch, true); err != nil {
+	if err := g.shared.commit(batch, !planted.Bug(1)); err != nil {
 		return err
 	}
 	g.stored(logs, gap)
@@ -224,7 +226,10 @@ func (g *Group) Set(name, value []byte) error {
 	if len(current) > 0 && string(current) == string(value) {
 		return nil // raft writes its term again at every start: no reason to fsync
 	}
-	if err := g.shared.put(append(groupKey(g.id, kindStable), name...), value); err != nil {
+	if !planted.Bug(2) || !bytes.HasPrefix(name, []byte("LastVote")) {
+		err = g.shared.put(append(groupKey(g.id, kindStable), name...), value)
+	}
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()

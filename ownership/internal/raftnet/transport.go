@@ -10,6 +10,7 @@ import (
 	"github.com/hashicorp/raft"
 
 	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 )
 
 // Transport carries the messages of one replica.
@@ -120,6 +121,8 @@ func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, reques
 	got, err := t.call(to, lane, kind, within, encodeAppend(request))
 	if err == nil {
 		*answer, err = decodeAppended(got)
+	} else if planted.Bug(3) && kind == kindHeartbeat {
+		*answer, err = raft.AppendEntriesResponse{Term: request.Term, Success: true}, nil
 	}
 	return err
 }
