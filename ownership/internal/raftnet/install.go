@@ -99,6 +99,7 @@ func (n *Net) receive(ctx context.Context, call peer.Call, from io.Reader) (ball
 	if err != nil {
 		return ballot{}, err
 	}
+	conflicts := t.hooks.Log != nil && t.hooks.Log.Conflicts(request.LastLogIndex, request.LastLogTerm)
 	answer, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
 	if err != nil {
 		return ballot{}, err
@@ -107,7 +108,22 @@ func (n *Net) receive(ctx context.Context, call peer.Call, from io.Reader) (ball
 	if !ok {
 		return ballot{}, fmt.Errorf("raft answers %T", answer)
 	}
+	if conflicts && s.Success {
+		if err := t.replace(ctx, request); err != nil {
+			return ballot{}, err
+		}
+	}
 	return ballot{s.RPCHeader, s.Term, s.Success}, nil
+}
+
+// replace has raft drop the entries that conflict with a state that it has put in place:
+// it does so when the leader appends an entry there, and the state's last one is all that
+// is known of the leader's log. The replica's log keeps it no more than the others.
+func (t *Transport) replace(ctx context.Context, state *raft.InstallSnapshotRequest) error {
+	t.hooks.Log.Replace(state.LastLogIndex, state.LastLogTerm)
+	last := &raft.Log{Index: state.LastLogIndex, Term: state.LastLogTerm, Type: raft.LogNoop}
+	_, err := t.deliver(ctx, raft.RPC{Command: &raft.AppendEntriesRequest{RPCHeader: state.RPCHeader, Term: state.Term, Entries: []*raft.Log{last}}})
+	return err
 }
 
 func readAnswer(r io.Reader) (ballot, error) {
