@@ -11,7 +11,7 @@ POLITE      ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds nemesis-proof polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -47,6 +47,9 @@ crash: ## a real process, ended KILLS times under load by kills and FAULTS of it
 
 crash-seeds: ## 20 rounds each with SEEDS=30 seeds, some at a time on a loaded machine; benchmarks/crash/seeds.sh has more
 	@benchmarks/crash/seeds.sh
+
+nemesis-proof: ## plants the bugs of docs/planted-bugs.md, each of which its test has to catch within 60 s
+	@GO=$(GO) .ci/nemesis-proof
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
