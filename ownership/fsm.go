@@ -240,13 +240,15 @@ func (f *fsm) write(tx *tx) {
 	}
 	f.applied = tx.applied
 	f.hot.index.Store(f.applied.index)
-	f.hot.timeUS.Store(f.applied.timeUS)
 	for b, state := range tx.buckets {
 		i := int(b - f.from)
 		f.hot.count(i, f.buckets[i], state)
 		f.buckets[i] = state
 		f.forget(b, tx.expired[b], state.Channels)
 	}
+	// Last, since it closes the range up to there: a stream that is told so and finds no
+	// newer update known passes over all below.
+	f.hot.timeUS.Store(f.applied.timeUS)
 	f.clock.settle(f.applied.timeUS)
 	if f.observer != nil && f.leading.Load() {
 		for _, tell := range tx.events {
