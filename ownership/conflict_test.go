@@ -49,13 +49,13 @@ func (w *town) conflict(times uint64) {
 	}
 	next, end := w.leading(b), common+(last-common)/times
 	for next.store.of[b].local.raft.LastIndex() < end {
-		subscribe(w.t, next.store, x)
+		w.subscribe(next, x)
 	}
 	for _, n := range others {
 		w.truncate(n, x, end, common)
 	}
 	cut.each(w.net.Heal)
-	subscribe(w.t, next.store, x)
+	w.subscribe(next, x)
 	var want, have raft.Log
 	if err := next.store.of[b].local.log.GetLog(next.store.of[b].local.raft.LastIndex(), &want); err != nil {
 		w.t.Fatal(err)

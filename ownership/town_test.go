@@ -242,6 +242,20 @@ func (n *townNode) handOver(to *townNode, b channel.Bucket) error {
 	return from.of[b].local.transfer(server.ID, server.Address)
 }
 
+// subscribe makes a subscription at a node, again if the outcome is unknown: on a machine
+// with other work leadership may be lost.
+func (w *town) subscribe(n *townNode, x NewSubscription) (made channel.Subscription) {
+	w.t.Helper()
+	eventually(w.t, "subscribe at "+n.name, func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		r := n.store.Subscribe(ctx, []NewSubscription{x})[0]
+		made = r.Subscription
+		return r.Err
+	})
+	return made
+}
+
 // logf adds to the timeline, which a failed test prints.
 func (w *town) logf(format string, args ...any) {
 	w.t.Helper()
