@@ -14,7 +14,7 @@ FAILOVER    ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis nemesis-proof polite proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -56,6 +56,9 @@ nemesis: ## three nodes in network namespaces beside faults, judged by histories
 
 failover: ## how long writes wait after a node is killed, suspended, cut off, or all are killed
 	$(GO) run ./benchmarks/failover -seed $(SEED) $(FAILOVER)
+
+nemesis-proof: ## plants the bugs of docs/planted-bugs.md, each of which its test has to catch within 60 s
+	@GO=$(GO) .ci/nemesis-proof
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)

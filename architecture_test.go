@@ -95,7 +95,7 @@ var rooms = map[string]room{
 	"cmd/corona/sim":           {[]string{"benchmarks/sim", "cmd/corona/internal", "internal/timespan"}, false, "a simulation needs no node"},
 	"cmd/corona/solve":         {[]string{"honeycomb", "cmd/corona/internal", "internal/timespan"}, false, "a solve needs no node"},
 	"cmd/corona/trace":         {[]string{"deltas", "cmd/corona/internal"}, false, "a replay needs no node"},
-	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
+	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "internal/planted", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
 }
 
 // TestRooms holds the arrows inside folders: none leads from a pure package to its

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -82,7 +83,8 @@ func (b *batcher) answer() {
 // errElsewhere; whatever else keeps it from applying the entry, the outcome is unknown.
 func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
 	switch err := future.Error(); {
-	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress):
+	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
+		planted.Bug(6) && errors.Is(err, raft.ErrLeadershipLost):
 		return nil, errElsewhere
 	case err != nil:
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)

@@ -18,7 +18,7 @@ import (
 func TestThreeNodes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w := newTown(t, 3, 1)
+	w := newTown(t, 3, 1, nil)
 	cluster := w.nodes[0].store.Cluster()
 	made := make(map[string]channel.ID)
 	for i := range 30 {
@@ -85,7 +85,7 @@ func TestThreeNodes(t *testing.T) {
 func TestPowerLossOfAll(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w := newTown(t, 3, 2)
+	w := newTown(t, 3, 2, nil)
 	made := make(map[string]bool)
 	for round := range 3 {
 		for i := range 20 {
@@ -114,7 +114,7 @@ func TestPowerLossOfAll(t *testing.T) {
 func TestMinority(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w := newTown(t, 3, 3)
+	w := newTown(t, 3, 3, nil)
 	w0 := wish("http://example.com/first", "", stream)
 	first := subscribe(t, w.nodes[0].store, w0)
 	r := w.nodes[0].store.of[w0.Channel.Bucket()]
@@ -162,7 +162,7 @@ func TestMinority(t *testing.T) {
 func TestClosedAcrossNodes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	w := newTown(t, 3, 4)
+	w := newTown(t, 3, 4, nil)
 	for i, n := range w.nodes {
 		n.skew.Store(int64(time.Duration(i-1) * 1500 * time.Millisecond))
 	}
@@ -171,18 +171,7 @@ func TestClosedAcrossNodes(t *testing.T) {
 	var newest uint64
 	for version := uint64(1); version < 7; version++ {
 		leader := w.nodes[version%3]
-		eventually(t, "leadership of "+leader.name, func() error {
-			for _, n := range w.nodes {
-				if g := n.store.of[s.Channel.Bucket()].local; n != leader && g.serving.Load() {
-					to, _ := n.store.of[s.Channel.Bucket()].server(string(leader.store.meta.raftID))
-					return errors.Join(errors.New("not yet"), g.transfer(to.ID, to.Address))
-				}
-			}
-			if !leader.store.of[s.Channel.Bucket()].serves() {
-				return errors.New("none leads")
-			}
-			return nil
-		})
+		w.lead(leader, s.Channel.Bucket())
 		c, err := leader.store.Channel(s.Channel)
 		if err != nil {
 			t.Fatal(err)
@@ -226,7 +215,7 @@ func TestClosedAcrossNodes(t *testing.T) {
 // again when the clock is right.
 func TestWrongClock(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, 3, 5)
+	w := newTown(t, 3, 5, nil)
 	wrong := w.nodes[1]
 	leads := func() (n int) {
 		for _, g := range wrong.store.groups {
@@ -271,7 +260,7 @@ func TestSkewOf(t *testing.T) {
 // not be carried out twice.
 func TestLostAnswer(t *testing.T) {
 	t.Parallel()
-	w := newTown(t, 2, 9)
+	w := newTown(t, 2, 9, nil)
 	w0 := wish("http://example.com/", "", stream)
 	subscribe(t, w.nodes[0].store, w0)
 	asking, leading := w.nodes[0], w.nodes[1]

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -239,13 +240,15 @@ func (f *fsm) write(tx *tx) {
 	}
 	f.applied = tx.applied
 	f.hot.index.Store(f.applied.index)
-	f.hot.timeUS.Store(f.applied.timeUS)
 	for b, state := range tx.buckets {
 		i := int(b - f.from)
 		f.hot.count(i, f.buckets[i], state)
 		f.buckets[i] = state
 		f.forget(b, tx.expired[b], state.Channels)
 	}
+	// Last, since it closes the range up to there: a stream that is told so and finds no
+	// newer update known passes over all below.
+	f.hot.timeUS.Store(f.applied.timeUS)
 	f.clock.settle(f.applied.timeUS)
 	if f.observer != nil && f.leading.Load() {
 		for _, tell := range tx.events {
@@ -298,7 +301,7 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 func (f *fsm) replace(marker *wire.Marker) error {
 	f.gate.Lock()
 	defer f.gate.Unlock()
-	if err := f.transfer.install(marker); err != nil {
+	if err := f.transfer.install(marker); err != nil || planted.Bug(9) {
 		return err
 	}
 	if err := f.reload(); err != nil {

@@ -61,6 +61,7 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	if err != nil {
 		return nil, err
 	}
+	log, _ := logs.(raftnet.Log) // the meta group's is none
 	var running atomic.Pointer[raft.Raft]
 	transport, err := s.net.raft.Transport(replica, raftnet.Hooks{
 		Stalled: s.net.stalled,
@@ -72,7 +73,7 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 			_, leader := r.LeaderWithID()
 			return leader, r.CurrentTerm()
 		},
-		CheckCommand: check,
+		CheckCommand: check, Log: log,
 	})
 	if err != nil {
 		return nil, err

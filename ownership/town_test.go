@@ -3,9 +3,12 @@ package ownership
 import (
 	"context"
 	"crypto/sha256"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -13,8 +16,11 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/internal/testcluster/memnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // town is several nodes in this process: real code on a network in memory, on disks
@@ -22,10 +28,14 @@ import (
 type town struct {
 	t     *testing.T
 	net   *memnet.Network
-	mu    sync.Mutex
-	seen  map[string]Candidate // by node ID
+	began time.Time
+	tune  func(*Config) // of every node
 	nodes []*townNode
-	using sync.RWMutex // held for writing while nodes go and come
+
+	mu       sync.Mutex
+	seen     map[string]Candidate // by node ID
+	timeline []string
+	states   int // that nodes which are stopped had received
 }
 
 type townNode struct {
@@ -33,13 +43,16 @@ type townNode struct {
 	name  string
 	dir   string
 	skew  atomic.Int64 // of the clock, in nanoseconds
+	slow  atomic.Int64 // what each sync of the disk takes, in nanoseconds
 	disk  *vfs.MemFS
-	store *Store // nil while the node is down
+	store *Store                // nil while the node is down
+	live  atomic.Pointer[Store] // the same, for goroutines beside the one that opens and stops it
 }
 
-func newTown(t *testing.T, n int, seed uint64) *town {
+// newTown opens nodes whose configuration tune, unless it is nil, has changed.
+func newTown(t *testing.T, n int, seed uint64, tune func(*Config)) *town {
 	t.Helper()
-	w := &town{t: t, net: memnet.New(seed), seen: make(map[string]Candidate)}
+	w := &town{t: t, net: memnet.New(seed), began: time.Now(), tune: tune, seen: make(map[string]Candidate)}
 	t.Cleanup(w.net.Close)
 	for i := range n {
 		name := fmt.Sprintf("node-%d", i)
@@ -54,6 +67,7 @@ func newTown(t *testing.T, n int, seed uint64) *town {
 // open opens nodes at the same time, as those that found a cluster have to.
 func (w *town) open(nodes ...*townNode) {
 	w.t.Helper()
+	defer w.expect(2*time.Minute, "nodes open")()
 	var opening sync.WaitGroup
 	for _, n := range nodes {
 		opening.Go(func() {
@@ -84,15 +98,32 @@ func (n *townNode) open(expect int) error {
 		n.town.seen[self.ID] = Candidate{ID: self.ID, Name: self.Name, Address: n.name + townPort, Cluster: self.Cluster}
 		return peer.New(peer.Config{Self: self, Admit: admit, Network: host, Now: n.now})
 	}
-	n.store, err = Open(ctx, Config{
-		Dir: n.dir, Node: n.name, Ranges: 4, SweepInterval: time.Hour, Now: n.now, files: n.disk,
+	config := Config{
+		Dir: n.dir, Node: n.name, Ranges: 4, SweepInterval: time.Hour, Now: n.now, files: n.files(),
 		Fatal: func(err error) { n.town.t.Errorf("%s: %v", n.name, err) },
 		Cluster: &Cluster{
 			Connect: connect, Listener: listener, Address: n.name + townPort, Expect: expect,
 			Seen: n.see, Joined: func(string) error { return nil },
 		},
-	})
+	}
+	if n.town.tune != nil {
+		n.town.tune(&config)
+	}
+	if n.store, err = Open(ctx, config); err == nil {
+		n.live.Store(n.store)
+	}
 	return err
+}
+
+// files is the node's disk, as slow as it is then.
+func (n *townNode) files() vfs.FS {
+	return errorfs.Wrap(n.disk, errorfs.InjectorFunc(func(op errorfs.Op) error {
+		switch op.Kind {
+		case errorfs.OpFileSync, errorfs.OpFileSyncData, errorfs.OpFileSyncTo:
+			time.Sleep(time.Duration(n.slow.Load()))
+		}
+		return nil
+	}))
 }
 
 func (n *townNode) now() time.Time { return time.Now().Add(time.Duration(n.skew.Load())) }
@@ -110,23 +141,147 @@ func (n *townNode) see() (others []Candidate) {
 
 // stop closes the node's store in order.
 func (n *townNode) stop() {
-	if n.store != nil {
-		shut(n.town.t, n.store)
-		n.store = nil
+	n.live.Store(nil)
+	if n.store == nil {
+		return
 	}
+	defer n.town.expect(time.Minute, n.name+" stops")()
+	shut(n.town.t, n.store)
+	n.town.mu.Lock()
+	n.town.states += n.received()
+	n.town.mu.Unlock()
+	n.store = nil
+}
+
+// received returns how many states the node has received since it was opened.
+func (n *townNode) received() int {
+	return int(counted(n.town.t, n.store.tools.metrics.transfersReceived))
 }
 
 // losePower cuts nodes off all others and from their power at the same instant: of their
-// disks remains what was synced.
+// disks remains what was synced. What they do after that reaches nobody and nothing.
 func (w *town) losePower(nodes ...*townNode) {
 	w.t.Helper()
+	for _, n := range nodes {
+		n.each(w.net.Cut)
+	}
 	for _, n := range nodes {
 		w.net.ResetHost(n.name)
 		n.disk = n.disk.CrashClone(vfs.CrashCloneCfg{UnsyncedDataPercent: 0, RNG: rand.New(rand.NewPCG(1, 2))})
 	}
+	var stopping sync.WaitGroup
 	for _, n := range nodes {
-		n.stop() // onto the disk of before, which is no more
+		for _, g := range n.store.groups {
+			g.serving.Store(false) // or it would try to hand over
+		}
+		stopping.Go(n.stop)
 	}
+	stopping.Wait()
+	for _, n := range nodes {
+		n.each(w.net.Heal)
+	}
+}
+
+// each does something to both directions between the node and every other.
+func (n *townNode) each(do func(from, to string)) {
+	for _, other := range n.town.nodes {
+		if other != n {
+			do(other.name, n.name)
+			do(n.name, other.name)
+		}
+	}
+}
+
+// deafen cuts the node off from what others send, but lets them hear it, until the
+// function that it returns is called.
+func (n *townNode) deafen() (heal func()) {
+	set := func(do func(from, to string)) {
+		for _, other := range n.town.nodes {
+			if other != n {
+				do(other.name, n.name)
+			}
+		}
+	}
+	set(n.town.net.Cut)
+	return func() { set(n.town.net.Heal) }
+}
+
+// leading returns the node that serves the range with a bucket, nil for none.
+func (w *town) leading(b channel.Bucket) *townNode {
+	for _, n := range w.nodes {
+		if s := n.live.Load(); s != nil && s.of[b].serves() {
+			return n
+		}
+	}
+	return nil
+}
+
+// lead waits until a node serves the range with a bucket, which others hand over to it.
+func (w *town) lead(n *townNode, b channel.Bucket) {
+	w.t.Helper()
+	eventually(w.t, "leadership of "+n.name, func() error {
+		leader := w.leading(b)
+		switch leader {
+		case n:
+			return nil
+		case nil:
+			return errors.New("none leads")
+		default:
+			return fmt.Errorf("%s leads: %w", leader.name, errors.Join(errors.New("not yet"), leader.handOver(n, b)))
+		}
+	})
+}
+
+// handOver gives the leadership of the range with a bucket to another node.
+func (n *townNode) handOver(to *townNode, b channel.Bucket) error {
+	from, target := n.live.Load(), to.live.Load()
+	if from == nil || target == nil {
+		return errors.New("a node is down")
+	}
+	server, _ := from.of[b].server(string(target.meta.raftID))
+	return from.of[b].local.transfer(server.ID, server.Address)
+}
+
+// subscribe makes a subscription at a node, again if the outcome is unknown: on a machine
+// with other work leadership may be lost.
+func (w *town) subscribe(n *townNode, x NewSubscription) (made channel.Subscription) {
+	w.t.Helper()
+	eventually(w.t, "subscribe at "+n.name, func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		r := n.store.Subscribe(ctx, []NewSubscription{x})[0]
+		made = r.Subscription
+		return r.Err
+	})
+	return made
+}
+
+// logf adds to the timeline, which a failed test prints.
+func (w *town) logf(format string, args ...any) {
+	w.t.Helper()
+	line := fmt.Sprintf("%7.3f s  ", time.Since(w.began).Seconds()) + fmt.Sprintf(format, args...)
+	w.mu.Lock()
+	w.timeline = append(w.timeline, line)
+	w.mu.Unlock()
+	w.t.Log(line)
+}
+
+// expect ends the test's process, with the timeline and all goroutines, unless the
+// function that it returns is called in time: a wait without an end would say nothing.
+func (w *town) expect(limit time.Duration, what string) (done func()) {
+	timer := time.AfterFunc(limit, func() {
+		w.mu.Lock()
+		timeline := strings.Join(w.timeline, "\n")
+		w.mu.Unlock()
+		stacks := make([]byte, 4<<20)
+		panic(fmt.Sprintf("%s: %s: not done within %s\n%s\n%s", w.t.Name(), what, limit, timeline, stacks[:runtime.Stack(stacks, true)]))
+	})
+	return func() { timer.Stop() }
+}
+
+// soon bounds one call of a node.
+func soon() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.Background(), 10*time.Second)
 }
 
 // eventually waits until a condition holds.
@@ -149,28 +304,29 @@ func eventually(t *testing.T, what string, holds func() error) {
 func (g *group) digest() (sum [sha256.Size]byte, index uint64, err error) {
 	g.fsm.gate.Lock() // no state is put in place meanwhile
 	defer g.fsm.gate.Unlock()
-	before := g.fsm.hot.index.Load()
+	view := g.fsm.db.NewSnapshot()
+	defer view.Close()
+	applied := &wire.Applied{}
+	if err := getProto(view, appliedKey(g.id), applied); err != nil && !isMissing(err) {
+		return sum, 0, err
+	}
 	h := sha256.New()
-	iter, err := g.fsm.db.NewIter(&pebble.IterOptions{LowerBound: g.fsm.transfer.start(), UpperBound: g.fsm.transfer.end()})
+	iter, err := view.NewIter(&pebble.IterOptions{LowerBound: g.fsm.transfer.start(), UpperBound: g.fsm.transfer.end()})
 	if err != nil {
 		return sum, 0, err
 	}
 	for ok := iter.First(); ok; ok = iter.Next() {
 		fmt.Fprintf(h, "%q=%q\n", iter.Key(), iter.Value())
 	}
-	if err := iter.Close(); err != nil {
-		return sum, 0, err
-	}
-	if index = g.fsm.hot.index.Load(); index != before {
-		return sum, 0, fmt.Errorf("range %d moved on from entry %d to %d", g.id, before, index)
-	}
-	return [sha256.Size]byte(h.Sum(nil)), index, nil
+	return [sha256.Size]byte(h.Sum(nil)), applied.Index, iter.Close()
 }
 
-// agree waits until all replicas of each range have the same state at the same entry.
+// agree waits until all replicas of each range are at the same entry, and wants them to
+// have the same state there.
 func (w *town) agree() {
 	w.t.Helper()
-	eventually(w.t, "replicas with the same state", func() error {
+	defer w.expect(time.Minute, "replicas at the same entry")()
+	eventually(w.t, "replicas at the same entry", func() error {
 		for i := range w.nodes[0].store.groups {
 			first, at, err := w.nodes[0].store.groups[i].digest()
 			if err != nil {
@@ -178,11 +334,14 @@ func (w *town) agree() {
 			}
 			for _, n := range w.nodes[1:] {
 				sum, index, err := n.store.groups[i].digest()
+				if err == nil && index != at {
+					err = fmt.Errorf("range %d: %s at entry %d, %s at %d", i, w.nodes[0].name, at, n.name, index)
+				}
 				if err != nil {
 					return err
 				}
-				if sum != first || index != at {
-					return fmt.Errorf("range %d: %s at entry %d %x, %s at %d %x", i, w.nodes[0].name, at, first[:4], n.name, index, sum[:4])
+				if sum != first {
+					w.t.Fatalf("replicas differ: range %d, entry %d: %s has %x, %s %x", i, at, w.nodes[0].name, first[:4], n.name, sum[:4])
 				}
 			}
 		}

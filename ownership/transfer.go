@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -76,6 +77,9 @@ func (t *transferrer) send(to io.Writer) (err error) {
 func (t *transferrer) header(view *pebble.Iterator) (*wire.TransferHeader, error) {
 	applied, identity := &wire.Applied{}, &wire.Identity{}
 	err := errors.Join(seekProto(view, appliedKey(t.group), applied), seekProto(view, identityKey(), identity))
+	if planted.Bug(8) {
+		applied.Index++
+	}
 	return &wire.TransferHeader{
 		Group: t.group, From: uint32(t.from), To: uint32(t.to), Cluster: identity.Cluster, Applied: applied,
 	}, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -46,7 +47,13 @@ func newTx(f *fsm) *tx {
 // applied closes all before it.
 func (tx *tx) start(timeUS uint64) {
 	tx.command++
+	if planted.Bug(10) {
+		timeUS = tx.f.clock.wall()
+	}
 	tx.applied.timeUS = max(tx.applied.timeUS+1, timeUS)
+	if planted.Bug(11) { // this alone would still hide a clock that is not primed
+		tx.applied.timeUS = timeUS
+	}
 	tx.now = tx.applied.timeUS
 }
 

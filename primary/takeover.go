@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -181,7 +182,7 @@ func (o *Owner) eachPage(t *tenure, do func(page []channel.Channel)) error {
 func (o *Owner) page(t *tenure, after *channel.ID, do func(page []channel.Channel)) (last *channel.ID, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if t.over {
+	if t.over || planted.Bug(14) {
 		return nil, nil
 	}
 	page, err := o.store.ChannelsIn(t.Range, after, o.scanPage)

@@ -1,6 +1,7 @@
 package sharedlog
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
@@ -21,7 +23,8 @@ type Group struct {
 		sync.Mutex
 		first, last uint64 // indexes, both 0 for an empty log
 		stable      map[string][]byte
-		damage      error // the first ErrCorrupt, since raft keeps only its text
+		damage      error     // the first ErrCorrupt, since raft keeps only its text
+		replace     *raft.Log // see Replace; nil for none
 	}
 }
 
@@ -84,6 +87,10 @@ func (g *Group) ends() (first, last uint64) {
 // GetLog reads an entry and checks it. Its error is raft.ErrLogNotFound, wraps
 // disk.ErrCorrupt, or is of a failed read.
 func (g *Group) GetLog(index uint64, log *raft.Log) error {
+	if g.replaced(index) != nil {
+		*log = raft.Log{Index: index}
+		return nil
+	}
 	key := entryKey(g.id, index)
 	content, err := g.shared.get(key)
 	if err == nil && content == nil {
@@ -148,6 +155,9 @@ func (g *Group) StoreLog(log *raft.Log) error { return g.StoreLogs([]*raft.Log{l
 // StoreLogs appends entries and returns when they are on disk. Entries that leave
 // a gap follow a snapshot from elsewhere: they replace the log.
 func (g *Group) StoreLogs(logs []*raft.Log) error {
+	if g.signs(logs) {
+		return g.clear()
+	}
 	if err := g.shared.use(); err != nil {
 		return err
 	}
@@ -168,7 +178,7 @@ func (g *Group) StoreLogs(logs []*raft.Log) error {
 	for _, log := range logs {
 		setSealed(batch, entryKey(g.id, log.Index), entrySize(log), func(to []byte) { fillEntry(to, log) })
 	}
-	if err := g.shared.commit(batch, true); err != nil {
+	if err := g.shared.commit(batch, !planted.Bug(1)); err != nil {
 		return err
 	}
 	g.stored(logs, gap)
@@ -224,7 +234,10 @@ func (g *Group) Set(name, value []byte) error {
 	if len(current) > 0 && string(current) == string(value) {
 		return nil // raft writes its term again at every start: no reason to fsync
 	}
-	if err := g.shared.put(append(groupKey(g.id, kindStable), name...), value); err != nil {
+	if !planted.Bug(2) || !bytes.HasPrefix(name, []byte("LastVote")) {
+		err = g.shared.put(append(groupKey(g.id, kindStable), name...), value)
+	}
+	if err != nil {
 		return err
 	}
 	g.mu.Lock()

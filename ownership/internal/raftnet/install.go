@@ -116,6 +116,7 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 	if err != nil {
 		return nil, err
 	}
+	conflicts := t.hooks.Log != nil && t.hooks.Log.Conflicts(request.LastLogIndex, request.LastLogTerm)
 	from := impatient{stream, t.open, idleWithin}
 	defer from.endWith()()
 	response, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
@@ -126,7 +127,22 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 	if !ok {
 		return nil, fmt.Errorf("raft answers %T", response)
 	}
+	if conflicts && s.Success {
+		if err := t.replace(ctx, request); err != nil {
+			return nil, err
+		}
+	}
 	return encodeBallot(ballot{s.RPCHeader, s.Term, s.Success}), nil
+}
+
+// replace has raft drop the entries that conflict with a state that it has put in place:
+// it does so when the leader appends an entry there, and the state's last one is all that
+// is known of the leader's log. The replica's log keeps it no more than the others.
+func (t *Transport) replace(ctx context.Context, state *raft.InstallSnapshotRequest) error {
+	t.hooks.Log.Replace(state.LastLogIndex, state.LastLogTerm)
+	last := &raft.Log{Index: state.LastLogIndex, Term: state.LastLogTerm, Type: raft.LogNoop}
+	_, err := t.deliver(ctx, raft.RPC{Command: &raft.AppendEntriesRequest{RPCHeader: state.RPCHeader, Term: state.Term, Entries: []*raft.Log{last}}})
+	return err
 }
 
 func readAnswer(r io.Reader) (ballot, error) {
