@@ -148,11 +148,17 @@ func (m *metaGroup) record(table *wire.Meta) {
 // recordWhileLeading tries until the group knows the table, or this node leads it no more.
 func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
 	for m.raft.State() == raft.Leader {
-		err := m.recordOnce(table)
-		if err == nil {
+		done := make(chan error, 1)
+		go func() { done <- m.recordOnce(table) }() // ends with raft, however long that takes
+		select {
+		case err := <-done:
+			if err == nil {
+				return
+			}
+			m.tools.log.Warn("the meta group has not noted its founding", "error", err)
+		case <-m.stop:
 			return
 		}
-		m.tools.log.Warn("the meta group has not noted its founding", "error", err)
 		select {
 		case <-time.After(barrierPause):
 		case <-m.stop:
