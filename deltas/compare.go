@@ -1,6 +1,7 @@
 package deltas
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -62,9 +63,9 @@ func (n Noise) shown(base, next, was, is *Core) (*Core, *Core) {
 	bare.slots = slices.DeleteFunc(slices.Clone(n.slots), func(s slot) bool { return s.key.kind() == slotNumber })
 	all, new := bare.view(base), bare.view(next)
 	var t ticks
-	lost, got := t.differing(was.content, is.content)
+	lost, got := t.differing(was.ContentText(), is.ContentText())
 	seen := len(lost) + len(got)
-	lost, got = t.differing(all.content, new.content)
+	lost, got = t.differing(all.ContentText(), new.ContentText())
 	if len(lost)+len(got)-seen > maxHidden {
 		return was, is
 	}
@@ -112,7 +113,7 @@ func (u *Update) bound() {
 	left := maxEntryBytes
 	for _, list := range [...]*[]Entry{&u.Entries.Added, &u.Entries.Changed, &u.Entries.Removed} {
 		for i, e := range *list {
-			if left -= e.weight(); left < 0 {
+			if left -= weightOf(&e); left < 0 {
 				*list, u.Truncated = (*list)[:i], true
 				break
 			}
@@ -120,8 +121,8 @@ func (u *Update) bound() {
 	}
 }
 
-// weight is about how many bytes the entry takes in an update.
-func (e *Entry) weight() int {
+// weightOf is about how many bytes an entry takes in an update.
+func weightOf(e *Entry) int {
 	n := len(e.ID) + len(e.Title) + len(e.Link) + len(e.Summary) + len(e.Geometry) + 150
 	for _, list := range [...][]string{e.Categories, e.Fields} {
 		for _, s := range list {
@@ -166,11 +167,11 @@ func (c *comparison) silent(base, next *Core) bool {
 		return false
 	}
 	if base.Kind == next.Kind {
-		return base.Title == next.Title && base.body == next.body
+		return base.Title == next.Title && base.Body() == next.Body()
 	}
 	was := base.index()
 	return !slices.ContainsFunc(c.added, func(i int) bool {
-		at, known := was[next.ids[i]]
+		at, known := was[next.Identities()[i]]
 		return known && (base.Entries[at].Title != next.Entries[i].Title || base.Entries[at].Link != next.Entries[i].Link)
 	})
 }
@@ -185,7 +186,7 @@ func compareEntries(base, next *Core) comparison {
 		was = base.index()
 	}
 	stays := make([]bool, len(base.Entries))
-	for i, id := range next.ids {
+	for i, id := range next.Identities() {
 		at, ok := was[id]
 		if !ok {
 			if at, ok = was[next.aliasOrID(i)]; !ok {
@@ -193,7 +194,7 @@ func compareEntries(base, next *Core) comparison {
 				continue
 			}
 			c.renamed = append(c.renamed, i)
-		} else if base.sections[at] != next.sections[i] {
+		} else if base.Sections()[at] != next.Sections()[i] {
 			c.changed = append(c.changed, i)
 			c.before = append(c.before, at)
 		}
@@ -205,25 +206,6 @@ func compareEntries(base, next *Core) comparison {
 		c.left, c.withdrawn = append(c.left, c.withdrawn...), nil
 	}
 	return c
-}
-
-// index returns where each entry stands, by identity and by alias. It is made
-// once, and not to be written to.
-func (c *Core) index() map[uint64]int {
-	if known := c.indexed.Load(); known != nil {
-		return *known
-	}
-	at := make(map[uint64]int, 2*len(c.ids))
-	for i := range c.ids {
-		if alias, ok := c.aliasOf(i); ok {
-			at[alias] = i
-		}
-	}
-	for i, id := range c.ids {
-		at[id] = i
-	}
-	c.indexed.Store(&at)
-	return at
 }
 
 // gone tells the entries that were withdrawn from those that left the window at
@@ -253,14 +235,14 @@ func (c *comparison) gone(base *Core, stays []bool) {
 }
 
 // date returns what an entry is ordered by. RFC 3339 in UTC sorts as text.
-func date(e Entry) string { return firstOf(e.Published, e.Updated) }
+func date(e Entry) string { return cmp.Or(e.Published, e.Updated) }
 
 // changedFields returns the names of what differs between two entries of one
 // identity. What is behind the summary is called "content"; a JSON object's
 // members go by their own names.
 func changedFields(base, next *Core, at, i int) []string {
 	if next.Kind == KindJSON {
-		return changedMembers(base.sections[at], next.sections[i])
+		return changedMembers(base.Sections()[at], next.Sections()[i])
 	}
 	was, is := base.Entries[at], next.Entries[i]
 	fields := make([]string, 0, 4)

@@ -5,10 +5,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"net/url"
 	"sync/atomic"
-
-	"github.com/cespare/xxhash/v2"
 )
 
 // ExtractorVersion counts the rules of [Extract] that decide what core content
@@ -25,6 +22,9 @@ const (
 	MaxEntries  = 5000    // entries of a document; what follows is not looked at
 
 	maxDepth = 256 // nested elements or JSON values
+
+	maxFeedURL  = maxLink                                     // bytes of Core.FeedURL
+	maxCoreText = MaxText + MaxEntries*64 + maxFeedURL + 1024 // bytes of Core.Text: content and notes
 )
 
 var (
@@ -68,22 +68,6 @@ func hashOf(content []byte) (h Hash) {
 	return h
 }
 
-// RawHash is a fast hash of a body as fetched: equal bodies need no extraction.
-// It is for comparison within one node, not for proof.
-func RawHash(body []byte) uint64 { return xxhash.Sum64(body) }
-
-// Document is what a poll brought. Extract keeps no reference to Body.
-type Document struct {
-	Body        []byte
-	ContentType string // the header's value; a hint, may be empty
-	URL         string // where it came from, against which links are resolved; may be empty
-	Kind        Kind   // 0: found from content
-
-	// Base is what the document said before, if known. It makes reading faster, and
-	// changes nothing of what is read. What is read may share memory with it.
-	Base *Core
-}
-
 // Core is a document's core content. It is made by [Extract], [ParseCore] and
 // [ApplyDelta] alone, and is not changed afterwards.
 type Core struct {
@@ -106,8 +90,27 @@ type Core struct {
 }
 
 // Content returns the lines that say what the document says: Text without the
-// notes on order and dates. It is not to be written to.
-func (c *Core) Content() []byte { return c.Text[:len(c.content):len(c.content)] }
+// notes on order and dates; nothing of a nil Core. It is not to be written to.
+func (c *Core) Content() []byte {
+	if c == nil {
+		return nil
+	}
+	return c.Text[:len(c.content):len(c.content)]
+}
+
+// ContentText returns what Content does, as a string.
+func (c *Core) ContentText() string { return c.content }
+
+// Body returns what the content says outside of its title and entries, as lines that
+// end in \n: all of a page or text, the rest of a JSON document, nothing of a feed.
+func (c *Core) Body() string { return c.body }
+
+// Sections returns the entries' lines in the content, parallel to Entries. They are
+// not to be written to.
+func (c *Core) Sections() []string { return c.sections }
+
+// Places returns the entries' places in the content, from 0, parallel to Entries.
+func (c *Core) Places() []int { return c.places }
 
 // Identities returns the entries' identities, parallel to Entries.
 func (c *Core) Identities() []uint64 { return c.ids }
@@ -125,66 +128,21 @@ func (c *Core) Empty() bool {
 	}
 }
 
-// Extract returns a document's core content. The error is a [*ParseError],
-// [ErrEmpty] or [ErrTooLarge]. It never panics, expands no XML entity and
-// opens nothing; its work is bounded by [MaxDocument].
-func Extract(doc Document) (core *Core, err error) {
-	kind := doc.Kind
-	defer func() {
-		// The feed parser is a third party's and panics on some input.
-		if r := recover(); r != nil {
-			core, err = nil, &ParseError{Kind: kind, Reason: fmt.Sprintf("parser failed: %.200v", r)}
+// index returns where each entry stands, by identity and by alias. It is made
+// once, and not to be written to.
+func (c *Core) index() map[uint64]int {
+	if known := c.indexed.Load(); known != nil {
+		return *known
+	}
+	at := make(map[uint64]int, 2*len(c.ids))
+	for i := range c.ids {
+		if alias, ok := c.aliasOf(i); ok {
+			at[alias] = i
 		}
-	}()
-	if len(doc.Body) > MaxDocument {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d are read", ErrTooLarge, len(doc.Body), MaxDocument)
 	}
-	text, err := decodeText(doc.Body, doc.ContentType)
-	if err != nil {
-		return nil, err
+	for i, id := range c.ids {
+		at[id] = i
 	}
-	var root string
-	if kind, root, err = detect(text, doc); err != nil {
-		return nil, err
-	}
-	known := familiarWith(doc.Base)
-	d, err := extractKind(kind, root, baseURL(doc.URL), doc.Kind, known)
-	if err == nil && known.misled(d.context) {
-		d, err = extractKind(kind, root, baseURL(doc.URL), doc.Kind, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	rendered, err := d.render()
-	if err != nil {
-		return nil, err
-	}
-	if core, err = parseCore(rendered, doc.Base); err != nil {
-		return nil, err
-	}
-	core.Hints, core.Cut, core.sources = d.hints, d.cut, d.sources()
-	return core, nil
-}
-
-// extractKind reads a document of a kind that was found, where asked was asked for.
-func extractKind(kind Kind, text string, base *url.URL, asked Kind, known *familiar) (*draft, error) {
-	switch kind {
-	case KindFeed:
-		return extractFeed(text, base, known)
-	case KindHTML:
-		return extractHTML(text, base), nil
-	case KindJSON:
-		return extractJSON(text, base, asked, known)
-	default:
-		return extractText(text), nil
-	}
-}
-
-// baseURL returns nil for what links cannot be resolved against.
-func baseURL(raw string) *url.URL {
-	base, err := url.Parse(raw)
-	if err != nil || base.Host == "" {
-		return nil
-	}
-	return base
+	c.indexed.Store(&at)
+	return at
 }

@@ -29,7 +29,7 @@ func MakeDelta(base, next *Core) []byte {
 	check := checkOf(next.Hash, n.append(nil))
 	delta = append(append(delta, from[:deltaBaseLen]...), check[:]...)
 	if base != nil {
-		dated, canonical := n.dated()
+		dated, canonical := dated(n)
 		if steps, small := makeSteps(base.Content(), next.Content()); small && canonical {
 			w := newBitWriter(delta)
 			encodeSteps(w, base.Content(), steps)
@@ -39,7 +39,7 @@ func MakeDelta(base, next *Core) []byte {
 		}
 	}
 	delta[0] = deltaFrame
-	return compress(delta, n.append(next.Content()), contentOf(base))
+	return compress(delta, n.append(next.Content()), base.Content())
 }
 
 func hashOrZero(c *Core) Hash {
@@ -63,17 +63,17 @@ func notesBeside(base, next *Core) notes {
 	n := notes{feedURL: next.FeedURL}
 	was := make(map[uint64]int)
 	if base != nil && base.Kind == next.Kind {
-		for i, id := range base.ids {
+		for i, id := range base.Identities() {
 			was[id] = i
 		}
 	}
-	for i, id := range next.ids {
+	for i, id := range next.Identities() {
 		is := next.Entries[i]
 		at, known := was[id]
-		if known && (base.sections[at] == next.sections[i] || base.Entries[at].Published == is.Published && base.Entries[at].Updated == is.Updated) {
+		if known && (base.Sections()[at] == next.Sections()[i] || base.Entries[at].Published == is.Published && base.Entries[at].Updated == is.Updated) {
 			continue
 		}
-		n.entries = append(n.entries, note{next.places[i], is.Published, is.Updated})
+		n.entries = append(n.entries, note{next.Places()[i], is.Published, is.Updated})
 	}
 	return n
 }
@@ -101,17 +101,17 @@ func ApplyDelta(base *Core, delta []byte) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	if checkOf(next.Hash, text[len(next.content):]) != [deltaCheck]byte(delta[1+deltaBaseLen:]) {
+	if checkOf(next.Hash, text[len(next.ContentText()):]) != [deltaCheck]byte(delta[1+deltaBaseLen:]) {
 		return nil, fmt.Errorf("%w: a delta's result is not the one it was made for", ErrCorrupt)
 	}
-	return next.inherit(base)
+	return inherit(next, base)
 }
 
 // patched returns the core text that a delta's body makes of base.
 func patched(base *Core, delta []byte) ([]byte, error) {
 	body := delta[deltaHeader:]
 	if delta[0] == deltaFrame {
-		return decompress(body, contentOf(base), maxCoreText)
+		return decompress(body, base.Content(), maxCoreText)
 	}
 	if base == nil {
 		return nil, fmt.Errorf("%w: a script without a base", ErrCorrupt)
@@ -129,16 +129,13 @@ func patched(base *Core, delta []byte) ([]byte, error) {
 	return n.append(content), nil
 }
 
-// maxCoreText is the longest Text: content and notes.
-const maxCoreText = MaxText + MaxEntries*64 + maxLink + 1024
-
 // inherit completes notes that a delta left out: the dates and order of entries
 // that base has alike.
-func (c *Core) inherit(base *Core) (*Core, error) {
+func inherit(c, base *Core) (*Core, error) {
 	if base == nil || base.Kind != c.Kind {
 		return c, nil
 	}
-	noted, err := parseNotes(string(c.Text[len(c.content)+len(notesMark):]), len(c.Entries))
+	noted, err := parseNotes(string(c.Text[len(c.ContentText())+len(notesMark):]), len(c.Entries))
 	if err != nil {
 		return nil, err
 	}
@@ -146,12 +143,12 @@ func (c *Core) inherit(base *Core) (*Core, error) {
 	for _, e := range noted.entries {
 		has[e.place] = true
 	}
-	placeOf := make(map[uint64]int, len(c.ids))
-	for i, place := range c.places {
-		placeOf[c.ids[i]] = place
+	placeOf := make(map[uint64]int, len(c.Identities()))
+	for i, place := range c.Places() {
+		placeOf[c.Identities()[i]] = place
 	}
 	for i, e := range base.Entries {
-		if place, ok := placeOf[base.ids[i]]; ok && !has[place] {
+		if place, ok := placeOf[base.Identities()[i]]; ok && !has[place] {
 			has[place] = true
 			noted.entries = append(noted.entries, note{place, e.Published, e.Updated})
 		}

@@ -15,7 +15,7 @@ const daySeconds = 24 * 60 * 60
 
 // dated returns the notes' entries with their dates; false if one is not written
 // as [clampDate] writes it.
-func (n *notes) dated() ([]datedNote, bool) {
+func dated(n notes) ([]datedNote, bool) {
 	all := make([]datedNote, len(n.entries))
 	for i, e := range n.entries {
 		published, ok := dateSeconds(e.published)
@@ -122,7 +122,7 @@ func codeFeed(c coder, feed, known string) string {
 	if length = lengths.code(c, length); length == 0 {
 		return known
 	}
-	coded := make([]byte, 0, min(length-1, 2*maxLink))
+	coded := make([]byte, 0, min(length-1, 2*maxFeedURL))
 	for i := range cap(coded) {
 		value := byte(0)
 		if i < len(feed) {

@@ -23,7 +23,7 @@ type Op struct {
 // Ops returns the steps from base's content to next's, in the order of lines.
 func Ops(base, next *Core) []Op {
 	ops := make([]Op, 0, 8)
-	for _, h := range hunks(contentOf(base), contentOf(next)) {
+	for _, h := range hunks(base.Content(), next.Content()) {
 		switch {
 		case h.omitted == 0:
 			ops = append(ops, Op{Op: "add", Line: h.oldLine, Count: h.added})
@@ -36,20 +36,12 @@ func Ops(base, next *Core) []Op {
 	return ops
 }
 
-// contentOf returns nothing for a nil Core.
-func contentOf(c *Core) []byte {
-	if c == nil {
-		return nil
-	}
-	return c.Content()
-}
-
 // unified returns the difference of two contents as unified text without
 // context lines, and whether it was cut. Behind each position stands the title
 // of the entry that the lines belong to.
 func unified(base, next *Core) (text string, truncated bool) {
-	w := diffWriter{titles: titlesAt{content: contentOf(next)}}
-	for _, h := range hunks(contentOf(base), contentOf(next)) {
+	w := diffWriter{titles: titlesAt{content: next.Content()}}
+	for _, h := range hunks(base.Content(), next.Content()) {
 		if !w.hunk(h) {
 			return w.String(), true
 		}
@@ -183,15 +175,3 @@ func search(old, is []byte, before int, options []textdiff.Option) []hunk {
 }
 
 var newline = []byte("\n")
-
-// commonHead returns the length in bytes of the lines that both begin with.
-func commonHead(a, b string) int { return strings.LastIndexByte(a[:commonPrefix(a, b)], '\n') + 1 }
-
-// commonTail returns the length in bytes of the lines that both end with.
-func commonTail(a, b string) int {
-	n := commonSuffix(a, b)
-	if n == len(a) && (n == len(b) || b[len(b)-n-1] == '\n') || n == len(b) && a[len(a)-n-1] == '\n' {
-		return n
-	}
-	return n - (strings.IndexByte(a[len(a)-n:], '\n') + 1)
-}

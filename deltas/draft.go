@@ -113,6 +113,21 @@ func (d *draft) render() ([]byte, error) {
 	return d.notes(order).append(b), nil
 }
 
+// core returns the content that the draft renders, many of whose entries may be those
+// of base, which may be nil.
+func (d *draft) core(base *Core) (*Core, error) {
+	rendered, err := d.render()
+	if err != nil {
+		return nil, err
+	}
+	core, err := parseCore(rendered, base)
+	if err != nil {
+		return nil, err
+	}
+	core.Hints, core.Cut, core.sources = d.hints, d.cut, d.sources()
+	return core, nil
+}
+
 func (d *draft) appendBody(b []byte) []byte {
 	prefix := indent
 	if d.kind == KindHTML || d.kind == KindText {

@@ -70,13 +70,13 @@ func (e *explainer) content(c *Core) {
 	if c == nil {
 		return
 	}
-	e.controls = strings.Contains(c.content, controlMark)
+	e.controls = strings.Contains(c.ContentText(), controlMark)
 	regions := e.regionsOf(c)
 	if !e.controls && len(e.ticking) == 0 && regions == nil {
 		return
 	}
-	at, first := 0, c.headLines()
-	c.eachLine(func(line string, kind slotKind) {
+	at, first := 0, headLines(c)
+	eachLine(c, func(line string, kind slotKind) {
 		i := at - first
 		at++
 		if i < 0 || i >= len(regions) || regions[i] == nil {
@@ -101,7 +101,7 @@ func (e *explainer) regionsOf(c *Core) (hiding []*Masked) {
 	if len(e.noise.maskedRegions()) == 0 {
 		return nil
 	}
-	p := e.pagedOf(c.body)
+	p := e.pagedOf(c.Body())
 	e.noise.eachHiding(p, func(l *region, s run) {
 		if hiding == nil {
 			hiding = make([]*Masked, len(p))

@@ -2,6 +2,7 @@ package deltas
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/url"
 	"strings"
 
@@ -49,9 +50,10 @@ func (d *draft) sources() (s sources) {
 	return s
 }
 
-// append appends how many entries there are, and if there are any the context and
-// their digests.
-func (s sources) append(b []byte) []byte {
+// AppendSources appends what the content's entries were read from to b: how many are
+// remembered, and if there are any the digests of their context and of each.
+func (c *Core) AppendSources(b []byte) []byte {
+	s := &c.sources
 	b = binary.AppendUvarint(b, uint64(len(s.entries)))
 	if s.entries == nil {
 		return b
@@ -63,7 +65,7 @@ func (s sources) append(b []byte) []byte {
 	return b
 }
 
-// parseSources is the inverse of append; it returns what follows too.
+// parseSources is the inverse of [Core.AppendSources]; it returns what follows too.
 func parseSources(b []byte) (s sources, rest []byte, ok bool) {
 	n, size := binary.Uvarint(b)
 	switch b = b[max(size, 0):]; {
@@ -78,6 +80,16 @@ func parseSources(b []byte) (s sources, rest []byte, ok bool) {
 		s.entries[i], b = binary.BigEndian.Uint64(b), b[8:]
 	}
 	return s, b, true
+}
+
+// setSources notes what the content's entries were read from. The error is
+// [ErrCorrupt] if these are the sources of another number of entries.
+func (c *Core) setSources(s sources) error {
+	if s.entries != nil && len(s.entries) != len(c.Entries) {
+		return fmt.Errorf("%w: sources of %d entries, and %d", ErrCorrupt, len(s.entries), len(c.Entries))
+	}
+	c.sources = s
+	return nil
 }
 
 // familiar finds entries of the document before by their bytes. A nil one finds none.

@@ -1,11 +1,11 @@
 package deltas
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/mmcdole/gofeed/atom"
 	ext "github.com/mmcdole/gofeed/extensions"
@@ -112,14 +112,14 @@ func rssItem(item *rss.Item) feedItem {
 		it.link = item.Enclosure.URL
 	}
 	if dc := item.DublinCoreExt; dc != nil {
-		it.title = firstOf(it.title, first(dc.Title))
-		it.summary = firstOf(it.summary, first(dc.Description))
-		it.published = firstOf(it.published, first(dc.Date))
+		it.title = cmp.Or(it.title, first(dc.Title))
+		it.summary = cmp.Or(it.summary, first(dc.Description))
+		it.published = cmp.Or(it.published, first(dc.Date))
 	}
 	if it.summary == "" && item.ITunesExt != nil {
 		it.summary = item.ITunesExt.Summary
 	}
-	it.updated = firstOf(extension(item.Extensions, "atom", "updated"), extension(item.Extensions, "dcterms", "modified"))
+	it.updated = cmp.Or(extension(item.Extensions, "atom", "updated"), extension(item.Extensions, "dcterms", "modified"))
 	it.published, it.updated = clampDate(item.PubDateParsed, it.published), clampDate(nil, it.updated)
 	for _, category := range item.Categories {
 		it.categories = append(it.categories, category.Value)
@@ -187,7 +187,7 @@ func atomItem(entry *atom.Entry) feedItem {
 	}
 	if entry.Content != nil {
 		it.content = entry.Content.Value
-		it.link = firstOf(it.link, entry.Content.Src)
+		it.link = cmp.Or(it.link, entry.Content.Src)
 	}
 	for _, category := range entry.Categories {
 		it.categories = append(it.categories, category.Term)
@@ -269,45 +269,9 @@ func cleanLines(lines []string) []string {
 	return slices.DeleteFunc(slices.Compact(lines), func(line string) bool { return line == "" })
 }
 
-// The years that a date is brought into: what is beyond is a mistake, and RFC
-// 3339 ends at 9999.
-const (
-	firstYear = 1900
-	lastYear  = 2199
-)
-
-// clampDate returns a date as RFC 3339 in UTC, brought into the years that can
-// be meant; empty for what is no date.
-func clampDate(parsed *time.Time, raw string) string {
-	if parsed == nil {
-		t, err := time.Parse(time.RFC3339, strings.TrimSpace(raw))
-		if err != nil {
-			return ""
-		}
-		parsed = &t
-	}
-	t := parsed.UTC().Truncate(time.Second)
-	switch {
-	case t.Year() < firstYear:
-		t = time.Date(firstYear, 1, 1, 0, 0, 0, 0, time.UTC)
-	case t.Year() > lastYear:
-		t = time.Date(lastYear, 12, 31, 23, 59, 59, 0, time.UTC)
-	}
-	return t.Format(time.RFC3339)
-}
-
 func first(values []string) string {
 	if len(values) == 0 {
 		return ""
 	}
 	return values[0]
-}
-
-func firstOf(values ...string) string {
-	for _, v := range values {
-		if v != "" {
-			return v
-		}
-	}
-	return ""
 }

@@ -14,7 +14,7 @@ func stillGone(gone []uint32, is *Core) bool {
 		return false
 	}
 	missing := len(gone)
-	is.eachSaid(func(said uint32) {
+	eachSaid(is, func(said uint32) {
 		if _, ok := slices.BinarySearch(gone, said); ok {
 			missing--
 		}
@@ -29,7 +29,7 @@ var hasContent = uint32(xxhash.Sum64String("content"))
 // not empty, its entries by their identities, and the lines of the page, one that stands
 // there twice with another digest the second time. Of an unknown content, nil, it is
 // taken to be known that it is not empty.
-func (c *Core) eachSaid(f func(said uint32)) {
+func eachSaid(c *Core, f func(said uint32)) {
 	if c == nil {
 		f(hasContent)
 		return
@@ -38,11 +38,11 @@ func (c *Core) eachSaid(f func(said uint32)) {
 	if !c.Empty() {
 		f(hasContent)
 	}
-	for _, id := range c.ids {
+	for _, id := range c.Identities() {
 		f(uint32(id))
 	}
 	times := make(map[uint32]uint32)
-	for line := range strings.Lines(c.body) {
+	for line := range strings.Lines(c.Body()) {
 		digest := uint32(xxhash.Sum64String(line))
 		f(digest + times[digest])
 		times[digest]++
@@ -54,8 +54,8 @@ func (c *Core) eachSaid(f func(said uint32)) {
 func lacks(base, next *Core) []uint32 {
 	var gone []uint32
 	is := make(map[uint32]bool)
-	next.eachSaid(func(said uint32) { is[said] = true })
-	base.eachSaid(func(said uint32) {
+	eachSaid(next, func(said uint32) { is[said] = true })
+	eachSaid(base, func(said uint32) {
 		if !is[said] {
 			gone = append(gone, said)
 		}

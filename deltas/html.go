@@ -33,16 +33,6 @@ func plainLine(s string, most int) string {
 	return clipRunes(strings.Join(readHTML(s, page{}).body.lines, " "), most)
 }
 
-// cleanLine collapses white space and drops invisible characters.
-func cleanLine(s string) string {
-	if isOneLine(s) {
-		return s
-	}
-	var w lineWriter
-	w.text(s)
-	return w.line()
-}
-
 // page is what is read off an HTML document, token by token.
 type page struct {
 	base    *url.URL
@@ -282,30 +272,5 @@ func (p *page) noteFeed(attrs *attributes) {
 	switch strings.ToLower(attrs.value(attrType)) {
 	case "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml":
 		p.feedURL = cleanLink(attrs.value(attrHref), p.base)
-	}
-}
-
-// A link's target stands between these behind its text. A line that ends in
-// controlMark is nothing but controls: what scripts show and hide, such as
-// "Turn off animations".
-const (
-	targetOpen  = "⟨"
-	targetClose = "⟩"
-	controlled  = "#"
-	controlMark = targetOpen + controlled + targetClose
-)
-
-// withoutTargets removes the link targets from a line.
-func withoutTargets(line string) string {
-	for {
-		open := strings.Index(line, " "+targetOpen)
-		if open < 0 {
-			return line
-		}
-		length := strings.Index(line[open:], targetClose)
-		if length < 0 {
-			return line
-		}
-		line = line[:open] + line[open+length+len(targetClose):]
 	}
 }

@@ -140,19 +140,8 @@ func attributeValue(s string, at int) (value string, end int) {
 	return s[from:at], at
 }
 
-// spaceEnd returns where the white space at the given place ends.
-func spaceEnd(s string, at int) int {
-	for at < len(s) && isHTMLSpace[s[at]] {
-		at++
-	}
-	return at
-}
-
-var (
-	isHTMLSpace = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\f': true}
-	// nameEnds holds what ends a name within a tag.
-	nameEnds = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\f': true, '/': true, '>': true}
-)
+// nameEnds holds what ends a name within a tag.
+var nameEnds = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\f': true, '/': true, '>': true}
 
 // unixLines returns s with \n for all line ends.
 func unixLines(s string) string {
@@ -163,5 +152,3 @@ func unixLines(s string) string {
 }
 
 var newlines = strings.NewReplacer("\r\n", "\n", "\r", "\n")
-
-func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }

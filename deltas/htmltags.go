@@ -88,10 +88,3 @@ func htmlName(name string) string {
 	}
 	return strings.ReplaceAll(string(lower), "\x00", "\ufffd")
 }
-
-func lowerByte(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c | 0x20
-	}
-	return c
-}

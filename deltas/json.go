@@ -8,19 +8,12 @@ import (
 
 // extractJSON makes canonical lines of a JSON document: members in the order of
 // their names, a line for each value. A list whose members have an identity
-// becomes entries, so that its order and what moves in it is no update. A
-// document that calls itself a JSON Feed is a feed, unless JSON was asked for.
-func extractJSON(text string, base *url.URL, asked Kind, known *familiar) (*draft, error) {
-	root, err := readJSON(text, KindJSON)
-	if err != nil {
-		return nil, err
-	}
-	if asked == 0 && isJSONFeed(&root) {
-		return jsonFeed(&root, base, known), nil
-	}
+// becomes entries, so that its order and what moves in it is no update. The document
+// is used up.
+func extractJSON(root *jsonValue, base *url.URL, known *familiar) (*draft, error) {
 	d := &draft{kind: KindJSON, context: contextOf(base, "json")}
 	var w jsonWriter
-	lists := takeLists(&root)
+	lists := takeLists(root)
 	for _, l := range lists {
 		d.entries = slices.Grow(d.entries, len(l.items))
 		for i := range l.items {
@@ -29,28 +22,10 @@ func extractJSON(text string, base *url.URL, asked Kind, known *familiar) (*draf
 	}
 	d.entries = identify(d.entries, "")
 	if lists == nil || len(root.children) > 0 {
-		w.value(0, &root)
+		w.value(0, root)
 		d.lines = w.flush()
 	}
 	return d, w.err()
-}
-
-// isJSONFeed goes by the version that JSON Feed asks for.
-func isJSONFeed(root *jsonValue) bool {
-	version := ""
-	for _, m := range root.children {
-		switch {
-		case strings.EqualFold(m.name, "version"):
-			if version = m.text; m.kind != '"' && m.kind != 'n' {
-				return false
-			}
-		case strings.EqualFold(m.name, "items"):
-			if m.kind != '[' && m.kind != 'n' {
-				return false
-			}
-		}
-	}
-	return root.kind == '{' && strings.Contains(version, "jsonfeed.org/version/")
 }
 
 // scalar returns the text of the object's member of that name, if it is a string

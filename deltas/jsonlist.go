@@ -1,6 +1,7 @@
 package deltas
 
 import (
+	"cmp"
 	"net/url"
 	"slices"
 	"strconv"
@@ -34,7 +35,7 @@ func (l *jsonList) idOf(item *jsonValue, base *url.URL) string {
 			id = item.scalar(identityNames[i])
 		}
 		if isHTTP(id) {
-			id = firstOf(cleanLink(id, base), id)
+			id = cmp.Or(cleanLink(id, base), id)
 		}
 		return cleanLine(id)
 	}

@@ -4,9 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
 )
 
 // maxValues is how many values a JSON document may hold: each costs memory many
@@ -219,77 +216,11 @@ func (r *jsonReader) digits() bool {
 
 // string reads the string that begins here.
 func (r *jsonReader) string() string {
-	from := r.at + 1
-	end := from + plainJSON(r.text[from:])
-	if end < len(r.text) && r.text[end] == '"' {
-		r.at = end + 1
-		return r.text[from:end]
-	}
-	b := append(r.scratch[:0], r.text[from:end]...)
-	for end < len(r.text) && r.text[end] == '\\' {
-		decoded, size := unescape(r.text[end:])
-		if size == 0 {
-			break
-		}
-		end += size
-		n := plainJSON(r.text[end:])
-		b = append(utf8.AppendRune(b, decoded), r.text[end:end+n]...)
-		end += n
-	}
-	r.scratch = b
-	if end == len(r.text) || r.text[end] != '"' {
+	text, size := jsonString(r.text[r.at:], &r.scratch)
+	if size == 0 {
 		r.fail()
 		return ""
 	}
-	r.at = end + 1
-	return string(b)
-}
-
-// unescape returns the character that the escape at the beginning of s stands
-// for and the escape's length, 0 if it is none. Half a surrogate pair stands for
-// [unicode.ReplacementChar].
-func unescape(s string) (r rune, size int) {
-	if len(s) < 2 {
-		return 0, 0
-	}
-	if s[1] != 'u' {
-		at := strings.IndexByte(`"\/bfnrt`, s[1])
-		if at < 0 {
-			return 0, 0
-		}
-		return rune("\"\\/\b\f\n\r\t"[at]), 2
-	}
-	r, ok := hexRune(s)
-	if !ok {
-		return 0, 0
-	}
-	if !utf16.IsSurrogate(r) {
-		return r, 6
-	}
-	if low, ok := hexRune(s[6:]); ok {
-		if r := utf16.DecodeRune(r, low); r != unicode.ReplacementChar {
-			return r, 12
-		}
-	}
-	return unicode.ReplacementChar, 6
-}
-
-// hexRune reads \u and four hex digits.
-func hexRune(s string) (r rune, ok bool) {
-	if len(s) < 6 || s[0] != '\\' || s[1] != 'u' {
-		return 0, false
-	}
-	for i := 2; i < 6; i++ {
-		c := s[i]
-		switch {
-		case isDigit(c):
-			c -= '0'
-		case 'a' <= c|0x20 && c|0x20 <= 'f':
-			c = c | 0x20 - 'a' + 10
-		default:
-			return 0, false
-		}
-		r = r<<4 | rune(c)
-	}
-	return r, true
+	r.at += size
+	return text
 }

@@ -306,8 +306,8 @@ func nothingStays(base, next *Core) bool {
 		return false
 	}
 	var t ticks
-	gone, _ := t.differing(base.body, next.body)
-	return len(gone) == strings.Count(base.body, "\n")
+	gone, _ := t.differing(base.Body(), next.Body())
+	return len(gone) == strings.Count(base.Body(), "\n")
 }
 
 // onlyRemoves reports a change that takes away and brings nothing, or takes
@@ -321,8 +321,8 @@ func onlyRemoves(c comparison, base, next *Core) bool {
 		return len(c.withdrawn) > 0 && len(c.added)+len(c.changed) == 0 || 2*gone > len(base.Entries)
 	}
 	var t ticks
-	less, more := t.differing(base.body, next.body)
-	lines, gone, added := strings.Count(base.body, "\n"), len(less), len(more)
+	less, more := t.differing(base.Body(), next.Body())
+	lines, gone, added := strings.Count(base.Body(), "\n"), len(less), len(more)
 	return gone > 0 && added == 0 || 2*gone > lines && 2*added < gone
 }
 

@@ -10,14 +10,14 @@ import (
 // stand in one entry of either document alone are what stays the same: the entry with
 // which one shares most of them, and half of its own, is the same, and has changed.
 func (c *comparison) pair(base, next *Core, stays []bool) {
-	if base.Kind != next.Kind || !slices.Contains(stays, false) || !slices.ContainsFunc(c.added, next.isNameless) {
+	if base.Kind != next.Kind || !slices.Contains(stays, false) || !slices.ContainsFunc(c.added, func(i int) bool { return isNameless(next, i) }) {
 		return
 	}
-	before, after := base.owners(), next.owners()
+	before, after := owners(base), owners(next)
 	c.added = slices.DeleteFunc(c.added, func(i int) bool {
 		at := -1
-		if next.isNameless(i) {
-			at = next.kinOf(i, before, after, stays)
+		if isNameless(next, i) {
+			at = kinOf(next, i, before, after, stays)
 		}
 		if at >= 0 {
 			stays[at] = true
@@ -28,14 +28,14 @@ func (c *comparison) pair(base, next *Core, stays []bool) {
 }
 
 // isNameless reports an entry whose identity may be a member that changes.
-func (c *Core) isNameless(i int) bool { return c.isChosen(i) && c.Entries[i].Title == "" }
+func isNameless(c *Core, i int) bool { return c.isChosen(i) && c.Entries[i].Title == "" }
 
 // kinOf returns the entry of another content, as its owners, that is taken for c's
 // entry i and is gone; -1 if there is none, or two are as likely.
-func (c *Core) kinOf(i int, before, after map[string]int, stays []bool) int {
+func kinOf(c *Core, i int, before, after map[string]int, stays []bool) int {
 	shared := make(map[int]int)
 	texts, best, most := 0, -1, 0
-	eachString(c.sections[i], func(line string) {
+	eachString(c.Sections()[i], func(line string) {
 		texts++
 		at, known := before[line]
 		if !known || at < 0 || stays[at] || after[line] != i {
@@ -55,9 +55,9 @@ func (c *Core) kinOf(i int, before, after map[string]int, stays []bool) int {
 }
 
 // owners returns the entry in which each line of text stands, -1 for several.
-func (c *Core) owners() map[string]int {
+func owners(c *Core) map[string]int {
 	of := make(map[string]int)
-	for i, section := range c.sections {
+	for i, section := range c.Sections() {
 		eachString(section, func(line string) {
 			if at, known := of[line]; known && at != i {
 				of[line] = -1

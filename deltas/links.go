@@ -80,8 +80,6 @@ func splitPath(s string) (u plainURL, ok bool) {
 	return plainURL{path: path, query: strings.TrimPrefix(rest, "?")}, true
 }
 
-func isHex(c byte) bool { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
-
 // withoutFragment returns a URL, which does not begin with a fragment, without a
 // plain fragment.
 func withoutFragment(s string) string {
@@ -288,4 +286,32 @@ func isSession(name string) bool { return sessionNames[name] }
 
 func isHTTP(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+}
+
+// resolveLink returns a link as xml:base makes it, a nil one too. A base's path is
+// taken for a directory.
+func resolveLink(base *url.URL, link string) string {
+	if _, plain := splitURL(link); plain {
+		return link
+	}
+	u, err := url.Parse(strings.TrimLeft(link, " "))
+	if err != nil {
+		return link
+	}
+	if base != nil {
+		b := *base
+		if link != "" && b.Path != "" && !strings.HasSuffix(b.Path, "/") {
+			b.Path += "/"
+		}
+		u = b.ResolveReference(u)
+	}
+	return u.String()
+}
+
+// inBase is resolveLink, but that without a base or a link nothing is done.
+func inBase(base *url.URL, link string) string {
+	if base == nil || link == "" {
+		return link
+	}
+	return resolveLink(base, link)
 }

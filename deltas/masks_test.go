@@ -96,7 +96,7 @@ func TestUpdateMasksBounded(t *testing.T) {
 
 // Updates that were stored before they said what is masked read as such.
 func TestUpdateBeforeMasks(t *testing.T) {
-	u, err := DecodeUpdate(compressUpdate([]byte{updateVersion}, []byte(`{"kind":"html","delta_bytes":7,"truncated":false,"entries":{},"diff":"+a\n"}`)))
+	u, err := DecodeUpdate(updateFrames.Append([]byte{updateVersion}, []byte(`{"kind":"html","delta_bytes":7,"truncated":false,"entries":{},"diff":"+a\n"}`)))
 	if err != nil || u.Masked != nil || u.Diff != "+a\n" {
 		t.Errorf("%+v, %v", u, err)
 	}

@@ -31,9 +31,10 @@ func subjectOf(kind Kind, id uint64) uint64 {
 	return (id ^ uint64(kind)*0x9e3779b97f4a7c15) &^ sayingBits
 }
 
-func (c *Core) saying(i int) uint64 {
-	_, says, _ := strings.Cut(c.sections[i], "\n")
-	return subjectOf(c.Kind, c.ids[i]) | xxhash.Sum64String(says)&sayingBits
+// sayingOf returns the saying of a content's entry.
+func sayingOf(c *Core, i int) uint64 {
+	_, says, _ := strings.Cut(c.Sections()[i], "\n")
+	return subjectOf(c.Kind, c.Identities()[i]) | xxhash.Sum64String(says)&sayingBits
 }
 
 // memory is what seen has of the entries that came, changed their identity or left:
@@ -44,10 +45,10 @@ type memory map[uint64]uint64
 func recall(seen []uint64, base, next *Core, c *comparison) memory {
 	m := make(memory, 3*(len(c.added)+len(c.paired))+len(c.left)+len(c.withdrawn))
 	for _, i := range slices.Concat(c.added, c.paired) {
-		m[next.ids[i]], m[next.aliasOrID(i)], m[subjectOf(next.Kind, next.ids[i])] = 0, 0, 0
+		m[next.Identities()[i]], m[next.aliasOrID(i)], m[subjectOf(next.Kind, next.Identities()[i])] = 0, 0, 0
 	}
 	for _, i := range slices.Concat(c.left, c.withdrawn) {
-		m[subjectOf(base.Kind, base.ids[i])] = 0
+		m[subjectOf(base.Kind, base.Identities()[i])] = 0
 	}
 	if len(m) == 0 {
 		return m
@@ -68,7 +69,7 @@ func recall(seen []uint64, base, next *Core, c *comparison) memory {
 func (m memory) unseen(next *Core, indexes []int) []uint64 {
 	var fresh []uint64
 	for _, i := range slices.Backward(indexes) {
-		id, alias := next.ids[i], next.aliasOrID(i)
+		id, alias := next.Identities()[i], next.aliasOrID(i)
 		if m[id] != 0 || m[alias] != 0 {
 			continue
 		}
@@ -84,8 +85,8 @@ func (m memory) unseen(next *Core, indexes []int) []uint64 {
 func (m memory) returned(next *Core, indexes []int) []uint64 {
 	var sayings []uint64
 	for _, i := range indexes {
-		if known := m[subjectOf(next.Kind, next.ids[i])]; known != 0 && known != next.saying(i) {
-			sayings = append(sayings, next.saying(i))
+		if known := m[subjectOf(next.Kind, next.Identities()[i])]; known != 0 && known != sayingOf(next, i) {
+			sayings = append(sayings, sayingOf(next, i))
 		}
 	}
 	return sayings
@@ -96,7 +97,7 @@ func (m memory) returned(next *Core, indexes []int) []uint64 {
 func (m memory) departed(base *Core, indexes []int) []uint64 {
 	var sayings []uint64
 	for _, i := range indexes {
-		if saying := base.saying(i); !base.isChosen(i) && m[subjectOf(base.Kind, base.ids[i])] != saying {
+		if saying := sayingOf(base, i); !base.isChosen(i) && m[subjectOf(base.Kind, base.Identities()[i])] != saying {
 			sayings = append(sayings, saying)
 		}
 	}

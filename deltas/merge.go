@@ -1,7 +1,7 @@
 package deltas
 
 import (
-	"fmt"
+	"cmp"
 	"strings"
 )
 
@@ -34,16 +34,12 @@ func Merge(base, partial *Core) (*Core, error) {
 	entries := append(fresh, unreplaced(held, fresh)...)
 	d := draft{
 		kind:    KindFeed,
-		title:   firstOf(partial.Title, base.Title),
+		title:   cmp.Or(partial.Title, base.Title),
 		entries: identify(entries[:min(window, len(entries))], ""),
 	}
-	rendered, err := d.render()
+	merged, err := d.core(nil)
 	if err != nil {
 		return nil, err
-	}
-	merged, err := ParseCore(rendered)
-	if err != nil {
-		return nil, fmt.Errorf("merge: %w", err)
 	}
 	merged.Hints = partial.Hints
 	return merged, nil

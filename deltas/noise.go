@@ -266,20 +266,20 @@ func (n *Noise) digests(c *Core) []uint32 {
 		return sums
 	}
 	var r reader
-	c.eachLine(func(line string, kind slotKind) { r.slots(line, kind, add) })
+	eachLine(c, func(line string, kind slotKind) { r.slots(line, kind, add) })
 	return sums
 }
 
 // eachLine calls f with each line that may have slots, and the kind of its numbers.
-func (c *Core) eachLine(f func(line string, kind slotKind)) {
-	head := len(c.content)
-	for _, section := range c.sections {
+func eachLine(c *Core, f func(line string, kind slotKind)) {
+	head := len(c.ContentText())
+	for _, section := range c.Sections() {
 		head -= len(section)
 	}
-	for line := range strings.Lines(c.content[:head]) {
+	for line := range strings.Lines(c.ContentText()[:head]) {
 		f(strings.TrimSuffix(line, "\n"), slotNumber)
 	}
-	for line := range strings.Lines(c.content[head:]) {
+	for line := range strings.Lines(c.ContentText()[head:]) {
 		f(strings.TrimSuffix(line, "\n"), slotField)
 	}
 }

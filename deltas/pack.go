@@ -43,7 +43,7 @@ func NewPacker(parallel int) *Packer {
 // Append appends the content's packed form to dst: a version byte, what its entries
 // were read from, and its text as a zstd frame without magic number.
 func (p *Packer) Append(dst []byte, c *Core) []byte {
-	return appendFrame(c.sources.append(append(dst, packVersion)), p.encoder, c.Text)
+	return appendFrame(c.AppendSources(append(dst, packVersion)), p.encoder, c.Text)
 }
 
 // Unpack is the inverse of [Packer.Append]. It reads text that was never packed
@@ -75,10 +75,9 @@ func (p *Packer) Unpack(data []byte) (*Core, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.entries != nil && len(s.entries) != len(core.Entries) {
-		return nil, fmt.Errorf("%w: packed content with the sources of %d entries, and %d", ErrCorrupt, len(s.entries), len(core.Entries))
+	if err := core.setSources(s); err != nil {
+		return nil, fmt.Errorf("packed content: %w", err)
 	}
-	core.sources = s
 	return core, nil
 }
 

@@ -1,6 +1,7 @@
 package deltas
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 )
@@ -62,7 +63,7 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 			p.skip(t)
 		}
 	})
-	it.link = firstOf(links.best(), source)
+	it.link = cmp.Or(links.best(), source)
 	return it
 }
 

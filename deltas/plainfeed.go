@@ -1,6 +1,7 @@
 package deltas
 
 import (
+	"cmp"
 	"net/url"
 	"strings"
 	"time"
@@ -88,7 +89,7 @@ func readPlain(text string, base *url.URL, known *familiar) (*draft, bool) {
 	if p.odd || len(p.items) > MaxEntries || hasIllegalReference(text[p.checked:]) {
 		return nil, false
 	}
-	d := newFeedDraft(firstOf(p.title, p.otherTitle), p.link, p.items, base, p.within)
+	d := newFeedDraft(cmp.Or(p.title, p.otherTitle), p.link, p.items, base, p.within)
 	d.hints = p.words.hints()
 	return d, true
 }

@@ -1,7 +1,7 @@
 package deltas
 
 import (
-	"net/url"
+	"cmp"
 	"strings"
 )
 
@@ -42,7 +42,7 @@ func (p *plainFeed) rssChannel(space, name string, t xmlTag) {
 	case space == "" && name == "skipdays":
 		p.words.days = p.list(t, "day")
 	case space == "dc" && t.name == "title":
-		p.otherTitle = firstOf(p.otherTitle, p.foreign(t))
+		p.otherTitle = cmp.Or(p.otherTitle, p.foreign(t))
 	default:
 		p.feedOther(space, name, t)
 	}
@@ -104,7 +104,7 @@ func (p *plainFeed) rssItem(parent xmlTag) feedItem {
 		case name == "pubdate":
 			it.published = p.content(t)
 		case name == "guid":
-			permalink = firstOf(p.attribute("isPermaLink"), p.attribute("isPermalink")) != "false"
+			permalink = cmp.Or(p.attribute("isPermaLink"), p.attribute("isPermalink")) != "false"
 			it.guid = p.content(t)
 		case name == "enclosure":
 			more.enclosure = p.attribute("url")
@@ -116,15 +116,15 @@ func (p *plainFeed) rssItem(parent xmlTag) feedItem {
 	if it.link == "" && permalink && isHTTP(it.guid) {
 		it.link = it.guid
 	}
-	it.link = firstOf(it.link, more.enclosure)
-	it.title = firstOf(it.title, more.title)
-	it.summary = firstOf(it.summary, more.description, more.summary)
+	it.link = cmp.Or(it.link, more.enclosure)
+	it.title = cmp.Or(it.title, more.title)
+	it.summary = cmp.Or(it.summary, more.description, more.summary)
 	if it.published != "" {
 		it.published = p.date(it.published)
 	} else {
 		it.published = clampDate(nil, more.date)
 	}
-	it.updated = clampDate(nil, firstOf(more.updated, more.modified))
+	it.updated = clampDate(nil, cmp.Or(more.updated, more.modified))
 	return it
 }
 
@@ -155,32 +155,4 @@ func (m *rssMore) field(space, name string) *string {
 		return &m.modified
 	}
 	return nil
-}
-
-// resolveLink returns a link as xml:base makes it, a nil one too. A base's path is
-// taken for a directory.
-func resolveLink(base *url.URL, link string) string {
-	if _, plain := splitURL(link); plain {
-		return link
-	}
-	u, err := url.Parse(strings.TrimLeft(link, " "))
-	if err != nil {
-		return link
-	}
-	if base != nil {
-		b := *base
-		if link != "" && b.Path != "" && !strings.HasSuffix(b.Path, "/") {
-			b.Path += "/"
-		}
-		u = b.ResolveReference(u)
-	}
-	return u.String()
-}
-
-// inBase is resolveLink, but that without a base or a link nothing is done.
-func inBase(base *url.URL, link string) string {
-	if base == nil || link == "" {
-		return link
-	}
-	return resolveLink(base, link)
 }

@@ -292,8 +292,8 @@ func (n *Noise) learnRegions(t *ticks, was, now *Core, at uint32) {
 	}
 	m := masker{reader: t.is}
 	m.add(n.slots)
-	next := m.pagedOf(now.body)
-	base := m.pagedBeside(was.body, now.body, next)
+	next := m.pagedOf(now.Body())
+	base := m.pagedBeside(was.Body(), now.Body(), next)
 	for _, s := range next.changes(t.left, t.come) {
 		n.watchRegion(next, s)
 	}

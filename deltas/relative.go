@@ -103,7 +103,3 @@ func cutLastWord(s string) (rest, word string) {
 }
 
 func continuesWord(s string) bool { return s != "" && isWordByte(s[0]) }
-
-func isWordByte(c byte) bool {
-	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
-}

@@ -2,6 +2,7 @@ package deltas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"strings"
 	"testing"
@@ -159,7 +160,7 @@ func feedIDs(t *testing.T, body []byte) []string {
 	}
 	var ids []string
 	for _, e := range append(feed.Items, feed.Entries...) {
-		ids = append(ids, firstOf(e.GUID, e.ID, e.Link))
+		ids = append(ids, cmp.Or(e.GUID, e.ID, e.Link))
 	}
 	return ids
 }

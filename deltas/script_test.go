@@ -65,7 +65,7 @@ func TestNotesReadBack(t *testing.T) {
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		n := notes{feedURL: rapid.SampledFrom([]string{"", "https://example.com/feed", "https://example.com/é"}).Draw(t, "feed"), entries: rapid.SliceOf(one).Draw(t, "notes")}
-		dated, ok := n.dated()
+		dated, ok := dated(n)
 		if !ok {
 			t.Fatalf("dates of %v", n)
 		}
@@ -80,7 +80,7 @@ func TestNotesReadBack(t *testing.T) {
 			t.Fatalf("%v, want %v", got, n)
 		}
 	})
-	if _, ok := (&notes{entries: []note{{0, "yesterday", ""}}}).dated(); ok {
+	if _, ok := dated(notes{entries: []note{{0, "yesterday", ""}}}); ok {
 		t.Error("a date that is none has seconds")
 	}
 }

@@ -216,8 +216,6 @@ func tokenAround(line string, digit int) (from, to int, ok bool) {
 
 const shortestToken = 8 // bytes
 
-func isDigit(c byte) bool { return c >= '0' && c <= '9' }
-
 // key returns the slot of the line's number i.
 func (r *reader) key(kind slotKind, i int) slotKey {
 	from, to := r.around(i)

@@ -21,18 +21,18 @@ type ticks struct {
 
 func compareSlots(base, next *Core) ticks {
 	t := ticks{slots: make(map[slotKey]int)}
-	if base.body != next.body {
-		lost, got := t.unit(base.body, next.body, slotNumber)
+	if base.Body() != next.Body() {
+		lost, got := t.unit(base.Body(), next.Body(), slotNumber)
 		t.left, t.come = placesIn(lost), placesIn(got)
 	}
 	if base.Title != next.Title {
 		t.unit(titleLabel+base.Title+"\n", titleLabel+next.Title+"\n", slotNumber)
 	}
 	was := base.index()
-	for i := range next.ids {
-		if at, ok := was[next.ids[i]]; ok {
+	for i := range next.Identities() {
+		if at, ok := was[next.Identities()[i]]; ok {
 			t.units++
-			t.unit(base.sections[at], next.sections[i], slotField)
+			t.unit(base.Sections()[at], next.Sections()[i], slotField)
 		}
 	}
 	return t

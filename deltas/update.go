@@ -29,12 +29,14 @@ func (u *Update) Append(dst []byte) []byte {
 	var b bytes.Buffer
 	enc := json.NewEncoder(&b)
 	enc.SetEscapeHTML(false)
-	stored := updateJSON{Kind: u.Kind.String(), DeltaBytes: u.DeltaBytes, Truncated: u.Truncated, Entries: u.Entries.filled(), Diff: u.Diff, Masked: u.Masked}
+	stored := updateJSON{Kind: u.Kind.String(), DeltaBytes: u.DeltaBytes, Truncated: u.Truncated, Entries: filled(u.Entries), Diff: u.Diff, Masked: u.Masked}
 	if err := enc.Encode(stored); err != nil {
 		panic(fmt.Sprintf("deltas: encode update: %v", err)) // strings, numbers and lists of them
 	}
-	return compressUpdate(append(dst, updateVersion), b.Bytes())
+	return updateFrames.Append(append(dst, updateVersion), b.Bytes())
 }
+
+var updateFrames = NewFrames(updateDictionary, maxUpdate)
 
 // DecodeUpdate is the inverse of [Update.Append]. The error is [ErrVersion] or
 // [ErrCorrupt].
@@ -45,7 +47,7 @@ func DecodeUpdate(data []byte) (*Update, error) {
 	if data[0] != updateVersion {
 		return nil, fmt.Errorf("%w of update: %d", ErrVersion, data[0])
 	}
-	plain, err := decompressUpdate(data[1:])
+	plain, err := updateFrames.Read(data[1:])
 	if err != nil {
 		return nil, err
 	}
@@ -57,11 +59,11 @@ func DecodeUpdate(data []byte) (*Update, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: update: %w", ErrCorrupt, err)
 	}
-	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: stored.Entries.filled(), Diff: stored.Diff, Masked: stored.Masked}, nil
+	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: filled(stored.Entries), Diff: stored.Diff, Masked: stored.Masked}, nil
 }
 
 // filled returns the entries with no list nil.
-func (e Entries) filled() Entries {
+func filled(e Entries) Entries {
 	for _, list := range [...]*[]Entry{&e.Added, &e.Changed, &e.Removed} {
 		if *list == nil {
 			*list = []Entry{}

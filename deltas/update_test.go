@@ -52,7 +52,7 @@ func TestUpdateDictionaryIsFixed(t *testing.T) {
 func TestDecodeUpdateErrors(t *testing.T) {
 	stored := Compare(nil, mustExtract(t, []byte("text"))).Append(nil)
 	plain := func(json string) []byte {
-		return compressUpdate([]byte{updateVersion}, []byte(json))
+		return updateFrames.Append([]byte{updateVersion}, []byte(json))
 	}
 	tests := []struct {
 		name string
@@ -77,7 +77,7 @@ func TestDecodeUpdateErrors(t *testing.T) {
 func FuzzDecodeUpdate(f *testing.F) {
 	f.Add(Compare(nil, mustExtract(f, stories(2, 1))).Append(nil))
 	f.Add(Compare(mustExtract(f, stories(3, 2, 1)), mustExtract(f, stories(3, 1))).Append(nil))
-	f.Add(compressUpdate([]byte{updateVersion}, []byte(`{"kind":"html","entries":{"added":null}}`)))
+	f.Add(updateFrames.Append([]byte{updateVersion}, []byte(`{"kind":"html","entries":{"added":null}}`)))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		u, err := DecodeUpdate(data)
 		if err != nil {

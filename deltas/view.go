@@ -12,25 +12,25 @@ func (n Noise) view(c *Core) *Core {
 	if c == nil {
 		return nil
 	}
-	m := masker{controls: strings.Contains(c.content, controlMark)}
+	m := masker{controls: strings.Contains(c.ContentText(), controlMark)}
 	m.add(n.slots)
 	hidden := n.hiddenOf(c, &m)
 	if !m.controls && len(m.ticking) == 0 && hidden == nil {
 		return c
 	}
 	text := make([]byte, 0, len(c.Text))
-	first := c.headLines()
+	first := headLines(c)
 	at := 0
-	c.eachLine(func(line string, kind slotKind) {
+	eachLine(c, func(line string, kind slotKind) {
 		if i := at - first; i < 0 || i >= len(hidden) || !hidden[i] {
 			text = m.appendLine(text, line, kind)
 		}
 		at++
 	})
-	if string(text) == c.content {
+	if string(text) == c.ContentText() {
 		return c
 	}
-	seen, err := ParseCore(append(text, c.Text[len(c.content):]...))
+	seen, err := ParseCore(append(text, c.Text[len(c.ContentText()):]...))
 	if err != nil {
 		return c // nothing is masked that makes a content what it is
 	}
@@ -39,12 +39,12 @@ func (n Noise) view(c *Core) *Core {
 }
 
 // headLines returns how many lines of the content stand before the page's body.
-func (c *Core) headLines() int {
-	n := len(c.body)
-	for _, section := range c.sections {
+func headLines(c *Core) int {
+	n := len(c.Body())
+	for _, section := range c.Sections() {
 		n += len(section)
 	}
-	return strings.Count(c.content[:len(c.content)-n], "\n")
+	return strings.Count(c.ContentText()[:len(c.ContentText())-n], "\n")
 }
 
 // hiddenOf returns which lines of a content's body are masked; nil: none.
@@ -52,7 +52,7 @@ func (n Noise) hiddenOf(c *Core, m *masker) []bool {
 	if len(n.maskedRegions()) == 0 {
 		return nil
 	}
-	return n.hidden(m.pagedOf(c.body))
+	return n.hidden(m.pagedOf(c.Body()))
 }
 
 // face returns the hash that the judge knows a view by. In what order a page shows
@@ -61,7 +61,7 @@ func (n Noise) face(view *Core) Hash {
 	if view.Kind != KindHTML {
 		return view.Hash
 	}
-	lines := strings.SplitAfter(view.content, "\n")
+	lines := strings.SplitAfter(view.ContentText(), "\n")
 	slices.Sort(lines)
 	return hashOf([]byte(strings.Join(lines, "")))
 }

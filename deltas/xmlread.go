@@ -1,7 +1,6 @@
 package deltas
 
 import (
-	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -35,24 +34,6 @@ func hasIllegalReference(text string) bool {
 	}
 	return false
 }
-
-// referenced returns the code that s begins with, as it stands behind &#; false
-// if it has no end.
-func referenced(s string) (code rune, ok bool) {
-	base, s := 10, s[:min(len(s), maxEntity)]
-	if hex, ok := strings.CutPrefix(s, "x"); ok {
-		s, base = hex, 16
-	}
-	end := strings.IndexByte(s, ';')
-	if end < 1 {
-		return 0, false
-	}
-	n, err := strconv.ParseUint(s[:end], base, 21)
-	return rune(n), err == nil || n > 0 // beyond the range it is illegal: all bits are set
-}
-
-// maxEntity is how far behind its & an entity ends at most, in bytes.
-const maxEntity = 64
 
 // xmlAttribute is an attribute as written.
 type xmlAttribute struct{ name, value string }

@@ -57,32 +57,6 @@ func decompress(frame, dict []byte, most int) ([]byte, error) {
 	return readFrame(dec, frame)
 }
 
-// The encoder and the decoder of stored updates have one dictionary for ever,
-// and serve all goroutines.
-var (
-	updateEncoder = sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder([]byte(updateDictionary)) })
-	updateDecoder = sync.OnceValues(func() (*zstd.Decoder, error) {
-		return zstd.NewReader(nil, zstd.WithDecoderDictRaw(0, []byte(updateDictionary)), zstd.WithDecoderMaxMemory(maxUpdate),
-			zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true))
-	})
-)
-
-func compressUpdate(dst, src []byte) []byte {
-	enc, err := updateEncoder()
-	if err != nil {
-		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // the options are constant
-	}
-	return appendFrame(dst, enc, src)
-}
-
-func decompressUpdate(frame []byte) ([]byte, error) {
-	dec, err := updateDecoder()
-	if err != nil {
-		return nil, fmt.Errorf("zstd decoder: %w", err)
-	}
-	return readFrame(dec, frame)
-}
-
 func newEncoder(dict []byte, options ...zstd.EOption) (*zstd.Encoder, error) {
 	return zstd.NewWriter(nil, append(options, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false),
 		zstd.WithZeroFrames(true), zstd.WithEncoderDictRaw(0, dict))...)
