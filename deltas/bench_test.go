@@ -1,19 +1,8 @@
 package deltas
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 )
-
-func benchmarkFeed(newest int) []byte {
-	items := make([]item, 40)
-	for i := range items {
-		items[i] = story(newest - i)
-		items[i].text = strings.Repeat(fmt.Sprintf("A sentence of story %d. ", newest-i), 20)
-	}
-	return rssFeed("", items...)
-}
 
 // How fast is a body that is known by its raw hash passed over? B/s counts.
 //

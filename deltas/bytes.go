@@ -78,3 +78,27 @@ func commonTail(a, b string) int {
 }
 
 var isHTMLSpace = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\f': true}
+
+// maxDepth is how many elements or JSON values stand in each other at most.
+const maxDepth = 256
+
+func isJunk(r rune) bool {
+	switch {
+	case r < ' ':
+		return r != '\t' && r != '\n' && r != '\r'
+	case r < 0x7f:
+		return false
+	default:
+		return r < 0xa0 || r == '\ufeff' || r&0xfffe == 0xfffe
+	}
+}
+
+// isInvisible reports characters without width that pages are sprinkled with.
+// The joiners are kept: scripts and emoji need them.
+func isInvisible(r rune) bool {
+	switch r {
+	case '\u00ad', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff', '\ufffc':
+		return true
+	}
+	return r < ' ' || r >= 0x7f && r < 0xa0
+}

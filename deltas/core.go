@@ -16,12 +16,10 @@ const ExtractorVersion = 6
 
 // Caps on what comes from outside.
 const (
-	MaxDocument = 8 << 20 // bytes of a document, as fetched and as decoded to UTF-8
-	MaxText     = 8 << 20 // bytes of core content
-	MaxLines    = 250_000 // lines of a page or text
-	MaxEntries  = 5000    // entries of a document; what follows is not looked at
-
-	maxDepth = 256 // nested elements or JSON values
+	MaxDocument = 8 << 20   // bytes of a document, as fetched and as decoded to UTF-8
+	MaxText     = 8 << 20   // bytes of core content
+	MaxLines    = mostLines // lines of a page or text
+	MaxEntries  = 5000      // entries of a document; what follows is not looked at
 
 	maxFeedURL  = maxLink                                     // bytes of Core.FeedURL
 	maxCoreText = MaxText + MaxEntries*64 + maxFeedURL + 1024 // bytes of Core.Text: content and notes

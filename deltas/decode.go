@@ -193,14 +193,3 @@ func dropControls(s string) (string, int) {
 	clean.WriteString(s)
 	return clean.String(), dropped
 }
-
-func isJunk(r rune) bool {
-	switch {
-	case r < ' ':
-		return r != '\t' && r != '\n' && r != '\r'
-	case r < 0x7f:
-		return false
-	default:
-		return r < 0xa0 || r == '\ufeff' || r&0xfffe == 0xfffe
-	}
-}

@@ -1,14 +1,9 @@
 package deltas
 
 import (
-	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
-	"unicode/utf16"
-
-	"pgregory.net/rapid"
 )
 
 // Row 26: UTF-7, lying charset, BOM, odd UTF-16: decoded or error. Row 27: NUL,
@@ -64,59 +59,6 @@ func TestDecodeTextErrors(t *testing.T) {
 		case test.reason != "" && errors.As(err, &parse) && strings.Contains(parse.Reason, test.reason):
 		default:
 			t.Errorf("%s: %q, %v; want %v %s", test.name, got, err, test.want, test.reason)
-		}
-	}
-}
-
-// Row 26: a feed in UTF-16 is the feed that it is in UTF-8.
-func TestExtractUTF16Feed(t *testing.T) {
-	body := stories(2, 1)
-	wide := []byte{0xfe, 0xff}
-	for _, unit := range utf16.Encode([]rune(string(body))) {
-		wide = append(wide, byte(unit>>8), byte(unit))
-	}
-	if got, want := mustExtract(t, wide), mustExtract(t, body); got.Hash != want.Hash {
-		t.Errorf("UTF-16 gives\n%s\nUTF-8 gives\n%s", got.Content(), want.Content())
-	}
-}
-
-// Row 27: what a person would not see does not keep a feed from being read.
-func TestExtractRepairsFeed(t *testing.T) {
-	clean := mustExtract(t, rssFeed("", item{guid: "1", title: "A “quoted” title"}))
-	dirty := mustExtract(t, []byte(strings.NewReplacer("“", "\x93", "”", "\x94", "title", "ti\x00tle\x0b").Replace(
-		string(rssFeed("", item{guid: "1", title: "A “quoted” title"})))))
-	if dirty.Hash != clean.Hash {
-		t.Errorf("repaired feed gives\n%s\nwant\n%s", dirty.Content(), clean.Content())
-	}
-}
-
-// Junk is found where a look at each character finds it.
-func TestJunkAt(t *testing.T) {
-	pieces := []string{"plain text ", "a", "\n", "\u00a0", "\u0085", "é", "—", "。", "，", "\ufeff", "\uffff", "\ufffd", "\U0001f600", "\U0001fffe", "\x7f", "\x01"}
-	rapid.Check(t, func(t *rapid.T) {
-		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "") + rapid.String().Draw(t, "text")
-		want := strings.IndexFunc(s, isJunk)
-		if want < 0 {
-			want = len(s)
-		}
-		if at := junkAt(s); at != want {
-			t.Fatalf("junk of %q at %d, want %d", s, at, want)
-		}
-	})
-}
-
-// What is read does not change with the body, which its owner may use again.
-func TestExtractKeepsNoBody(t *testing.T) {
-	for name, changes := range madeChanges(t) {
-		for _, c := range changes {
-			doc := c.doc
-			doc.Body = bytes.Clone(doc.Body)
-			core := mustExtract(t, doc.Body)
-			want := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.sections)
-			clear(doc.Body)
-			if got := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.sections); got != want {
-				t.Errorf("%s: with another body\n%.2000s\nwas\n%.2000s", name, got, want)
-			}
 		}
 	}
 }

@@ -117,7 +117,7 @@ func patched(base *Core, delta []byte) ([]byte, error) {
 		return nil, fmt.Errorf("%w: a script without a base", ErrCorrupt)
 	}
 	r := newBitReader(body)
-	content, err := decodeSteps(r, base.Content())
+	patched, err := decodeSteps(r, base.Content())
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
@@ -126,7 +126,7 @@ func patched(base *Core, delta []byte) ([]byte, error) {
 	if r.cut() {
 		return nil, fmt.Errorf("%w: notes of a delta", ErrCorrupt)
 	}
-	return n.append(content), nil
+	return n.append(patched), nil
 }
 
 // inherit completes notes that a delta left out: the dates and order of entries

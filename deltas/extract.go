@@ -63,7 +63,8 @@ func extractKind(kind Kind, text string, base *url.URL, asked Kind, known *famil
 	case KindFeed:
 		return extractFeed(text, base, known)
 	case KindHTML:
-		return extractHTML(text, base), nil
+		title, feedURL, lines := readPage(text, base)
+		return &draft{kind: KindHTML, title: title, feedURL: feedURL, lines: lines}, nil
 	case KindJSON:
 		root, err := readJSON(text, KindJSON)
 		if err != nil {

@@ -260,13 +260,13 @@ func feedEntry(item *feedItem, base *url.URL) draftEntry {
 	return e
 }
 
-// cleanLines returns lines sorted, each once, in the memory of those given.
-func cleanLines(lines []string) []string {
-	for i, line := range lines {
-		lines[i] = cleanLine(line)
+// cleanLines returns texts as lines, sorted, each once, in the memory of those given.
+func cleanLines(texts []string) []string {
+	for i, line := range texts {
+		texts[i] = cleanLine(line)
 	}
-	slices.Sort(lines)
-	return slices.DeleteFunc(slices.Compact(lines), func(line string) bool { return line == "" })
+	slices.Sort(texts)
+	return slices.DeleteFunc(slices.Compact(texts), func(line string) bool { return line == "" })
 }
 
 func first(values []string) string {

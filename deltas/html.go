@@ -5,11 +5,12 @@ import (
 	"strings"
 )
 
-// extractHTML makes lines of what a page shows. It reads tokens and builds no
-// tree: building one has taken cubic time on hostile input.
-func extractHTML(text string, base *url.URL) *draft {
+// readPage makes lines of what a page shows. It reads tokens and builds no tree:
+// building one has taken cubic time on hostile input. feedURL is the feed that the
+// page names; it may be empty, as the title.
+func readPage(text string, base *url.URL) (title, feedURL string, body []string) {
 	p := readHTML(text, page{base: base, hiding: true, targets: true})
-	return &draft{kind: KindHTML, title: clipRunes(strings.Join(p.title.lines, " "), maxTitle), feedURL: p.feedURL, lines: p.body.lines}
+	return clipRunes(strings.Join(p.title.lines, " "), maxTitle), p.feedURL, p.body.lines
 }
 
 // htmlLines returns the lines of a piece of HTML, as feeds carry it, with the

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestHTMLLines(t *testing.T) {
@@ -34,7 +33,7 @@ func TestHTMLLines(t *testing.T) {
 	}
 	for _, test := range tests {
 		core := mustExtractDocument(t, Document{Body: []byte("<html>" + test.body), URL: "https://example.com/page/"})
-		if got := strings.TrimSuffix(core.body, "\n"); got != test.want {
+		if got := strings.TrimSuffix(core.Body(), "\n"); got != test.want {
 			t.Errorf("%s:\n%s\nwant\n%s", test.name, got, test.want)
 		}
 	}
@@ -44,8 +43,8 @@ func TestHTMLHead(t *testing.T) {
 	core := mustExtractDocument(t, Document{URL: "https://example.com/news/", Body: []byte(`<!doctype html><head><title> The
 		&amp; Title </title><link rel="stylesheet" href="x.css"><link rel="alternate" type="application/rss+xml" href="feed.xml">
 		<link rel=alternate type=application/atom+xml href=/other><meta name=csrf content=1></head><body><svg><title>icon</title></svg><p>x`)})
-	if core.Title != "The & Title" || core.FeedURL != "https://example.com/news/feed.xml" || core.body != "x\n" {
-		t.Errorf("title %q, feed %q, body %q", core.Title, core.FeedURL, core.body)
+	if core.Title != "The & Title" || core.FeedURL != "https://example.com/news/feed.xml" || core.Body() != "x\n" {
+		t.Errorf("title %q, feed %q, body %q", core.Title, core.FeedURL, core.Body())
 	}
 }
 
@@ -61,8 +60,8 @@ func TestHTMLNoise(t *testing.T) {
 	if Germane(a, b) {
 		t.Errorf("noise is content:\n%s\n%s", a.Content(), b.Content())
 	}
-	if !strings.Contains(a.body, "The news.\nMore ⟨/item?id=1⟩") {
-		t.Errorf("content is gone:\n%s", a.body)
+	if !strings.Contains(a.Body(), "The news.\nMore ⟨/item?id=1⟩") {
+		t.Errorf("content is gone:\n%s", a.Body())
 	}
 }
 
@@ -106,71 +105,5 @@ func TestHTMLHostile(t *testing.T) {
 				t.Errorf("%s: error %v", name, err)
 			}
 		})
-	}
-}
-
-// withinBounds fails the test if f takes longer, or more memory, than reading a
-// document of a sane size may. The race detector, and a machine with other work, may
-// take some more.
-func withinBounds(t *testing.T, name string, f func()) {
-	t.Helper()
-	const longest, most = 100 * time.Millisecond, 64 << 20
-	slack := time.Duration(1)
-	if raceDetector {
-		slack = 10
-	}
-	took, taken := cost(f)
-	if took > slack*longest {
-		took, taken = cost(f)
-	}
-	if took > slack*longest || taken > most {
-		t.Errorf("%s took %v and %d bytes", name, took, taken)
-	}
-}
-
-func TestMaskTimes(t *testing.T) {
-	tests := []struct{ line, want string }{
-		{"Posted 3 hours ago by x", "Posted … ago by x"},
-		{"an hour ago, 12 mins ago", "… ago, … ago"},
-		{"long ago", "long ago"},
-		{"2 hours, 5 minutes ago | 1h 5m ago | a day and 3 hours ago", "… ago | … ago | … ago"},
-		{"About an hour ago; less than a minute ago; moments ago", "… ago; … ago; … ago"},
-		{"Just now. It was just now", "… ago. It was … ago"},
-		{"Closed for 2 weeks, or 3 days; terrace 5 days; Favor 2 days", "Closed for 2 weeks, or 3 days; terrace 5 days; Favor 2 days"},
-		{"3 agonies", "3 agonies"},
-		{"ten days ago", "ten days ago"},
-	}
-	for _, test := range tests {
-		if got := maskTimes(test.line); got != test.want {
-			t.Errorf("maskTimes(%q) = %q, want %q", test.line, got, test.want)
-		}
-	}
-}
-
-func TestSentences(t *testing.T) {
-	long := strings.Repeat("Words of a sentence that is long enough. ", 8)
-	tests := []struct {
-		name, line string
-		want       int // lines
-	}{
-		{"a short line stays", "One. Two. Three.", 1},
-		{"a long one is broken", strings.TrimSpace(long), 8},
-		{"not behind titles and initials", "By Mr. Smith and J. K. Rowling" + strings.Repeat(" and others", 30), 1},
-		{"Japanese", strings.Repeat("これは文です。", 20), 20},
-		{"no sentence at all", strings.Repeat("x", 3*maxLine), 3},
-		{"no UTF-8", strings.Repeat("\x89", 3*maxLine), 3},
-	}
-	for _, test := range tests {
-		lines := appendSentences(nil, test.line)
-		if len(lines) != test.want {
-			t.Errorf("%s: %d lines, want %d: %.60q", test.name, len(lines), test.want, lines)
-		}
-		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.ReplaceAll(test.line, " ", "") {
-			t.Errorf("%s: text was lost", test.name)
-		}
-	}
-	// An edit moves no other sentence's end.
-	if a, b := appendSentences(nil, long), appendSentences(nil, "A new one. "+long); len(b) != len(a)+1 || b[1] != a[0] {
-		t.Errorf("%q\n%q", a, b)
 	}
 }

@@ -2,6 +2,7 @@ package deltas
 
 import (
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 	"testing"
@@ -124,7 +125,7 @@ func readAlike(t interface{ Fatalf(string, ...any) }, text string) {
 	if got.String() != want.String() {
 		t.Fatalf("%q is read as\n%s\nby the tokenizer\n%s", text, got.String(), want.String())
 	}
-	for _, options := range []page{{}, {base: baseURL("https://www.example.com/a/b"), hiding: true, targets: true}} {
+	for _, options := range []page{{}, {base: &url.URL{Scheme: "https", Host: "www.example.com", Path: "/a/b"}, hiding: true, targets: true}} {
 		got := new(page)
 		*got = options
 		got.tokens(text)

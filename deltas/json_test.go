@@ -18,8 +18,8 @@ func TestJSONLines(t *testing.T) {
 		{"list without identity", `[{"a":1},{"a":2}]`, "  [\n    {\n      \"a\": 1\n    }\n    {\n      \"a\": 2\n    }\n  ]\n"},
 	}
 	for _, test := range tests {
-		if core := mustExtract(t, []byte(test.body)); core.body != test.want {
-			t.Errorf("%s:\n%s\nwant\n%s", test.name, core.body, test.want)
+		if core := mustExtract(t, []byte(test.body)); core.Body() != test.want {
+			t.Errorf("%s:\n%s\nwant\n%s", test.name, core.Body(), test.want)
 		}
 	}
 }
@@ -28,8 +28,8 @@ func TestJSONEntries(t *testing.T) {
 	core := mustExtract(t, []byte(`{"total":2,"data":[
 		{"title":"Second","html_url":"https://example.com/2","id":2,"body":"<p>Text</p>","created_at":"2026-01-02T00:00:00Z","votes":5},
 		{"id":1,"name":"First","url":"https://example.com/1"}]}`))
-	if core.Kind != KindJSON || core.body != "  {\n    \"total\": 2\n  }\n" || entryIDs(core.Entries) != "2 1" {
-		t.Fatalf("%v %q %s\n%s", core.Kind, core.body, entryIDs(core.Entries), core.Text)
+	if core.Kind != KindJSON || core.Body() != "  {\n    \"total\": 2\n  }\n" || entryIDs(core.Entries) != "2 1" {
+		t.Fatalf("%v %q %s\n%s", core.Kind, core.Body(), entryIDs(core.Entries), core.Text)
 	}
 	e := core.Entries[0]
 	if e.Title != "Second" || e.Link != "https://example.com/2" || e.Summary != "Text" || e.Published != "2026-01-02T00:00:00Z" {
@@ -73,7 +73,7 @@ func TestJSONControlCharactersInIDs(t *testing.T) {
 func TestJSONHostile(t *testing.T) {
 	for name, body := range map[string]string{
 		"deep":       strings.Repeat("[", maxDepth+1) + strings.Repeat("]", maxDepth+1),
-		"wide":       "[" + strings.Repeat("1,", maxValues) + "1]",
+		"wide":       "[" + strings.Repeat("1,", MaxValues) + "1]",
 		"long lines": strings.Repeat("[", 200) + strings.Repeat("1,", 100_000) + "1" + strings.Repeat("]", 200),
 	} {
 		if core, err := Extract(Document{Body: []byte(body)}); !errors.Is(err, ErrTooLarge) {

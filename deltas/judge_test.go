@@ -1,7 +1,6 @@
 package deltas
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -232,46 +231,6 @@ func TestJudgeWithoutBase(t *testing.T) {
 	if d := o.report(t, epoch.Add(2*time.Minute), next); d.Verdict != VerdictPublish || !slices.Contains(d.NewSeen, next.Identities()[0]) || slices.Contains(d.NewSeen, next.Identities()[1]) {
 		t.Errorf("one new entry: %v, new %v", d.Verdict, d.NewSeen)
 	}
-}
-
-// feedHistory generates a feed's life: each step adds, edits, withdraws, empties
-// or reorders, over a window of at most eight entries, which may count something.
-func feedHistory(t *rapid.T) [][]byte {
-	counts := rapid.Bool().Draw(t, "counts")
-	next := 1
-	var window []item
-	history := make([][]byte, 0, 20)
-	for range rapid.IntRange(1, 20).Draw(t, "steps") {
-		shown := window
-		switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
-		case step < 5 || len(window) == 0:
-			for range rapid.IntRange(1, 3).Draw(t, "added") {
-				window = append([]item{story(next)}, window...)
-				next++
-			}
-			window = window[:min(len(window), 8)]
-			shown = window
-		case step == 5:
-			window[rapid.IntRange(0, len(window)-1).Draw(t, "edited")].text += " Edited."
-		case step == 6:
-			i := rapid.IntRange(0, len(window)-1).Draw(t, "withdrawn")
-			window = slices.Delete(slices.Clone(window), i, i+1)
-			shown = window
-		case step == 7:
-			shown = nil
-		case step == 8:
-			shown = slices.Clone(window)
-			slices.Reverse(shown)
-		}
-		if counts {
-			shown = slices.Clone(shown)
-			for i := range shown {
-				shown[i].text += fmt.Sprint(" Pulls: ", len(history))
-			}
-		}
-		history = append(history, rssFeed("", shown...))
-	}
-	return history
 }
 
 // Over any history and any number of pollers: every entry that a poll showed is

@@ -20,7 +20,7 @@ func TestNoiseLearnsRegions(t *testing.T) {
 	tips := []*Core{tipPage(t, "Drink water, it is good for you."), tipPage(t, "Sleep well, for as long as you can."), tipPage(t, "Take the stairs, and never the lift.")}
 	saidOf := func(c *Core) uint32 {
 		var m masker
-		return m.pagedOf(c.body)[2].said
+		return m.pagedOf(c.Body())[2].said
 	}
 	base := tips[0]
 	n := Noise{looks: earlyLooks}
@@ -41,10 +41,10 @@ func TestNoiseLearnsRegions(t *testing.T) {
 	if n.regions[0].seen.has(saidOf(tipPage(t, "A tip that was never there."))) {
 		t.Error("what never stood there is remembered")
 	}
-	if got := fmt.Sprint(n.view(tips[1]).body == n.view(tips[2]).body, n.view(tips[1]).body == tips[1].body); got != "true false" {
+	if got := fmt.Sprint(n.view(tips[1]).Body() == n.view(tips[2]).Body(), n.view(tips[1]).Body() == tips[1].Body()); got != "true false" {
 		t.Errorf("tips are hidden, what they stand on is not: %s", got)
 	}
-	if shown := n.view(tipPage(t, "A bridge has fallen, and the road is closed.")).body; !strings.Contains(shown, "bridge") {
+	if shown := n.view(tipPage(t, "A bridge has fallen, and the road is closed.")).Body(); !strings.Contains(shown, "bridge") {
 		t.Error("what never stood there is hidden")
 	}
 	other := mustExtract(t, []byte("Another\npage\naltogether\nwith\nfew\nlines"))

@@ -6,11 +6,13 @@ import (
 	"unicode/utf8"
 )
 
+// mostLines is how many lines a page or text has at most.
+const mostLines = 250_000
+
 // Lengths of what is shown.
 const (
 	maxTitle   = 1000 // runes
 	maxSummary = 500  // runes
-	maxLink    = 4096 // bytes; longer ones are dropped
 	maxLine    = 4096 // bytes; longer ones without a sentence's end are broken
 )
 
@@ -85,7 +87,7 @@ func (w *lineWriter) endCell() { w.cell = w.length() > 0 }
 
 // end ends the line.
 func (w *lineWriter) end() {
-	if w.length() > 0 && len(w.lines) <= MaxLines {
+	if w.length() > 0 && len(w.lines) <= mostLines {
 		w.lines = appendSentences(w.lines, maskTimes(w.line()))
 	}
 	w.begin = w.written.Len()
@@ -162,16 +164,6 @@ func endsAbbreviation(s string) bool {
 	}
 	r, size := utf8.DecodeRuneInString(word)
 	return size == len(word) && unicode.IsUpper(r) || strings.HasSuffix(word, ".") || strings.Contains(word, ".") && len(word) <= 4
-}
-
-// isInvisible reports characters without width that pages are sprinkled with.
-// The joiners are kept: scripts and emoji need them.
-func isInvisible(r rune) bool {
-	switch r {
-	case '\u00ad', '\u180e', '\u200b', '\u200e', '\u200f', '\u2060', '\ufeff', '\ufffc':
-		return true
-	}
-	return r < ' ' || r >= 0x7f && r < 0xa0
 }
 
 // oneLine returns s without line ends, white space collapsed.

@@ -5,6 +5,9 @@ import (
 	"strings"
 )
 
+// maxLink is the length of a link in bytes beyond which it is dropped.
+const maxLink = 4096
+
 // cleanLink returns an entry's link resolved against base, without tracking
 // parameters; empty for what nobody can follow.
 func cleanLink(raw string, base *url.URL) string {

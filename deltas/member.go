@@ -15,10 +15,10 @@ var (
 )
 
 // jsonEntry reads an entry back from the lines of its object.
-func jsonEntry(id string, lines []string) Entry {
+func jsonEntry(id string, object []string) Entry {
 	var shown shownMembers
 	var scratch []byte
-	for _, line := range lines {
+	for _, line := range object {
 		name, value, ok := cutMember(line)
 		if !ok || !strings.HasPrefix(value, `"`) {
 			continue
@@ -29,14 +29,14 @@ func jsonEntry(id string, lines []string) Entry {
 			}
 		}
 	}
-	titles, links, summaries := shown[:len(titleNames)], shown[len(titleNames):beforeSummary], shown[beforeSummary:]
+	titles, addresses, summaries := shown[:len(titleNames)], shown[len(titleNames):beforeSummary], shown[beforeSummary:]
 	e := Entry{
 		ID:      id,
 		Title:   plainLine(cmp.Or(titles...), maxTitle),
 		Summary: summarise(htmlLines(cmp.Or(summaries...), page{})),
 	}
-	if i := slices.IndexFunc(links, isHTTP); i >= 0 {
-		e.Link = cleanLink(links[i], nil)
+	if i := slices.IndexFunc(addresses, isHTTP); i >= 0 {
+		e.Link = cleanLink(addresses[i], nil)
 	}
 	return e
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"time"
@@ -151,20 +152,29 @@ func TestMergeHistories(t *testing.T) {
 // partialOf returns the answer of next's entries that base has not or has otherwise.
 func partialOf(t *testing.T, base, next *Core) *Core {
 	t.Helper()
-	c := compareEntries(base, next)
-	d := draft{kind: KindFeed, title: next.Title}
-	for _, i := range slices.Sorted(slices.Values(slices.Concat(c.added, c.changed, c.renamed))) {
-		e, err := readSection(next.sections[i], nil)
-		if err != nil {
-			t.Fatal(err)
+	sections := make(map[uint64]string)
+	for i, id := range base.Identities() {
+		sections[id] = base.Sections()[i]
+	}
+	came := make(map[int]int) // of an entry: its place in the content
+	for i, id := range next.Identities() {
+		if sections[id] != next.Sections()[i] {
+			came[i] = next.Places()[i]
 		}
-		d.entries = append(d.entries, e)
 	}
-	text, err := d.render()
-	if err != nil {
-		t.Fatal(err)
+	inContent := slices.SortedFunc(maps.Keys(came), func(a, b int) int { return came[a] - came[b] })
+	text := textMagic + "feed\n"
+	if next.Title != "" {
+		text += titleLabel + next.Title + "\n"
 	}
-	core, err := ParseCore(text)
+	for _, i := range inContent {
+		text += next.Sections()[i]
+	}
+	text += notesMark
+	for _, i := range slices.Sorted(maps.Keys(came)) {
+		text += fmt.Sprintf("%d - -\n", slices.Index(inContent, i))
+	}
+	core, err := ParseCore([]byte(text))
 	if err != nil {
 		t.Fatal(fmt.Errorf("%w:\n%s", err, text))
 	}

@@ -249,7 +249,7 @@ func TestNoiseBeneath(t *testing.T) {
 	sunny, cloudy := page("Sunny"), page("Cloudy")
 	var n Noise
 	var m masker
-	lines := m.pagedOf(sunny.body)
+	lines := m.pagedOf(sunny.Body())
 	n.watchRegion(lines, run{1, 2})
 	for score, news := range map[uint8]bool{matureFrom - 1: true, matureFrom: false} {
 		n.regions[0].masked, n.regions[0].score = true, score

@@ -8,7 +8,7 @@ import (
 
 // atom reads Atom 0.3 and 1.0.
 func (p *plainFeed) atom(root xmlTag) {
-	var links atomLinks
+	var found atomLinks
 	p.children(root, func(space, name string, t xmlTag) {
 		switch {
 		case space != "":
@@ -18,17 +18,17 @@ func (p *plainFeed) atom(root xmlTag) {
 		case name == "title":
 			p.title, _ = p.construct(t)
 		case name == "link":
-			p.atomLink(t, &links)
+			p.atomLink(t, &found)
 		default:
 			p.skip(t)
 		}
 	})
-	p.link = links.best()
+	p.link = found.best()
 }
 
 func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 	var it feedItem
-	var links atomLinks
+	var found atomLinks
 	source := ""
 	p.children(parent, func(space, name string, t xmlTag) {
 		if space != "" {
@@ -54,7 +54,7 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 			}
 			it.content, it.contentBase = p.construct(t)
 		case "link":
-			p.atomLink(t, &links)
+			p.atomLink(t, &found)
 		case "updated", "modified":
 			it.updated = p.date(p.plain(t))
 		case "published", "issued":
@@ -63,7 +63,7 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 			p.skip(t)
 		}
 	})
-	it.link = cmp.Or(links.best(), source)
+	it.link = cmp.Or(found.best(), source)
 	return it
 }
 
@@ -121,7 +121,7 @@ type atomLinks [3]struct {
 	known bool
 }
 
-func (p *plainFeed) atomLink(t xmlTag, links *atomLinks) {
+func (p *plainFeed) atomLink(t xmlTag, found *atomLinks) {
 	at := -1
 	switch p.attribute("rel") {
 	case "", "alternate":
@@ -131,8 +131,8 @@ func (p *plainFeed) atomLink(t xmlTag, links *atomLinks) {
 	case "enclosure":
 		at = 2
 	}
-	if at >= 0 && !links[at].known {
-		links[at].href, links[at].known = resolveLink(p.base, p.attribute("href")), true
+	if at >= 0 && !found[at].known {
+		found[at].href, found[at].known = resolveLink(p.base, p.attribute("href")), true
 	}
 	p.skip(t)
 }

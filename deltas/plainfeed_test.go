@@ -14,24 +14,24 @@ import (
 func checkPlain(t rapid.TB, text string) bool {
 	t.Helper()
 	base := &url.URL{Scheme: "https", Host: "example.com", Path: "/feed"}
-	plain, ok := readPlain(text, base, nil)
+	plain, ok := ReadPlain(text, base, nil)
 	if !ok {
 		return false
 	}
-	oracle, err := parseFeed(text, base)
+	oracle, err := ParseFeed(text, base)
 	if err != nil {
 		t.Fatalf("read in place, and not by gofeed: %v\n%.2000q", err, text)
 	}
-	got, err := plain.render()
+	got, err := plain.core(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := oracle.render()
+	want, err := oracle.core(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(got, want) || plain.hints != oracle.hints {
-		t.Fatalf("of %.2000q\n%+v\n%s\nwant\n%+v\n%s", text, plain.hints, got, oracle.hints, want)
+	if !bytes.Equal(got.Text, want.Text) || got.Hints != want.Hints {
+		t.Fatalf("of %.2000q\n%+v\n%s\nwant\n%+v\n%s", text, got.Hints, got.Text, want.Hints, want.Text)
 	}
 	return true
 }

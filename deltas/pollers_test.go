@@ -177,7 +177,7 @@ func TestJudgeTwoPollers(t *testing.T) {
 // twice, and the last is what the origin shows.
 func TestJudgeTwoPollersOfGrowingFeed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var contents []*Core
+		var cores []*Core
 		var polls []poll
 		newest := 0
 		for n := range rapid.IntRange(2, 8).Draw(t, "contents") {
@@ -186,22 +186,22 @@ func TestJudgeTwoPollersOfGrowingFeed(t *testing.T) {
 			for i := newest; i > max(0, newest-6); i-- {
 				window = append(window, i)
 			}
-			contents = append(contents, mustExtract(t, stories(window...)))
+			cores = append(cores, mustExtract(t, stories(window...)))
 			for poller := range 2 {
 				begun := 60*n + rapid.IntRange(0, 59).Draw(t, fmt.Sprint("begun by ", poller))
-				polls = append(polls, poll{begun, contents[n]})
+				polls = append(polls, poll{begun, cores[n]})
 			}
 		}
 		o := interleave(t, polls)
 		last := -1
 		for _, version := range o.versions {
-			at := slices.IndexFunc(contents, func(c *Core) bool { return c.Hash == version })
+			at := slices.IndexFunc(cores, func(c *Core) bool { return c.Hash == version })
 			if at <= last {
 				t.Fatalf("content %d was published behind content %d", at, last)
 			}
 			last = at
 		}
-		if want := contents[len(contents)-1].Hash; o.state.Current != want || o.versions[len(o.versions)-1] != want {
+		if want := cores[len(cores)-1].Hash; o.state.Current != want || o.versions[len(o.versions)-1] != want {
 			t.Fatalf("current is %v, last published %v, the origin shows %v", o.state.Current, o.versions[len(o.versions)-1], want)
 		}
 		if unique := slices.Compact(slices.Sorted(slices.Values(o.reported))); len(unique) != len(o.reported) {

@@ -178,7 +178,7 @@ func TestReplayUnreadableCapture(t *testing.T) {
 		{string(stories(2, 1)), 0, 0},
 		{string(stories(3, 2, 1)), 0, 1},
 	} {
-		step := r.Capture(Document{Body: []byte(test.body)}, epoch.Add(time.Duration(n)*time.Hour))
+		step := r.Capture(Document{Body: []byte(test.body)}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n)*time.Hour))
 		added := 0
 		if step.Update != nil {
 			added = len(step.Update.Entries.Added)
@@ -187,4 +187,33 @@ func TestReplayUnreadableCapture(t *testing.T) {
 			t.Errorf("capture %d: %+v", n, step)
 		}
 	}
+}
+
+// FuzzCompare: a delta and an update of any two documents work.
+func FuzzCompare(f *testing.F) {
+	f.Add(stories(2, 1), stories(3, 2))
+	f.Add([]byte("<html><p>a<p>b"), []byte("<html><p>b<p>c"))
+	f.Add([]byte(`[{"id":1,"a":1}]`), []byte(`[{"id":1,"a":2},{"id":2}]`))
+	f.Add([]byte("a\nb\nc"), []byte("c\nb\na"))
+	for i, list := range listSeeds {
+		f.Add([]byte(list), []byte(listSeeds[(i+1)%len(listSeeds)]))
+	}
+	f.Add([]byte(`[{"level":"high","region":"N"},{"level":"low","region":"S"}]`), []byte(`[{"level":"mid","region":"N"},{"level":"low","region":"S"}]`))
+	f.Fuzz(func(t *testing.T, old, is []byte) {
+		base, err := Extract(Document{Body: old})
+		if err != nil {
+			return
+		}
+		next, err := Extract(Document{Body: is})
+		if err != nil {
+			return
+		}
+		u := Compare(base, next)
+		if err := verify(base, next, u); err != nil {
+			t.Fatal(err)
+		}
+		if (u.Diff == "") != (base.Hash == next.Hash) {
+			t.Fatalf("diff %q of %v and %v", u.Diff, base.Hash, next.Hash)
+		}
+	})
 }

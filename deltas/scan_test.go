@@ -35,3 +35,18 @@ func TestScan(t *testing.T) {
 		}
 	})
 }
+
+// Junk is found where a look at each character finds it.
+func TestJunkAt(t *testing.T) {
+	pieces := []string{"plain text ", "a", "\n", "\u00a0", "\u0085", "é", "—", "。", "，", "\ufeff", "\uffff", "\ufffd", "\U0001f600", "\U0001fffe", "\x7f", "\x01"}
+	rapid.Check(t, func(t *rapid.T) {
+		s := strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 20).Draw(t, "pieces"), "") + rapid.String().Draw(t, "text")
+		want := strings.IndexFunc(s, isJunk)
+		if want < 0 {
+			want = len(s)
+		}
+		if at := junkAt(s); at != want {
+			t.Fatalf("junk of %q at %d, want %d", s, at, want)
+		}
+	})
+}

@@ -201,19 +201,6 @@ func recordedChanges(t testing.TB, name string) []change {
 	return changes
 }
 
-func madeAtom(open, paragraph, end, attributes string) string {
-	var b strings.Builder
-	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"` + attributes + `><title>News</title>`)
-	for n := range 40 {
-		fmt.Fprintf(&b, `<entry><id>tag:example.com,2026:%d</id><title>Story %d</title><link href="https://example.com/%d"/><updated>2026-01-02T03:04:05Z</updated>%s`, n, n, n, open)
-		for i := range 5 {
-			fmt.Fprintf(&b, paragraph, fmt.Sprintf("A sentence of story %d, paragraph %d, which says that it says nothing. And another one, for those who like them longer than that.", n, i))
-		}
-		b.WriteString(end + "</entry>")
-	}
-	return b.String() + "</feed>"
-}
-
 func madeJSON(text string) string {
 	var b strings.Builder
 	for n := range 100 {
@@ -230,4 +217,20 @@ func madePage() string {
 		fmt.Fprintf(&b, `<div class="row"><h2><a href="/%d?utm_source=x">Title %d</a></h2><p>Some words about it, and <b>more</b>.</p></div>`, i, i)
 	}
 	return b.String()
+}
+
+// What is read does not change with the body, which its owner may use again.
+func TestExtractKeepsNoBody(t *testing.T) {
+	for name, changes := range madeChanges(t) {
+		for _, c := range changes {
+			doc := c.doc
+			doc.Body = bytes.Clone(doc.Body)
+			core := mustExtract(t, doc.Body)
+			want := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.Sections())
+			clear(doc.Body)
+			if got := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.Sections()); got != want {
+				t.Errorf("%s: with another body\n%.2000s\nwas\n%.2000s", name, got, want)
+			}
+		}
+	}
 }

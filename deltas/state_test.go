@@ -207,3 +207,68 @@ func FuzzJudge(f *testing.F) {
 		}
 	})
 }
+
+// The bounds of what a stored state may hold, and what is cut to them.
+func TestStateBounds(t *testing.T) {
+	state := func(change func(b []byte)) []byte {
+		b, err := State{Extractor: 1, Recent: make([]Hash, 2), Noise: Noise{looks: 3, chosen: 2}, Flaps: 1}.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		change(b)
+		return b
+	}
+	const looks, chosen, flaps, stood, recent, candidates = stateHeader - 8, stateHeader - 7, stateHeader - 6, stateHeader - 5, stateHeader - 4, stateHeader - 3
+	for _, tc := range []struct {
+		name string
+		at   int
+		to   byte
+		ok   bool
+	}{
+		{"as written", 0, stateVersion, true}, {"more looks", looks, 200, true}, {"more chosen", chosen, 200, true}, {"more flaps", flaps, 200, true}, {"stood", stood, 7, true},
+		{"a content less", recent, 1, false}, {"a content more", recent, 3, false}, {"a candidate that is not there", candidates, 1, false},
+	} {
+		var s State
+		err := s.UnmarshalBinary(state(func(b []byte) { b[tc.at] = tc.to }))
+		if (err == nil) != tc.ok || s.Noise.looks > earlyLooks || s.Noise.chosen > mostChosen || s.Flaps > maxFlaps || s.Stood != (tc.at == stood) {
+			t.Errorf("%s: %v, %+v", tc.name, err, s)
+		}
+	}
+	full := State{Extractor: 1, Recent: make([]Hash, maxRecent), Candidate: &Candidate{Gone: make([]uint32, maxGone)}}
+	for i := range maxSlots {
+		full.Noise.slots = append(full.Noise.slots, slot{key: slotKey(i)})
+	}
+	for i := range maxRegions {
+		full.Noise.regions = append(full.Noise.regions, region{before: uint32(i)})
+	}
+	back := func(s State) (State, error) {
+		b, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got State
+		return got, got.UnmarshalBinary(b)
+	}
+	if _, err := back(full); err != nil {
+		t.Errorf("a full state: %v", err)
+	}
+	for name, s := range map[string]State{
+		"contents":              {Extractor: 1, Recent: make([]Hash, maxRecent+1)},
+		"slots":                 {Extractor: 1, Noise: Noise{slots: append(slices.Clone(full.Noise.slots), slot{key: maxSlots})}},
+		"regions":               {Extractor: 1, Noise: Noise{regions: append(slices.Clone(full.Noise.regions), region{before: maxRegions})}},
+		"regions twice":         {Extractor: 1, Noise: Noise{regions: make([]region, 2)}},
+		"slots out of order":    {Extractor: 1, Noise: Noise{slots: []slot{{key: 2}, {key: 1}}}},
+		"regions out of order":  {Extractor: 1, Noise: Noise{regions: []region{{before: 2}, {before: 1}}}},
+		"regions' ends reverse": {Extractor: 1, Noise: Noise{regions: []region{{before: 1, after: 2}, {before: 1, after: 1}}}},
+	} {
+		if _, err := back(s); err == nil {
+			t.Errorf("%s: read", name)
+		}
+	}
+	wild := State{Extractor: 1, Noise: Noise{slots: []slot{{rhythm: rhythm{score: 100, still: 100, masked: true}}}}}
+	b, err := wild.MarshalBinary()
+	var got State
+	if err != nil || got.UnmarshalBinary(b) != nil || got.Noise.slots[0].score != mostScore || got.Noise.slots[0].still != mostStill || !got.Noise.slots[0].masked {
+		t.Errorf("%+v", got.Noise)
+	}
+}

@@ -66,7 +66,7 @@ func TestUnclosedExtension(t *testing.T) {
 		},
 	} {
 		core := mustExtract(t, []byte(mangle(whole)))
-		if core.Cut || core.Hash != want.Hash || !slices.Equal(core.ids, want.ids) {
+		if core.Cut || core.Hash != want.Hash || !slices.Equal(core.Identities(), want.Identities()) {
 			t.Errorf("%s: %v\n%s", name, core.Cut, core.Text)
 		}
 	}
@@ -79,11 +79,11 @@ func FuzzMend(f *testing.F) {
 	f.Add(strings.Replace(whole, "<title>", `<atom:link href="x"><x:y><title>`, 1))
 	f.Add("<><channel><:></item></channel>")
 	f.Fuzz(func(t *testing.T, text string) {
-		mended, cut := mendXML(text)
+		mended, cut := MendXML(text)
 		if mended == "" {
 			return
 		}
-		if again, cutAgain := mendXML(mended); cutAgain || again != "" && !cut && again == mended {
+		if again, cutAgain := MendXML(mended); cutAgain || again != "" && !cut && again == mended {
 			t.Fatalf("%q is mended as %q, and again as %q", text, mended, again)
 		}
 	})

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -61,28 +62,6 @@ func stories(numbers ...int) []byte {
 		items[i] = story(n)
 	}
 	return rssFeed("", items...)
-}
-
-func mustExtract(t rapid.TB, body []byte) *Core {
-	t.Helper()
-	return mustExtractDocument(t, Document{Body: body})
-}
-
-func mustExtractDocument(t rapid.TB, doc Document) *Core {
-	t.Helper()
-	core, err := Extract(doc)
-	if err != nil {
-		t.Fatalf("Extract(%.200q): %v", doc.Body, err)
-	}
-	return core
-}
-
-func entryIDs(entries []Entry) string {
-	ids := make([]string, len(entries))
-	for i, e := range entries {
-		ids[i] = e.ID
-	}
-	return strings.Join(ids, " ")
 }
 
 // anyDocument generates documents of every kind, most of them well-formed.
@@ -138,7 +117,17 @@ func anyList() *rapid.Generator[[]any] {
 	return rapid.OneOf(rapid.SliceOfN(one, 0, 5), rapid.SliceOfN(row, 0, 4))
 }
 
-const sharedData = "../../shared/data"
+// sharedData returns the folder of recorded data, which stands beside the module's.
+func sharedData() string {
+	dir := "."
+	for range 8 {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			break
+		}
+		dir = filepath.Join(dir, "..")
+	}
+	return filepath.Join(dir, "..", "shared", "data")
+}
 
 // capture is one line of a recorded history.
 type capture struct {
@@ -153,7 +142,7 @@ func readHistory(t testing.TB, name string, f func(capture)) {
 	if testing.Short() {
 		t.Skip("recorded histories take minutes on a busy machine")
 	}
-	lines := bufio.NewScanner(openZstd(t, filepath.Join(sharedData, "traces", name, "trace.jsonl.zst")))
+	lines := bufio.NewScanner(openZstd(t, filepath.Join(sharedData(), "traces", name, "trace.jsonl.zst")))
 	lines.Buffer(nil, 64<<20)
 	for lines.Scan() {
 		var c capture
@@ -171,7 +160,7 @@ func readHistory(t testing.TB, name string, f func(capture)) {
 // the test.
 func readFeeds(t testing.TB, f func(name string, body []byte)) {
 	t.Helper()
-	archive := tar.NewReader(openZstd(t, filepath.Join(sharedData, "feeds", "feeds.tar.zst")))
+	archive := tar.NewReader(openZstd(t, filepath.Join(sharedData(), "feeds", "feeds.tar.zst")))
 	for {
 		header, err := archive.Next()
 		if err == io.EOF {
@@ -203,4 +192,76 @@ func openZstd(t testing.TB, path string) io.Reader {
 	}
 	t.Cleanup(decoder.Close)
 	return decoder
+}
+
+func benchmarkFeed(newest int) []byte {
+	items := make([]item, 40)
+	for i := range items {
+		items[i] = story(newest - i)
+		items[i].text = strings.Repeat(fmt.Sprintf("A sentence of story %d. ", newest-i), 20)
+	}
+	return rssFeed("", items...)
+}
+
+func madeAtom(open, paragraph, end, attributes string) string {
+	var b strings.Builder
+	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"` + attributes + `><title>News</title>`)
+	for n := range 40 {
+		fmt.Fprintf(&b, `<entry><id>tag:example.com,2026:%d</id><title>Story %d</title><link href="https://example.com/%d"/><updated>2026-01-02T03:04:05Z</updated>%s`, n, n, n, open)
+		for i := range 5 {
+			fmt.Fprintf(&b, paragraph, fmt.Sprintf("A sentence of story %d, paragraph %d, which says that it says nothing. And another one, for those who like them longer than that.", n, i))
+		}
+		b.WriteString(end + "</entry>")
+	}
+	return b.String() + "</feed>"
+}
+
+// listSeeds are lists without IDs.
+var listSeeds = []string{
+	`[{"name":"A","page":"https://example.com/a?utm_source=x"},{"name":"B","page":"https://example.com/b"}]`,
+	`{"a":{"trains":[{"state":"late","line":"U1"},{"state":"late","line":"U2"}]},"b":[]}`,
+	`[{"title":"Meeting","day":"1 May"},{"title":"Meeting","day":"2 May"},null,{"title":"Lunch","day":"1 May"},{"title":"Lunch","day":"2 May"}]`,
+	`{"features":[{"geometry":{"coordinates":[1,2]},"properties":{"name":"A"}},{"geometry":null,"properties":{"name":"B"}}]}`,
+	`[["county","cases"],["Adams",5],["Berks",7]]`,
+	`{"cold":[{"name":"A"},{"name":"A"}],"warm":[{"name":"A"}]}`,
+}
+
+// feedHistory generates a feed's life: each step adds, edits, withdraws, empties
+// or reorders, over a window of at most eight entries, which may count something.
+func feedHistory(t *rapid.T) [][]byte {
+	counts := rapid.Bool().Draw(t, "counts")
+	next := 1
+	var window []item
+	history := make([][]byte, 0, 20)
+	for range rapid.IntRange(1, 20).Draw(t, "steps") {
+		shown := window
+		switch step := rapid.IntRange(0, 9).Draw(t, "step"); {
+		case step < 5 || len(window) == 0:
+			for range rapid.IntRange(1, 3).Draw(t, "added") {
+				window = append([]item{story(next)}, window...)
+				next++
+			}
+			window = window[:min(len(window), 8)]
+			shown = window
+		case step == 5:
+			window[rapid.IntRange(0, len(window)-1).Draw(t, "edited")].text += " Edited."
+		case step == 6:
+			i := rapid.IntRange(0, len(window)-1).Draw(t, "withdrawn")
+			window = slices.Delete(slices.Clone(window), i, i+1)
+			shown = window
+		case step == 7:
+			shown = nil
+		case step == 8:
+			shown = slices.Clone(window)
+			slices.Reverse(shown)
+		}
+		if counts {
+			shown = slices.Clone(shown)
+			for i := range shown {
+				shown[i].text += fmt.Sprint(" Pulls: ", len(history))
+			}
+		}
+		history = append(history, rssFeed("", shown...))
+	}
+	return history
 }

@@ -1,0 +1,4 @@
+package deltas
+
+// MaxValues is shown to the tests of this package's behaviour.
+const MaxValues = maxValues
