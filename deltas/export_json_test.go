@@ -1,4 +1,0 @@
-package deltas
-
-// MaxValues is shown to the tests of this package's behaviour.
-const MaxValues = maxValues
