@@ -34,21 +34,18 @@ const (
 	ExtractorVersion = content.ExtractorVersion
 )
 
-// The errors of this package.
+// What callers branch on.
 var (
 	ErrEmpty    = content.ErrEmpty
 	ErrTooLarge = content.ErrTooLarge
 	ErrCorrupt  = content.ErrCorrupt
 	ErrVersion  = content.ErrVersion
-	ErrBase     = content.ErrBase
+	ErrBase     = codec.ErrBase
 	ErrMerge    = content.ErrMerge
 )
 
 // ParseKind is [content.ParseKind].
 func ParseKind(s string) (Kind, error) { return content.ParseKind(s) }
-
-// ParseCore is [content.ParseCore].
-func ParseCore(text []byte) (*Core, error) { return content.ParseCore(text) }
 
 // Merge is [content.Merge].
 func Merge(base, partial *Core) (*Core, error) { return content.Merge(base, partial) }
@@ -82,9 +79,6 @@ const (
 	VerdictPublish   = judge.VerdictPublish
 	VerdictRebase    = judge.VerdictRebase
 )
-
-// MaxSeen is how many numbers are remembered of a channel's entries, the newest.
-const MaxSeen = judge.MaxSeen
 
 // Judge is [judge.Decide].
 func Judge(state State, seen []uint64, base *Core, obs Observation) Decision {

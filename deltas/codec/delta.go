@@ -1,7 +1,11 @@
+// Package codec makes contents small: as deltas against another content, for nodes that
+// hold that one, and packed, for stores of many. DESIGN.md of package deltas has the
+// formats.
 package codec
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
@@ -17,6 +21,9 @@ const (
 	deltaCheck   = 4
 	deltaHeader  = 1 + deltaBaseLen + deltaCheck
 )
+
+// ErrBase says that a delta starts from other content than the one given.
+var ErrBase = errors.New("delta is for another base")
 
 // Encode returns the patch that makes next of base, for [Apply]. A nil
 // base is allowed and gives a delta that needs none.
@@ -83,7 +90,7 @@ func notesBeside(base, next *content.Core) content.Notes {
 // Apply returns the content that the delta was made for: its Content and
 // Hash are those of next. Entries that the delta has no dates for keep base's and
 // stand behind the others. base is nil for a delta that was made without one.
-// The error is [content.ErrBase], [content.ErrVersion] or [content.ErrCorrupt].
+// The error is [ErrBase], [content.ErrVersion] or [content.ErrCorrupt].
 func Apply(base *content.Core, delta []byte) (*content.Core, error) {
 	if len(delta) < deltaHeader {
 		return nil, fmt.Errorf("%w: delta of %d bytes", content.ErrCorrupt, len(delta))
@@ -93,7 +100,7 @@ func Apply(base *content.Core, delta []byte) (*content.Core, error) {
 	}
 	from := hashOrZero(base)
 	if !bytes.Equal(delta[1:1+deltaBaseLen], from[:deltaBaseLen]) {
-		return nil, fmt.Errorf("%w: it starts from %x…", content.ErrBase, delta[1:1+deltaBaseLen])
+		return nil, fmt.Errorf("%w: it starts from %x…", ErrBase, delta[1:1+deltaBaseLen])
 	}
 	text, err := patched(base, delta)
 	if err != nil {

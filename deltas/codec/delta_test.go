@@ -107,8 +107,8 @@ func TestApplyDeltaErrors(t *testing.T) {
 		{"a script without a base", nil, Encode(nil, next)[:0:0], content.ErrCorrupt},
 		{"cut", base, delta[:len(delta)-1], content.ErrCorrupt},
 		{"another version", base, append([]byte{deltaScript + 1}, delta[1:]...), content.ErrVersion},
-		{"another base", other, delta, content.ErrBase},
-		{"no base", nil, delta, content.ErrBase},
+		{"another base", other, delta, ErrBase},
+		{"no base", nil, delta, ErrBase},
 		{"another result", base, flipped, content.ErrCorrupt},
 	}
 	for _, test := range tests {
@@ -157,7 +157,7 @@ func FuzzApplyDelta(f *testing.F) {
 	f.Fuzz(func(t *testing.T, delta []byte) {
 		next, err := Apply(base, delta)
 		if err != nil {
-			if !errors.Is(err, content.ErrCorrupt) && !errors.Is(err, content.ErrVersion) && !errors.Is(err, content.ErrBase) {
+			if !errors.Is(err, content.ErrCorrupt) && !errors.Is(err, content.ErrVersion) && !errors.Is(err, ErrBase) {
 				t.Fatalf("untyped error %v", err)
 			}
 			return

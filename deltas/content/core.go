@@ -1,3 +1,6 @@
+// Package content is what a document says once it is read: lines with a hash, and
+// entries with identities. It has the text format, which is kept and sent, the draft
+// that readers fill, and what a content remembers of the bytes it was read from.
 package content
 
 import (
@@ -33,12 +36,10 @@ var (
 	ErrEmpty = errors.New("document is empty")
 	// ErrTooLarge says that a document is beyond a cap.
 	ErrTooLarge = errors.New("document is too large")
-	// ErrCorrupt says that stored or received bytes are not what this package wrote.
+	// ErrCorrupt says that stored or received bytes are not what these packages wrote.
 	ErrCorrupt = errors.New("corrupt data")
 	// ErrVersion says that stored or received bytes have a version unknown here.
 	ErrVersion = errors.New("unknown format version")
-	// ErrBase says that a delta starts from other content than the one given.
-	ErrBase = errors.New("delta is for another base")
 	// ErrMerge says that contents are not feeds, which alone can be merged.
 	ErrMerge = errors.New("only feeds can be merged")
 )
@@ -63,6 +64,7 @@ type Hash [16]byte
 // String returns 32 lower-case hex digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
+// HashOf returns the hash of lines of content.
 func HashOf(content []byte) (h Hash) {
 	sum := sha256.Sum256(content)
 	copy(h[:], sum[:])

@@ -29,7 +29,7 @@ type Draft struct {
 	Entries        []DraftEntry
 	Hints          Hints
 	Cut            bool
-	Context        uint64 // see sources
+	Context        uint64 // see [ContextOf]
 }
 
 // DraftEntry is an entry on its way to text. In JSON documents the lines hold
@@ -172,11 +172,13 @@ type Notes struct {
 	Entries []Note // in the document's order
 }
 
+// Note is what is kept of one entry. Dates are RFC 3339 or empty.
 type Note struct {
 	Place              int // in the content, from 0
 	Published, Updated string
 }
 
+// Append appends the notes to the content b; together they are a [Core]'s Text.
 func (n *Notes) Append(b []byte) []byte {
 	b = append(b, NotesMark...)
 	if n.FeedURL != "" {

@@ -35,6 +35,7 @@ func ContextOf(base *url.URL, parts ...string) uint64 {
 	return d.Sum64()
 }
 
+// SourceOf returns the digest by which the bytes of an entry are remembered.
 func SourceOf(raw string) uint64 { return xxhash.Sum64String(raw) }
 
 // sources returns what the draft's entries were read from.

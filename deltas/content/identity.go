@@ -131,6 +131,7 @@ func (c *Core) aliasOf(i int) (uint64, bool) {
 // of something, and is news again when it comes back.
 func (c *Core) IsChosen(i int) bool { return IsChosen(c.Kind, c.Entries[i].ID) }
 
+// IsChosen is [Core.IsChosen] of an entry by its ID.
 func IsChosen(kind Kind, id string) bool {
 	return kind == KindJSON && strings.HasPrefix(id, ContentID)
 }

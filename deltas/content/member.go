@@ -38,7 +38,7 @@ func jsonEntry(id string, object []string) Entry {
 	e := Entry{
 		ID:      id,
 		Title:   html.PlainLine(cmp.Or(titles...), lines.MaxTitle),
-		Summary: lines.Summarise(html.Lines(cmp.Or(summaries...), html.Page{})),
+		Summary: lines.Summarise(html.Lines(cmp.Or(summaries...), nil, nil)),
 	}
 	if i := slices.IndexFunc(addresses, links.IsHTTP); i >= 0 {
 		e.Link = links.Clean(addresses[i], nil)

@@ -189,6 +189,8 @@ func readSection(section string, lines []string) (DraftEntry, error) {
 	return e, nil
 }
 
+// ParseNotes reads what stands behind [NotesMark] in the text of a content with so
+// many entries. The error is [ErrCorrupt].
 func ParseNotes(tail string, entries int) (n Notes, err error) {
 	n.Entries = make([]Note, 0, entries)
 	seen := make([]bool, entries)

@@ -1,3 +1,4 @@
+// Package diff finds the lines in which two contents differ, in bounded time.
 package diff
 
 import (

@@ -1,3 +1,5 @@
+// Package extract makes content of a document's bytes: it decodes them, tells what kind
+// of document they are, and has the reader of that kind make a draft.
 package extract
 
 import (
@@ -28,8 +30,8 @@ type Document struct {
 	Base *content.Core
 }
 
-// Content returns a document's core content. The error is a [*ParseError],
-// [content.ErrEmpty] or [content.ErrTooLarge]. It never panics, expands no XML entity and
+// Content returns a document's core content. The error is a
+// [*content.ParseError], [content.ErrEmpty] or [content.ErrTooLarge]. It never panics, expands no XML entity and
 // opens nothing; its work is bounded by [content.MaxDocument].
 func Content(doc Document) (core *content.Core, err error) {
 	kind := doc.Kind

@@ -1,3 +1,7 @@
+// Package judge decides what a channel's content comes to: unchanged, to be held for
+// another look, an update, or a new base without one. It learns what changes without
+// meaning anything, remembers entries, and says what an update is to a person. All of
+// it is values in, values out; DESIGN.md of package deltas says why the rules are so.
 package judge
 
 import (

@@ -1,3 +1,6 @@
+// Package scan finds where runs of bytes end, and what single bytes, escapes and
+// references are: the ground that all readers of documents stand on. It knows no
+// document and keeps nothing.
 package scan
 
 import (
@@ -5,6 +8,7 @@ import (
 	"strings"
 )
 
+// Set returns a set of names.
 func Set(names ...string) map[string]bool {
 	m := make(map[string]bool, len(names))
 	for _, name := range names {
@@ -22,11 +26,13 @@ func Ranks(names ...string) map[string]int {
 	return ranks
 }
 
+// IsDigit reports a decimal digit of ASCII.
 func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
 
+// IsHex reports a hexadecimal digit, in either case.
 func IsHex(c byte) bool { return IsDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
 
-// SpaceEnd returns where the white space at the given place ends.
+// SpaceEnd returns where the white space of HTML at the given place ends.
 func SpaceEnd(s string, at int) int {
 	for at < len(s) && IsHTMLSpace[s[at]] {
 		at++
@@ -34,12 +40,15 @@ func SpaceEnd(s string, at int) int {
 	return at
 }
 
+// IsLetter reports a letter of ASCII.
 func IsLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
+// IsWordByte reports a letter or digit of ASCII, or a byte of a character beyond it.
 func IsWordByte(c byte) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c >= 0x80
 }
 
+// LowerByte returns a letter of ASCII in lower case, any other byte as it is.
 func LowerByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {
 		return c | 0x20
@@ -77,11 +86,14 @@ func CommonTail(a, b string) int {
 	return n - (strings.IndexByte(a[len(a)-n:], '\n') + 1)
 }
 
+// IsHTMLSpace holds the white space of HTML.
 var IsHTMLSpace = [256]bool{' ': true, '\t': true, '\n': true, '\r': true, '\f': true}
 
 // MaxDepth is how many elements or JSON values stand in each other at most.
 const MaxDepth = 256
 
+// isJunk reports control characters other than white space, byte order marks and what
+// is no character.
 func isJunk(r rune) bool {
 	switch {
 	case r < ' ':

@@ -1,3 +1,5 @@
+// Package feed reads RSS, Atom and JSON Feed: nearly all in place, the others with
+// gofeed, and what is broken after mending it.
 package feed
 
 import (
@@ -256,8 +258,8 @@ func feedEntry(item *feedItem, base *url.URL) content.DraftEntry {
 	for _, category := range cleanLines(item.categories) {
 		e.More = append(e.More, content.CategoryLabel+category)
 	}
-	summary := html.Lines(item.summary, html.Page{Base: base, Inner: item.summaryBase})
-	content := html.Lines(item.content, html.Page{Base: base, Inner: item.contentBase})
+	summary := html.Lines(item.summary, base, item.summaryBase)
+	content := html.Lines(item.content, base, item.contentBase)
 	e.Lines = content
 	if len(content) == 0 {
 		e.Lines = summary

@@ -2,6 +2,7 @@ package feed
 
 import "strings"
 
+// IsRoot reports the lower-case local name of a feed's root element.
 func IsRoot(name string) bool { return name == "rss" || name == "rdf" || name == "feed" }
 
 // RootElement returns the lower-case local name of the first element, and where

@@ -1,3 +1,6 @@
+// Package html makes lines of pages and of the pieces of HTML that feeds and JSON
+// carry. It reads tokens in one pass and builds no tree, but where a tree makes other
+// text of XHTML: see [Unwrap] and [Rebase].
 package html
 
 import (
@@ -12,21 +15,20 @@ import (
 // building one has taken cubic time on hostile input. feedURL is the feed that the
 // page names; it may be empty, as the title.
 func Read(text string, base *url.URL) (title, feedURL string, body []string) {
-	p := readHTML(text, Page{Base: base, hiding: true, targets: true})
+	p := readHTML(text, page{base: base, hiding: true, targets: true})
 	return lines.Clip(strings.Join(p.title.Lines, " "), lines.MaxTitle), p.feedURL, p.body.Lines
 }
 
-// Lines returns the lines of a piece of HTML, as feeds carry it, with the
-// bases of the page given.
-func Lines(fragment string, bases Page) []string {
+// Lines returns the lines of a piece of HTML, as feeds carry it. Links are resolved
+// against inner, which is itself relative to base; both may be nil.
+func Lines(fragment string, base, inner *url.URL) []string {
 	if !strings.ContainsAny(fragment, "<&") {
 		var w lines.Writer
 		w.Text(fragment)
 		w.End()
 		return w.Lines
 	}
-	bases.hiding, bases.targets = true, true
-	return readHTML(fragment, bases).body.Lines
+	return readHTML(fragment, page{base: base, inner: inner, hiding: true, targets: true}).body.Lines
 }
 
 // PlainLine returns a piece of HTML or text as one line of at most most runes.
@@ -34,13 +36,13 @@ func PlainLine(s string, most int) string {
 	if !strings.ContainsAny(s, "<&") {
 		return lines.Clip(lines.Clean(s), most)
 	}
-	return lines.Clip(strings.Join(readHTML(s, Page{}).body.Lines, " "), most)
+	return lines.Clip(strings.Join(readHTML(s, page{}).body.Lines, " "), most)
 }
 
-// Page is what is read off an HTML document, token by token.
-type Page struct {
-	Base    *url.URL
-	Inner   *url.URL // base of the links in it, itself relative to base; nil: base
+// page is what is read off an HTML document, token by token.
+type page struct {
+	base    *url.URL
+	inner   *url.URL // base of the links in it, itself relative to base; nil: base
 	body    lines.Writer
 	title   lines.Writer
 	feedURL string
@@ -85,10 +87,10 @@ func (s *skip) end(tag string) {
 }
 
 // readHTML reads a document as the given page asks for.
-func readHTML(text string, options Page) *Page {
-	p := new(Page)
+func readHTML(text string, options page) *page {
+	p := new(page)
 	*p = options
-	p.body.Written.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
+	p.body.Grow(min(len(text), 1<<10+len(text)/4)) // markup is most of a page, little of a short text
 	p.tokens(text)
 	if p.hidden.open() && options.hiding {
 		// Something hidden never ended. More likely a forgotten end tag than a
@@ -99,7 +101,7 @@ func readHTML(text string, options Page) *Page {
 	return p
 }
 
-func (p *Page) tokens(text string) {
+func (p *page) tokens(text string) {
 	r := reader{rest: text}
 	for r.next() {
 		switch {
@@ -114,14 +116,14 @@ func (p *Page) tokens(text string) {
 	p.finish()
 }
 
-func (p *Page) finish() {
+func (p *page) finish() {
 	p.endLink()
 	p.body.End()
 	p.title.End()
 }
 
 // text reads text as it is written. If it is literal, it holds no entities.
-func (p *Page) text(s string, literal bool) {
+func (p *page) text(s string, literal bool) {
 	write := p.body.Text
 	switch {
 	case p.inTitle:
@@ -138,7 +140,7 @@ func (p *Page) text(s string, literal bool) {
 	}
 }
 
-func (p *Page) start(e element, attrs *attributes) {
+func (p *page) start(e element, attrs *attributes) {
 	if p.hidden.open() {
 		if p.hidden.start(e.name); p.hidden.open() {
 			return
@@ -160,14 +162,14 @@ func (p *Page) start(e element, attrs *attributes) {
 }
 
 // hide skips the element, unless it can have no content.
-func (p *Page) hide(e element) {
+func (p *page) hide(e element) {
 	if !e.is(void) {
 		p.hidden = skip{tag: e.name, depth: 1, loose: e.is(loose)}
 	}
 }
 
 // open reads the start of an element that is read.
-func (p *Page) open(e element, attrs *attributes) {
+func (p *page) open(e element, attrs *attributes) {
 	switch {
 	case e.is(anchorTag):
 		p.endLink()
@@ -189,12 +191,12 @@ func (p *Page) open(e element, attrs *attributes) {
 	}
 }
 
-func (p *Page) openLink(attrs *attributes) {
+func (p *page) openLink(attrs *attributes) {
 	href := attrs.value(attrHref)
-	if p.Inner != nil && attrs.has(attrHref) {
-		href = links.Resolve(p.Inner, href)
+	if p.inner != nil && attrs.has(attrHref) {
+		href = links.Resolve(p.inner, href)
 	}
-	p.link, p.linkAt = links.Target(href, p.Base), p.body.Length()
+	p.link, p.linkAt = links.Target(href, p.base), p.body.Length()
 	p.control = links.IsControl(href)
 }
 
@@ -203,17 +205,17 @@ const maxRow = 400
 
 // boundary notes where a block begins or ends. Within a row of a table it
 // only parts words, so that a cell of two paragraphs stays in its row.
-func (p *Page) boundary(e element) {
+func (p *page) boundary(e element) {
 	switch {
 	case !e.is(breaks):
 	case p.row && !e.is(rowTag|structure) && p.body.Length() < maxRow:
-		p.body.Space = true
+		p.body.Space()
 	default:
 		p.breakLine()
 	}
 }
 
-func (p *Page) end(e element) {
+func (p *page) end(e element) {
 	if p.hidden.open() {
 		p.hidden.end(e.name)
 		return
@@ -238,7 +240,7 @@ func (p *Page) end(e element) {
 
 // breakLine ends the line, and before it the link that stands on it. A link
 // around blocks is noted behind the first of them that has text.
-func (p *Page) breakLine() {
+func (p *page) breakLine() {
 	if p.body.Length() > p.linkAt {
 		p.endLink()
 	}
@@ -249,7 +251,7 @@ func (p *Page) breakLine() {
 // endLink writes the link's target behind its text, if there was any that does
 // not spell it out, and marks a control that stands where its line begins, or
 // behind others.
-func (p *Page) endLink() {
+func (p *page) endLink() {
 	if line := p.body.Line(); len(line) > p.linkAt {
 		switch {
 		case p.link != "" && !strings.Contains(line[p.linkAt:], p.link):
@@ -261,20 +263,20 @@ func (p *Page) endLink() {
 	p.link, p.control = "", false
 }
 
-func (p *Page) mark(target string) {
-	p.body.Space = true
+func (p *page) mark(target string) {
+	p.body.Space()
 	p.body.Text(lines.TargetOpen)
 	p.body.Text(target)
 	p.body.Text(lines.TargetClose)
 }
 
 // noteFeed keeps the first feed that the page names.
-func (p *Page) noteFeed(attrs *attributes) {
+func (p *page) noteFeed(attrs *attributes) {
 	if p.feedURL != "" || !strings.Contains(strings.ToLower(attrs.value(attrRel)), "alternate") {
 		return
 	}
 	switch strings.ToLower(attrs.value(attrType)) {
 	case "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml":
-		p.feedURL = links.Clean(attrs.value(attrHref), p.Base)
+		p.feedURL = links.Clean(attrs.value(attrHref), p.base)
 	}
 }

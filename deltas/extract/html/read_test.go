@@ -98,8 +98,8 @@ func decoded(s string) string {
 }
 
 // tokenized is what readHTML's page is by the tokens of x/net.
-func tokenized(text string, options Page) *Page {
-	p := new(Page)
+func tokenized(text string, options page) *page {
+	p := new(page)
 	*p = options
 	oracle(text, func(t token) {
 		switch {
@@ -127,12 +127,12 @@ func readAlike(t interface{ Fatalf(string, ...any) }, text string) {
 	if got.String() != want.String() {
 		t.Fatalf("%q is read as\n%s\nby the tokenizer\n%s", text, got.String(), want.String())
 	}
-	for _, options := range []Page{{}, {Base: &url.URL{Scheme: "https", Host: "www.example.com", Path: "/a/b"}, hiding: true, targets: true}} {
-		got := new(Page)
+	for _, options := range []page{{}, {base: &url.URL{Scheme: "https", Host: "www.example.com", Path: "/a/b"}, hiding: true, targets: true}} {
+		got := new(page)
 		*got = options
 		got.tokens(text)
 		want := tokenized(text, options)
-		show := func(p *Page) string {
+		show := func(p *page) string {
 			return fmt.Sprintf("%q %q %q %+v", p.title.Lines, p.body.Lines, p.feedURL, p.hidden)
 		}
 		if show(got) != show(want) {

@@ -22,6 +22,7 @@ func IsSimple(s string) bool {
 	return strings.IndexByte(s, '<') < 0 || OutlineOf(s).Simple
 }
 
+// OutlineOf returns the outline of a piece of HTML.
 func OutlineOf(s string) (o Outline) {
 	r := reader{rest: s}
 	var room [16]string

@@ -19,8 +19,8 @@ func simpleAlike(t rapid.TB, text string) (simple bool) {
 	if err != nil {
 		t.Fatalf("%q: %v", text, err)
 	}
-	bases := Page{Base: &url.URL{Scheme: "https", Host: "www.example.com", Path: "/a/b"}}
-	got, want := Lines(text, bases), Lines(writeHTML(doc), bases)
+	base := &url.URL{Scheme: "https", Host: "www.example.com", Path: "/a/b"}
+	got, want := Lines(text, base, nil), Lines(writeHTML(doc), base, nil)
 	if !slices.Equal(got, want) {
 		t.Fatalf("%q is simple and says\n%q, its tree\n%q", text, got, want)
 	}

@@ -1,3 +1,5 @@
+// Package jsondoc reads JSON in one pass, and makes entries and lines of documents that
+// are not JSON Feed.
 package jsondoc
 
 import (

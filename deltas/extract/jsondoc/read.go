@@ -22,8 +22,8 @@ type Value struct {
 	Children []Value // members, in the order of their names, each once; elements
 }
 
-// Read reads a JSON document. The error is [content.ErrTooLarge], or a [*ParseError]
-// of the kind given.
+// Read reads a JSON document. The error is [content.ErrTooLarge], or a
+// [*content.ParseError] of the kind given.
 func Read(text string, kind content.Kind) (Value, error) {
 	r := reader{text: text}
 	root := r.value()

@@ -1,3 +1,6 @@
+// Package lines makes lines of running text, one for each sentence of a long
+// paragraph, and says how the target of a link, and a time that passes by itself, are
+// written in a line.
 package lines
 
 import (
@@ -15,47 +18,54 @@ const Max = 250_000
 const (
 	MaxTitle   = 1000 // runes
 	MaxSummary = 500  // runes
-	MaxLength  = 4096 // bytes; longer ones without a sentence's end are broken
+	MaxLength  = 4096 // bytes of a line; longer ones without a sentence's end are broken
 )
 
 // Writer makes lines of running text: white space collapsed, invisible
 // characters dropped, a line for each sentence, so that an edit changes a line
 // that a person can read and not a paragraph.
 type Writer struct {
-	Lines   []string
-	Written strings.Builder // all that was written; lines are parts of it
+	Lines []string // those that have ended
+
+	written strings.Builder // all that was written; lines are parts of it
 	begin   int             // where in it the line begins
-	Space   bool            // white space is due before the next word
+	space   bool            // white space is due before the next word
 	cell    bool            // a table cell ended on this line
 }
 
-// Line returns what stands on the line.
-func (w *Writer) Line() string { return w.Written.String()[w.begin:] }
+// Grow makes room for so many bytes of lines.
+func (w *Writer) Grow(bytes int) { w.written.Grow(bytes) }
 
-// Length is that of the line, in bytes.
-func (w *Writer) Length() int { return w.Written.Len() - w.begin }
+// Space parts what follows on the line from what stands there.
+func (w *Writer) Space() { w.space = true }
+
+// Line returns what stands on the line.
+func (w *Writer) Line() string { return w.written.String()[w.begin:] }
+
+// Length is that of what stands on the line, in bytes.
+func (w *Writer) Length() int { return w.written.Len() - w.begin }
 
 // Text adds running text to the line.
 func (w *Writer) Text(s string) {
 	for len(s) > 0 {
 		if n := scan.SpaceEnd(s, 0); n > 0 {
-			w.Space = true
+			w.space = true
 			s = s[n:]
 			continue
 		}
 		if n := scan.PlainRun(s); n > 0 {
 			w.separate()
-			w.Written.WriteString(s[:n])
+			w.written.WriteString(s[:n])
 			s = s[n:]
 			continue
 		}
 		r, size := utf8.DecodeRuneInString(s)
 		switch {
 		case unicode.IsSpace(r):
-			w.Space = true
+			w.space = true
 		case !scan.IsInvisible(r):
 			w.separate()
-			w.Written.WriteString(s[:size])
+			w.written.WriteString(s[:size])
 		}
 		s = s[size:]
 	}
@@ -76,15 +86,15 @@ func (w *Writer) separate() {
 	if w.Length() > 0 {
 		switch {
 		case w.cell:
-			w.Written.WriteString(" | ")
-		case w.Space:
-			w.Written.WriteByte(' ')
+			w.written.WriteString(" | ")
+		case w.space:
+			w.written.WriteByte(' ')
 		}
 	}
-	w.Space, w.cell = false, false
+	w.space, w.cell = false, false
 }
 
-// EndCell separates what follows on the line from what stands there.
+// EndCell ends a table cell that stands on the line.
 func (w *Writer) EndCell() { w.cell = w.Length() > 0 }
 
 // End ends the line.
@@ -92,8 +102,8 @@ func (w *Writer) End() {
 	if w.Length() > 0 && len(w.Lines) <= Max {
 		w.Lines = appendSentences(w.Lines, maskTimes(w.Line()))
 	}
-	w.begin = w.Written.Len()
-	w.Space, w.cell = false, false
+	w.begin = w.written.Len()
+	w.space, w.cell = false, false
 }
 
 // longLine is the length in bytes from which a line is broken into its sentences.
@@ -139,7 +149,7 @@ func sentenceEnd(s string) int {
 
 const ideographicStop = "。" // 0xe3, …
 
-// BreakAt returns a place to break at or before i that cuts no rune.
+// BreakAt returns a place to break s at or before i, which is in s, that cuts no rune.
 func BreakAt(s string, i int) int {
 	if space := strings.LastIndexByte(s[:i], ' '); space > 0 {
 		return space + 1

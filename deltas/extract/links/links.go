@@ -1,3 +1,5 @@
+// Package links says what a link leads to, without what only tells who follows it
+// and when: tracking, sessions, expiring signatures.
 package links
 
 import (
@@ -290,6 +292,7 @@ func isTracking(name string) bool {
 // isSession reports parameters that differ from one visitor or visit to the next.
 func isSession(name string) bool { return sessionNames[name] }
 
+// IsHTTP reports what begins as a URL of http or https.
 func IsHTTP(s string) bool {
 	return strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
 }

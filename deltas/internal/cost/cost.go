@@ -1,3 +1,4 @@
+// Package cost measures what a test's function takes, for tests of bounded work.
 package cost
 
 import (

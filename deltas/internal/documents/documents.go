@@ -1,3 +1,4 @@
+// Package documents makes documents for tests, and finds recorded ones.
 package documents
 
 import (
@@ -69,6 +70,7 @@ func Any() *rapid.Generator[[]byte] {
 	return rapid.OneOf(AnyFeed(), anyHTML(), AnyJSON(), rapid.SliceOfN(rapid.Byte(), 1, 200))
 }
 
+// AnyFeed generates RSS documents, most of them odd.
 func AnyFeed() *rapid.Generator[[]byte] {
 	word := rapid.SampledFrom([]string{"", "a", "b", "title", "entry: x", "  deep", "<b>bold</b>", "line\nend", "\x1enotes 1\n", "é漢", "http://x/1", "https://x/1", "&amp;"})
 	one := rapid.Custom(func(t *rapid.T) Item {
@@ -88,6 +90,7 @@ func anyHTML() *rapid.Generator[[]byte] {
 	})
 }
 
+// AnyJSON generates JSON documents with lists.
 func AnyJSON() *rapid.Generator[[]byte] {
 	return rapid.Custom(func(t *rapid.T) []byte {
 		type object map[string]any
@@ -194,6 +197,7 @@ func openZstd(t testing.TB, path string) io.Reader {
 	return decoder
 }
 
+// LongFeed returns a feed of 40 stories of 20 sentences each, numbered down from newest.
 func LongFeed(newest int) []byte {
 	items := make([]Item, 40)
 	for i := range items {
@@ -203,6 +207,8 @@ func LongFeed(newest int) []byte {
 	return RSS("", items...)
 }
 
+// Atom returns an Atom document of 40 entries whose content is five paragraphs between
+// open and end. attributes stand in the root's tag.
 func Atom(open, paragraph, end, attributes string) string {
 	var b strings.Builder
 	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"` + attributes + `><title>News</title>`)

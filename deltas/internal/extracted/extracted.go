@@ -1,3 +1,4 @@
+// Package extracted gives tests the content of documents that must be read.
 package extracted
 
 import (
@@ -11,11 +12,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/deltas/extract"
 )
 
+// Of returns the content of a document of these bytes.
 func Of(t rapid.TB, body []byte) *content.Core {
 	t.Helper()
 	return OfDocument(t, extract.Document{Body: body})
 }
 
+// OfDocument is [extract.Content], but that an error ends the test.
 func OfDocument(t rapid.TB, doc extract.Document) *content.Core {
 	t.Helper()
 	core, err := extract.Content(doc)
@@ -25,6 +28,7 @@ func OfDocument(t rapid.TB, doc extract.Document) *content.Core {
 	return core
 }
 
+// IDs returns the entries' IDs with a space between them.
 func IDs(entries []content.Entry) string {
 	ids := make([]string, len(entries))
 	for i, e := range entries {
