@@ -121,7 +121,7 @@ func FuzzUnpack(f *testing.F) {
 // What does a content cost on its way to the store and back? ns/op counts, and how
 // small it gets.
 //
-//	go test ./deltas -run - -bench Pack
+//	go test ./deltas/codec -run - -bench Pack
 func BenchmarkPack(b *testing.B) {
 	p, core := NewPacker(1), extracted.Of(b, documents.LongFeed(100))
 	packed := p.Append(nil, core)

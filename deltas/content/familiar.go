@@ -83,8 +83,8 @@ func ParseSources(b []byte) (s Sources, rest []byte, ok bool) {
 	return s, b, true
 }
 
-// SetSources notes what the content's entries were read from. The error is
-// [ErrCorrupt] if these are the sources of another number of entries.
+// SetSources notes what the content's entries were read from, before the content is
+// shared. The error is [ErrCorrupt] if these are the sources of another number of entries.
 func (c *Core) SetSources(s Sources) error {
 	if s.entries != nil && len(s.entries) != len(c.Entries) {
 		return fmt.Errorf("%w: sources of %d entries, and %d", ErrCorrupt, len(s.entries), len(c.Entries))

@@ -18,7 +18,7 @@ import (
 // It is for comparison within one node, not for proof.
 func RawHash(body []byte) uint64 { return xxhash.Sum64(body) }
 
-// Document is what a poll brought. Extract keeps no reference to Body.
+// Document is what a poll brought. [Content] keeps no reference to Body.
 type Document struct {
 	Body        []byte
 	ContentType string       // the header's value; a hint, may be empty
@@ -30,9 +30,9 @@ type Document struct {
 	Base *content.Core
 }
 
-// Content returns a document's core content. The error is a
-// [*content.ParseError], [content.ErrEmpty] or [content.ErrTooLarge]. It never panics, expands no XML entity and
-// opens nothing; its work is bounded by [content.MaxDocument].
+// Content returns a document's core content. The error is a [*content.ParseError],
+// [content.ErrEmpty] or [content.ErrTooLarge]. It never panics, expands no XML entity
+// and opens nothing; its work is bounded by [content.MaxDocument].
 func Content(doc Document) (core *content.Core, err error) {
 	kind := doc.Kind
 	defer func() {
