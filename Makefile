@@ -36,7 +36,7 @@ lint: ## formatting, vet, staticcheck with staticcheck.conf
 fuzz: ## every fuzz target for FUZZTIME each
 	@FUZZTIME=$(FUZZTIME) GO=$(GO) sh .ci/fuzz
 
-mutants: ## plants faults in a package, and says which of them its tests do not catch: PKG=./deltas FILES=judge.go,noise.go
+mutants: ## plants faults in a package, and says which of them its tests do not catch: PKG=./deltas/judge FILES=judge.go,noise.go
 	$(GO) run ./benchmarks/mutants -files '$(FILES)' $(PKG)
 
 bench: ## every micro-benchmark, in benchstat's form

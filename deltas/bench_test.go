@@ -1,25 +1,17 @@
 package deltas
 
 import (
-	"fmt"
-	"strings"
 	"testing"
-)
 
-func benchmarkFeed(newest int) []byte {
-	items := make([]item, 40)
-	for i := range items {
-		items[i] = story(newest - i)
-		items[i].text = strings.Repeat(fmt.Sprintf("A sentence of story %d. ", newest-i), 20)
-	}
-	return rssFeed("", items...)
-}
+	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
+)
 
 // How fast is a body that is known by its raw hash passed over? B/s counts.
 //
 //	go test ./deltas -run - -bench RawHash
 func BenchmarkRawHash(b *testing.B) {
-	body := benchmarkFeed(100)
+	body := documents.LongFeed(100)
 	b.SetBytes(int64(len(body)))
 	b.ReportAllocs()
 	for b.Loop() {
@@ -31,7 +23,7 @@ func BenchmarkRawHash(b *testing.B) {
 //
 //	go test ./deltas -run - -bench Compare
 func BenchmarkCompare(b *testing.B) {
-	base, next := mustExtract(b, benchmarkFeed(100)), mustExtract(b, benchmarkFeed(101))
+	base, next := extracted.Of(b, documents.LongFeed(100)), extracted.Of(b, documents.LongFeed(101))
 	b.ReportAllocs()
 	for b.Loop() {
 		Compare(base, next).Append(nil)

@@ -6,6 +6,7 @@
 // whether a poller's observation is an update at all. [MakeDelta] and
 // [ApplyDelta] carry a version to nodes that hold the one before.
 //
-// Everything here is pure: no clock, no goroutine, no I/O. DESIGN.md has the
+// It is a facade over the packages in its folder: content, extract, diff, judge and
+// codec. Everything here is pure: no clock, no goroutine, no I/O. DESIGN.md has the
 // formats and the rules.
 package deltas

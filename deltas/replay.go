@@ -3,6 +3,8 @@ package deltas
 import (
 	"fmt"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/deltas/judge"
 )
 
 // Replay is a channel's history as one poller and its owner would live it: every
@@ -52,7 +54,7 @@ func (r *Replay) Capture(doc Document, at time.Time) Step {
 // that show what the one before did, so it is half an hour at most.
 func (r *Replay) every(core *Core, at time.Time) time.Duration {
 	r.looks++
-	every := min(at.Sub(r.state.Looked)/time.Duration(r.looks), usualGap)
+	every := min(at.Sub(r.state.Looked)/time.Duration(r.looks), judge.UsualGap)
 	if core.Hash != r.state.Current {
 		r.looks = 0
 	}

@@ -2,10 +2,13 @@ package deltas
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
 )
 
 // replayed is what became of a history.
@@ -18,7 +21,7 @@ type replayed struct {
 func replay(t *testing.T, name string, perCapture func(body []byte, step Step)) replayed {
 	var got replayed
 	var r Replay
-	readHistory(t, name, func(c capture) {
+	documents.History(t, name, func(c documents.Capture) {
 		body := []byte(c.Body)
 		step := r.Capture(Document{Body: body}, time.Unix(c.T, 0))
 		got.captures++
@@ -89,7 +92,7 @@ func TestReplay(t *testing.T) {
 func TestReplayAgainstExtract(t *testing.T) {
 	mattered := make(map[int64]bool)
 	last := ""
-	readHistory(t, "covid-pa-extract", func(c capture) {
+	documents.History(t, "covid-pa-extract", func(c documents.Capture) {
 		body := strings.ReplaceAll(c.Body, "https://", "http://")
 		mattered[c.T] = last != "" && body != last
 		last = body
@@ -97,7 +100,7 @@ func TestReplayAgainstExtract(t *testing.T) {
 	const learning = 28
 	var r Replay
 	captures, updates, both, wanted := 0, 0, 0, 0
-	readHistory(t, "covid-pa-raw", func(c capture) {
+	documents.History(t, "covid-pa-raw", func(c documents.Capture) {
 		step := r.Capture(Document{Body: []byte(c.Body)}, time.Unix(c.T, 0))
 		if captures++; captures <= learning {
 			return
@@ -159,7 +162,7 @@ func feedIDs(t *testing.T, body []byte) []string {
 	}
 	var ids []string
 	for _, e := range append(feed.Items, feed.Entries...) {
-		ids = append(ids, firstOf(e.GUID, e.ID, e.Link))
+		ids = append(ids, cmp.Or(e.GUID, e.ID, e.Link))
 	}
 	return ids
 }
@@ -171,13 +174,13 @@ func TestReplayUnreadableCapture(t *testing.T) {
 		body       string
 		err, added int
 	}{
-		{string(stories(2, 1)), 0, 0},
+		{string(documents.Stories(2, 1)), 0, 0},
 		{"", 1, 0},
-		{string(stories(2, 1))[:200], 1, 0},
-		{string(stories(2, 1)), 0, 0},
-		{string(stories(3, 2, 1)), 0, 1},
+		{string(documents.Stories(2, 1))[:200], 1, 0},
+		{string(documents.Stories(2, 1)), 0, 0},
+		{string(documents.Stories(3, 2, 1)), 0, 1},
 	} {
-		step := r.Capture(Document{Body: []byte(test.body)}, epoch.Add(time.Duration(n)*time.Hour))
+		step := r.Capture(Document{Body: []byte(test.body)}, time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(n)*time.Hour))
 		added := 0
 		if step.Update != nil {
 			added = len(step.Update.Entries.Added)
@@ -186,4 +189,33 @@ func TestReplayUnreadableCapture(t *testing.T) {
 			t.Errorf("capture %d: %+v", n, step)
 		}
 	}
+}
+
+// FuzzCompare: a delta and an update of any two documents work.
+func FuzzCompare(f *testing.F) {
+	f.Add(documents.Stories(2, 1), documents.Stories(3, 2))
+	f.Add([]byte("<html><p>a<p>b"), []byte("<html><p>b<p>c"))
+	f.Add([]byte(`[{"id":1,"a":1}]`), []byte(`[{"id":1,"a":2},{"id":2}]`))
+	f.Add([]byte("a\nb\nc"), []byte("c\nb\na"))
+	for i, list := range documents.Lists {
+		f.Add([]byte(list), []byte(documents.Lists[(i+1)%len(documents.Lists)]))
+	}
+	f.Add([]byte(`[{"level":"high","region":"N"},{"level":"low","region":"S"}]`), []byte(`[{"level":"mid","region":"N"},{"level":"low","region":"S"}]`))
+	f.Fuzz(func(t *testing.T, old, is []byte) {
+		base, err := Extract(Document{Body: old})
+		if err != nil {
+			return
+		}
+		next, err := Extract(Document{Body: is})
+		if err != nil {
+			return
+		}
+		u := Compare(base, next)
+		if err := verify(base, next, u); err != nil {
+			t.Fatal(err)
+		}
+		if (u.Diff == "") != (base.Hash == next.Hash) {
+			t.Fatalf("diff %q of %v and %v", u.Diff, base.Hash, next.Hash)
+		}
+	})
 }

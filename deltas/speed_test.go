@@ -8,6 +8,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/deltas/internal/cost"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 )
 
 // change is a document and what it was before.
@@ -71,7 +75,7 @@ func BenchmarkVerdict(b *testing.B) {
 		"nyt-battleground-html", "producthunt-daily", "rust-blog-atom"} {
 		kinds["recorded-"+name] = recordedChanges(b, name)
 	}
-	readFeeds(b, func(name string, body []byte) {
+	documents.Collection(b, func(name string, body []byte) {
 		if c, ok := changeOf(body); ok && len(body) >= 8<<10 {
 			kinds[formatOf(body)] = append(kinds[formatOf(body)], c)
 		}
@@ -93,12 +97,12 @@ func benchmarkVerdict(b *testing.B, changes []change) {
 	var total, whole time.Duration
 	for b.Loop() {
 		for i, c := range changes {
-			took := cpuTime(func() { c.verdict(c.base, false) })
+			took := cost.CPUTime(func() { c.verdict(c.base, false) })
 			total += took
 			keepBest(&best[i], took)
-			keepBest(&bestFirst[i], cpuTime(func() { c.verdict(nil, false) }))
+			keepBest(&bestFirst[i], cost.CPUTime(func() { c.verdict(nil, false) }))
 		}
-		whole += cpuTime(func() {
+		whole += cost.CPUTime(func() {
 			for _, c := range changes {
 				c.verdict(c.base, true)
 			}
@@ -162,10 +166,10 @@ func formatOf(body []byte) string {
 func madeChanges(t testing.TB) map[string][]change {
 	kinds := make(map[string][]change)
 	for name, body := range map[string]string{
-		"rss":        string(benchmarkFeed(100)),
-		"atom":       madeAtom(`<content type="html">`, "&lt;p&gt;%s&lt;/p&gt;", "</content>", ""),
-		"atom-xhtml": madeAtom(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`, "<p>%s</p>", "</div></content>", ""),
-		"atom-base":  madeAtom(`<content type="html">`, "&lt;p&gt;%s&lt;/p&gt;", "</content>", ` xml:base="https://example.com/"`),
+		"rss":        string(documents.LongFeed(100)),
+		"atom":       documents.Atom(`<content type="html">`, "&lt;p&gt;%s&lt;/p&gt;", "</content>", ""),
+		"atom-xhtml": documents.Atom(`<content type="xhtml"><div xmlns="http://www.w3.org/1999/xhtml">`, "<p>%s</p>", "</div></content>", ""),
+		"atom-base":  documents.Atom(`<content type="html">`, "&lt;p&gt;%s&lt;/p&gt;", "</content>", ` xml:base="https://example.com/"`),
 		"json-feed":  `{"version":"https://jsonfeed.org/version/1.1","title":"News","items":` + madeJSON("content_html") + "}",
 		"json":       madeJSON("body"),
 		"html":       madePage(),
@@ -181,8 +185,8 @@ func madeChanges(t testing.TB) map[string][]change {
 
 // recordedChanges are 20 changes of a recorded history, from all over it.
 func recordedChanges(t testing.TB, name string) []change {
-	var all []capture
-	readHistory(t, name, func(c capture) { all = append(all, c) })
+	var all []documents.Capture
+	documents.History(t, name, func(c documents.Capture) { all = append(all, c) })
 	var changes []change
 	for i := 1; i < len(all) && len(changes) < 20; i++ {
 		if i%max(1, len(all)/30) != 0 {
@@ -201,19 +205,6 @@ func recordedChanges(t testing.TB, name string) []change {
 	return changes
 }
 
-func madeAtom(open, paragraph, end, attributes string) string {
-	var b strings.Builder
-	b.WriteString(`<feed xmlns="http://www.w3.org/2005/Atom"` + attributes + `><title>News</title>`)
-	for n := range 40 {
-		fmt.Fprintf(&b, `<entry><id>tag:example.com,2026:%d</id><title>Story %d</title><link href="https://example.com/%d"/><updated>2026-01-02T03:04:05Z</updated>%s`, n, n, n, open)
-		for i := range 5 {
-			fmt.Fprintf(&b, paragraph, fmt.Sprintf("A sentence of story %d, paragraph %d, which says that it says nothing. And another one, for those who like them longer than that.", n, i))
-		}
-		b.WriteString(end + "</entry>")
-	}
-	return b.String() + "</feed>"
-}
-
 func madeJSON(text string) string {
 	var b strings.Builder
 	for n := range 100 {
@@ -230,4 +221,20 @@ func madePage() string {
 		fmt.Fprintf(&b, `<div class="row"><h2><a href="/%d?utm_source=x">Title %d</a></h2><p>Some words about it, and <b>more</b>.</p></div>`, i, i)
 	}
 	return b.String()
+}
+
+// What is read does not change with the body, which its owner may use again.
+func TestExtractKeepsNoBody(t *testing.T) {
+	for name, changes := range madeChanges(t) {
+		for _, c := range changes {
+			doc := c.doc
+			doc.Body = bytes.Clone(doc.Body)
+			core := extracted.Of(t, doc.Body)
+			want := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.Sections())
+			clear(doc.Body)
+			if got := fmt.Sprintf("%s%+v%v", core.Text, core.Entries, core.Sections()); got != want {
+				t.Errorf("%s: with another body\n%.2000s\nwas\n%.2000s", name, got, want)
+			}
+		}
+	}
 }

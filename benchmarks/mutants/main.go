@@ -10,7 +10,7 @@
 //
 // The question: does a test fail when the code is wrong? The command:
 //
-//	go run ./benchmarks/mutants -files 'judge.go,noise.go' ./deltas
+//	go run ./benchmarks/mutants -files 'judge.go,noise.go' ./deltas/judge
 //
 // The figure that counts is the score: mutants killed or timed out, of all mutants,
 // those that no test reaches included.

@@ -1,0 +1,98 @@
+package content
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/seed-91e7e7c1/corona/deltas/extract/html"
+	"github.com/seed-91e7e7c1/corona/deltas/extract/lines"
+	"github.com/seed-91e7e7c1/corona/deltas/extract/links"
+	"github.com/seed-91e7e7c1/corona/deltas/scan"
+)
+
+// What members of JSON objects are called that mean the same, the likeliest first.
+var (
+	TitleNames   = [...]string{"title", "name", "headline", "subject", "label", "full_name"}
+	linkNames    = [...]string{"html_url", "link", "permalink", "url", "href"}
+	SummaryNames = [...]string{"summary", "description", "excerpt", "content_text", "text", "body", "content_html", "content"}
+)
+
+// jsonEntry reads an entry back from the lines of its object.
+func jsonEntry(id string, object []string) Entry {
+	var shown shownMembers
+	var scratch []byte
+	for _, line := range object {
+		name, value, ok := cutMember(line)
+		if !ok || !strings.HasPrefix(value, `"`) {
+			continue
+		}
+		if at, ok := shownNames[strings.ToLower(name)]; ok {
+			if text, size := scan.JSONString(value, &scratch); size == len(value) {
+				shown[at] = text
+			}
+		}
+	}
+	titles, addresses, summaries := shown[:len(TitleNames)], shown[len(TitleNames):beforeSummary], shown[beforeSummary:]
+	e := Entry{
+		ID:      id,
+		Title:   html.PlainLine(cmp.Or(titles...), lines.MaxTitle),
+		Summary: lines.Summarise(html.Lines(cmp.Or(summaries...), nil, nil)),
+	}
+	if i := slices.IndexFunc(addresses, links.IsHTTP); i >= 0 {
+		e.Link = links.Clean(addresses[i], nil)
+	}
+	return e
+}
+
+// shownMembers are the texts of the members that an entry shows, each at the place
+// of its name in shownNames.
+type shownMembers [beforeSummary + len(SummaryNames)]string
+
+const beforeSummary = len(TitleNames) + len(linkNames)
+
+// shownNames are TitleNames, linkNames and SummaryNames, in that order.
+var shownNames = scan.Ranks(slices.Concat(TitleNames[:], linkNames[:], SummaryNames[:])...)
+
+// cutMember cuts a line that begins with a member of the entry itself into name
+// and value.
+func cutMember(line string) (name, value string, ok bool) {
+	if !strings.HasPrefix(line, `"`) {
+		return "", "", false
+	}
+	var scratch []byte
+	name, size := scan.JSONString(line, &scratch)
+	value, ok = strings.CutPrefix(line[size:], ": ")
+	return name, value, ok
+}
+
+// ChangedMembers returns the names of the members that differ between two
+// entries' lines, in order.
+func ChangedMembers(was, is string) []string {
+	before, after := membersOf(was), membersOf(is)
+	both := maps.Clone(before)
+	maps.Copy(both, after)
+	fields := make([]string, 0, 4)
+	for _, name := range slices.Sorted(maps.Keys(both)) {
+		if before[name] != after[name] {
+			fields = append(fields, name)
+		}
+	}
+	return fields
+}
+
+// membersOf returns the text of each member in an entry's lines.
+func membersOf(section string) map[string]string {
+	members := make(map[string]string)
+	name := ""
+	for line := range strings.Lines(section) {
+		line = strings.TrimPrefix(line, Indent)
+		if member, _, ok := cutMember(line); ok {
+			name = member
+		}
+		members[name] += line
+	}
+	delete(members, "")
+	return members
+}

@@ -1,5 +1,0 @@
-//go:build !race
-
-package deltas
-
-const raceDetector = false
