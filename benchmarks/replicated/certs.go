@@ -4,6 +4,7 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
@@ -21,8 +22,8 @@ import (
 // them, and one of addresses, with which all nodes of etcd connect, and by which clients
 // know the nodes of both systems.
 type certificates struct {
-	dir  string
-	pool *x509.CertPool
+	dir    string
+	client *tls.Config // of the clients, which etcd wants to know by a certificate too
 }
 
 // Files of the directory, beside those of peer.
@@ -43,13 +44,22 @@ func makeCertificates(dir string, names, addresses []string) (*certificates, err
 	if _, err := peer.MakeGossipKey(dir); err != nil {
 		return nil, err
 	}
-	c := &certificates{dir: dir, pool: x509.NewCertPool()}
+	c := &certificates{dir: dir}
 	authority, err := os.ReadFile(c.file(caFile))
 	if err != nil {
 		return nil, err
 	}
-	c.pool.AppendCertsFromPEM(authority)
-	return c, c.issue(addresses, now)
+	if err := c.issue(addresses, now); err != nil {
+		return nil, err
+	}
+	pair, err := tls.LoadX509KeyPair(c.file(addressFile), c.file(addressKeyFile))
+	if err != nil {
+		return nil, err
+	}
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	c.client = &tls.Config{RootCAs: pool, Certificates: []tls.Certificate{pair}}
+	return c, nil
 }
 
 // issue makes the certificate of the addresses.

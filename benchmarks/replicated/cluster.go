@@ -27,6 +27,7 @@ type cluster struct {
 	admin        []string // base URLs for metrics, by node
 	applied      string   // the metric of a node's applied commands
 	proposed     string   // the metric of the bytes of log entries a node has proposed; empty: none
+	elected      string   // the metric of the elections a node has won or seen
 	note         string   // what the result should say of it
 }
 
@@ -83,7 +84,7 @@ func startCorona(ctx context.Context, dir string, o options) (_ *cluster, err er
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{applied: "corona_ownership_commands_total", proposed: "corona_ownership_entry_bytes_total"}
+	c := &cluster{applied: "corona_ownership_commands_total", proposed: "corona_ownership_entry_bytes_total", elected: "corona_ownership_elections_won_total"}
 	certs := filepath.Join(dir, "certs")
 	if c.certificates, err = makeCertificates(certs, names(o.replicas), free); err != nil {
 		return nil, err
@@ -120,10 +121,10 @@ func startCorona(ctx context.Context, dir string, o options) (_ *cluster, err er
 	return c, c.awaitLeads(ctx, o)
 }
 
-// awaitLeads waits until every node leads three quarters of its share of the ranges, or
-// as long as it takes ranges to move.
+// awaitLeads waits until every node leads its share of the ranges, or until it has had
+// the time for that: then no range is handed over under load.
 func (c *cluster) awaitLeads(ctx context.Context, o options) error {
-	share := o.ranges * 3 / 4 / o.replicas
+	share := o.ranges / o.replicas
 	began := time.Now()
 	var leads []int
 	err := child.Await(ctx, "leaders of all ranges", readyWithin+balancedWithin, func() (bool, error) {
@@ -178,7 +179,7 @@ func startEtcd(ctx context.Context, dir string, o options) (_ *cluster, err erro
 	if err != nil {
 		return nil, err
 	}
-	c := &cluster{applied: "etcd_server_proposals_applied_total"}
+	c := &cluster{applied: "etcd_server_proposals_applied_total", elected: "etcd_server_leader_changes_seen_total"}
 	if c.certificates, err = makeCertificates(filepath.Join(dir, "certs"), names(o.replicas), free); err != nil {
 		return nil, err
 	}
@@ -222,9 +223,17 @@ type usage struct {
 	nodes, clients time.Duration // of the processors
 	written        int64         // bytes sent to the disk
 	resident       int64         // bytes of the nodes in memory now
+	elections      float64       // that nodes have won, or seen
 }
 
-func (c *cluster) usage() (u usage, err error) {
+func (c *cluster) usage(ctx context.Context) (u usage, err error) {
+	for _, admin := range c.admin {
+		metrics, err := scrape.Read(ctx, admin)
+		if err != nil {
+			return u, err
+		}
+		u.elections += metrics.Sum(c.elected)
+	}
 	if u.clients, err = scrape.CPUTime(os.Getpid()); err != nil {
 		return u, err
 	}

@@ -27,7 +27,7 @@ type commands interface {
 
 // Sizes of a command: what is not its padding, and what a webhook's URL may have.
 const (
-	leastSize = 192
+	leastSize = subscriptionRest + 128
 	mostSize  = 1024
 )
 
@@ -40,9 +40,10 @@ const (
 	sinkURL    = "https://sink.example/"
 	sinkSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 	// subscriptionRest is the bytes of a command in the log that are not its webhook's
-	// URL: the rest of ownership's wire format, with a channel's ID of 20 bytes and a
-	// time. The nodes' metrics say whether it is still so.
-	subscriptionRest = 141
+	// URL, when that has 128 or more: time 9, heads of the subscription and its item 6,
+	// channel's ID 22, URL 38, type 9, secret 40, the webhook's field 3. The table says
+	// what the nodes have measured.
+	subscriptionRest = 127
 )
 
 // newSubscriptions are commands of so many bytes in the log.

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"net/http"
 	"slices"
@@ -44,16 +43,16 @@ const (
 	failurePause  = 10 * time.Millisecond
 )
 
-// newLoad is of so many clients, with so many connections to each node, that trust the
-// CA's certificates.
-func newLoad(c commands, nodes []string, pool *x509.CertPool, clients, connections int) *load {
+// newLoad is of so many clients, with so many connections to each node.
+func newLoad(c commands, nodes []string, security *tls.Config, clients, connections int) *load {
 	l := &load{commands: c, nodes: nodes, seen: make([]seen, clients)}
 	for range len(nodes) * connections {
 		l.clients = append(l.clients, &http.Client{
 			Timeout: requestWithin,
 			Transport: &http.Transport{
-				ForceAttemptHTTP2: true,
-				TLSClientConfig:   &tls.Config{RootCAs: pool},
+				ForceAttemptHTTP2:  true,
+				DisableCompression: true,
+				TLSClientConfig:    security.Clone(),
 			},
 		})
 	}

@@ -43,6 +43,7 @@ type options struct {
 	warmup, window   time.Duration
 	systems          []string
 	dir, out         string
+	keep             bool   // the directories of corona and etcd
 	profile          string // file for the profile of a Corona node
 }
 
@@ -121,6 +122,7 @@ func parse(args []string) (o options, err error) {
 	flags.StringVar(&o.dir, "dir", os.TempDir(), "where directories are made and removed, on the disk to be measured")
 	flags.StringVar(&o.out, "out", "", "file for the result's JSON; none by default")
 	flags.StringVar(&o.profile, "profile", "", "file for the profile of a Corona node; none by default")
+	flags.BoolVar(&o.keep, "keep", false, "keep the directories of corona and etcd, with the nodes' logs")
 	if err := flags.Parse(args); err != nil {
 		return o, err
 	}

@@ -105,7 +105,7 @@ func (r *result) text() string {
 }
 
 func (r *result) cellTable(b *strings.Builder) {
-	b.WriteString("| system | commits/s (least–most) | p50 ms | p99 ms | node CPU µs | client CPU µs | written bytes | MB a node, after commits | failed | load |\n|---|---|---:|---:|---:|---:|---:|---|---:|---|\n")
+	b.WriteString("| system | commits/s (least–most) | p50 ms | p99 ms | node CPU µs | client CPU µs | written bytes | MB a node, after commits | failed | elections | load |\n|---|---|---:|---:|---:|---:|---:|---|---:|---:|---|\n")
 	for _, system := range []string{systemCorona, systemEtcd} {
 		var cells []cell
 		for _, c := range r.Cells {
@@ -137,18 +137,18 @@ func cellRow(b *strings.Builder, system string, cells []cell) {
 		return values
 	}
 	speed := all(func(c cell) float64 { return c.PerSecond })
-	failed, load := 0, ""
+	failed, elections, load := 0, 0, ""
 	for _, c := range cells {
-		failed += c.Failed
+		failed, elections = failed+c.Failed, elections+c.Elections
 		first, _, _ := strings.Cut(c.Load, " ")
 		load += " " + first
 	}
-	fmt.Fprintf(b, "| %s | %.0f (%.0f–%.0f) | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f, %.0f | %d | %s |\n",
+	fmt.Fprintf(b, "| %s | %.0f (%.0f–%.0f) | %.1f | %.1f | %.0f | %.0f | %.0f | %.0f, %.0f | %d | %d | %s |\n",
 		system, median(speed), slices.Min(speed), slices.Max(speed),
 		median(all(func(c cell) float64 { return c.P50 })), median(all(func(c cell) float64 { return c.P99 })),
 		median(all(func(c cell) float64 { return c.NodeCPU })), median(all(func(c cell) float64 { return c.ClientCPU })),
 		median(all(func(c cell) float64 { return c.Written })), median(all(func(c cell) float64 { return c.Resident })),
-		median(all(func(c cell) float64 { return float64(c.Acknowledged) })), failed, strings.TrimSpace(load))
+		median(all(func(c cell) float64 { return float64(c.Acknowledged) })), failed, elections, strings.TrimSpace(load))
 }
 
 func (r *result) logTable(b *strings.Builder) {

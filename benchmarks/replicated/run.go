@@ -44,6 +44,7 @@ type cell struct {
 	Resident     float64 `json:"resident_mb_per_node"`     // at the end of the window
 	Acknowledged uint64  `json:"acknowledged"`             // since the nodes' start: what Resident holds
 	EntryBytes   float64 `json:"entry_bytes_per_command"`  // in the log, with what tells commands apart; 0: not known
+	Elections    int     `json:"elections"`                // that were won in the window; etcd: that nodes have seen
 	Load         string  `json:"load"`                     // of the machine, 1, 5 and 15 minutes
 }
 
@@ -118,7 +119,11 @@ func (r *result) runCell(ctx context.Context, o options, system string, round in
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if o.keep {
+		r.note("round %d, %s: kept %s", round+1, system, dir)
+	} else {
+		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	}
 	start, c := startCorona, commands(newSubscriptions(o.size))
 	if system == systemEtcd {
 		start, c = startEtcd, newPuts(o.size)
@@ -144,13 +149,13 @@ func (r *result) runCell(ctx context.Context, o options, system string, round in
 // measure loads nodes and returns what a window saw; with profiled, also what one node's
 // processor time goes to, after the window.
 func (r *result) measure(ctx context.Context, o options, nodes *cluster, c commands, profiled bool) (cell, error) {
-	l := newLoad(c, nodes.commands, nodes.certificates.pool, o.clients, o.connections)
+	l := newLoad(c, nodes.commands, nodes.certificates.client, o.clients, o.connections)
 	l.begin(ctx)
 	defer l.end()
 	if err := wait(ctx, o.warmup); err != nil {
 		return cell{}, err
 	}
-	before, err := nodes.usage()
+	before, err := nodes.usage(ctx)
 	if err != nil {
 		return cell{}, err
 	}
@@ -161,7 +166,7 @@ func (r *result) measure(ctx context.Context, o options, nodes *cluster, c comma
 	}
 	l.phase.Store(measured)
 	took := time.Since(began)
-	after, err := nodes.usage()
+	after, err := nodes.usage(ctx)
 	if err != nil {
 		return cell{}, err
 	}
@@ -192,6 +197,7 @@ func (r *result) measure(ctx context.Context, o options, nodes *cluster, c comma
 		NodeCPU:   float64((after.nodes - before.nodes).Microseconds()) / n,
 		ClientCPU: float64((after.clients - before.clients).Microseconds()) / n,
 		Written:   float64(after.written-before.written) / n, Resident: float64(after.resident) / 1e6 / float64(len(nodes.processes)),
+		Elections:    int(after.elections - before.elections),
 		Acknowledged: all.acknowledged, EntryBytes: entry, Load: strings.Join(strings.Fields(string(load))[:3], " "),
 	}, nil
 }
