@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -49,12 +50,18 @@ type nodeConfig struct {
 	Lifetime         time.Duration
 }
 
+// gcPercent is what corona serve sets.
+const gcPercent = 60
+
 // runNode is the process of a node: it ends at SIGTERM, or when its time is over, should
 // the benchmark have been killed.
 func runNode(file string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
+	}
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(gcPercent)
 	}
 	var config nodeConfig
 	if err := json.Unmarshal(content, &config); err != nil {
