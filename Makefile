@@ -8,10 +8,11 @@ KILLS       ?= 200
 SEED        ?= 1
 FAULTS      ?=
 POLITE      ?=
+REPLICATED  ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds polite replicated proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -50,6 +51,9 @@ crash-seeds: ## 20 rounds each with SEEDS=30 seeds, some at a time on a loaded m
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
+
+replicated: ## commits a second of three nodes, beside etcd's and a raft-boltdb file per group; REPLICATED='-rounds 1 -time 5s'
+	$(GO) run ./benchmarks/replicated -ranges 64 -replicas 3 $(REPLICATED)
 
 proto: ## generated code of the replicated log's commands
 	$(GO) generate ./ownership
