@@ -63,7 +63,7 @@ func (subscriptions) header() http.Header { return http.Header{} }
 
 func (subscriptions) acknowledged(response *http.Response, body []byte) error {
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %.200s", response.Status, body)
+		return fmt.Errorf("%s: %.200s", response.Status, bytes.TrimSpace(body))
 	}
 	return nil
 }

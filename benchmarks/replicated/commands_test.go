@@ -43,9 +43,8 @@ func TestSubscriptionSize(t *testing.T) {
 		if err := n.close(); err != nil {
 			t.Error(err)
 		}
-		const head = 3 // of a command in its entry
-		if got := metrics.Sum("corona_ownership_entry_bytes_total"); got != float64(size+head) || metrics.Sum("corona_ownership_commands_total") != 1 {
-			t.Errorf("a command of %d bytes made an entry of %.0f, want %d", size, got, size+head)
+		if got := metrics.Sum("corona_ownership_entry_bytes_total"); got != float64(size+entryHead) || metrics.Sum("corona_ownership_commands_total") != 1 {
+			t.Errorf("a command of %d bytes made an entry of %.0f, want %d", size, got, size+entryHead)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func (r *result) measure(ctx context.Context, o options, nodes *cluster, c comma
 		return cell{}, fmt.Errorf("nothing was acknowledged within %s: %w", o.window, all.failure)
 	}
 	if all.failure != nil {
-		r.note("%d commands failed in a window, the last with: %v", all.failed, all.failure)
+		r.note("%d commands failed in a window, the last before or in it with: %v", all.failed, all.failure)
 	}
 	entry, err := nodes.verify(ctx, all.acknowledged)
 	if err != nil {
