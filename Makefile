@@ -11,10 +11,11 @@ POLITE      ?=
 SEEDS       ?= 3
 NEMESIS     ?=
 FAILOVER    ?=
+REPLICATED  ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis nemesis-proof polite proto
+.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis nemesis-proof polite replicated proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -62,6 +63,9 @@ nemesis-proof: ## plants the bugs of docs/planted-bugs.md, each of which its tes
 
 polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
 	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
+
+replicated: ## commits a second of three nodes, beside etcd's and a raft-boltdb file per group; REPLICATED='-rounds 1 -time 5s'
+	$(GO) run ./benchmarks/replicated -ranges 64 -replicas 3 $(REPLICATED)
 
 proto: ## generated code of the replicated log's commands
 	$(GO) generate ./ownership
