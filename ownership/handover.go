@@ -12,7 +12,7 @@ const (
 	// handOverWithin bounds how long a node that stops gives its leaderships away.
 	handOverWithin = 5 * time.Second
 	// balanceEvery is how often a node looks whether another one should lead a range.
-	balanceEvery = 5 * time.Second
+	balanceEvery = time.Second
 	// steadyFor is how long a leader keeps a range, at least, before it gives it back
 	// to the replica that leads when all is well.
 	steadyFor = 15 * time.Second

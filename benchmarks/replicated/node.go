@@ -13,7 +13,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,6 +21,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/garbage"
 	"github.com/seed-91e7e7c1/corona/internal/members"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
@@ -50,18 +50,12 @@ type nodeConfig struct {
 	Lifetime         time.Duration
 }
 
-// gcPercent is what corona serve sets.
-const gcPercent = 60
-
 // runNode is the process of a node: it ends at SIGTERM, or when its time is over, should
 // the benchmark have been killed.
 func runNode(file string) error {
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return err
-	}
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
 	}
 	var config nodeConfig
 	if err := json.Unmarshal(content, &config); err != nil {
@@ -71,6 +65,7 @@ func runNode(file string) error {
 	defer stop()
 	ctx, cancel := context.WithTimeout(ctx, config.Lifetime)
 	defer cancel()
+	garbage.Limit(ctx)
 	n := &node{config: config, metrics: prometheus.NewRegistry()}
 	return errors.Join(n.run(ctx), n.close())
 }

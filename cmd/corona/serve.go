@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,6 +18,7 @@ import (
 	"github.com/seed-91e7e7c1/corona"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
+	"github.com/seed-91e7e7c1/corona/internal/garbage"
 	"github.com/seed-91e7e7c1/corona/server"
 )
 
@@ -132,18 +132,6 @@ func (o *serveOptions) check() (server.Tokens, error) {
 // busy with; what is not done by then is repeated at the next start.
 const stopWithin = 18 * time.Second
 
-// gcPercent trades processor for memory: what a node keeps of a channel is there for
-// good, and half as much again, not as much again, is enough for what comes and goes.
-// With 100 collections take 3 % of the processor (benchmarks/steady).
-const gcPercent = 60
-
-// limitGarbage sets how much garbage may pile up, unless GOGC says how much.
-func limitGarbage() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
-}
-
 // limitStop ends the process when stopWithin has passed since ctx was done, unless
 // the function that it returns is called before.
 func limitStop(ctx context.Context, logger *slog.Logger) (stopped func()) {
@@ -165,7 +153,7 @@ func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error
 	if err != nil {
 		return err
 	}
-	limitGarbage()
+	garbage.Limit(ctx)
 	logger := slog.New(slog.NewTextHandler(logs, &slog.HandlerOptions{Level: options.logLevel}))
 	listener, err := net.Listen("tcp", options.listen)
 	if err != nil {

@@ -22,7 +22,7 @@ func parseCore(text []byte, base *Core) (*Core, error) {
 	if !ok || content == "" || !strings.HasSuffix(content, "\n") {
 		return nil, fmt.Errorf("%w: core text without notes", ErrCorrupt)
 	}
-	if strings.IndexByte(content, 0) >= 0 { // which stands for numbers, see reader
+	if strings.IndexByte(content, 0) >= 0 { // package judge has it stand for numbers
 		return nil, fmt.Errorf("%w: core text with a control character", ErrCorrupt)
 	}
 	c := &Core{Text: text, content: content}

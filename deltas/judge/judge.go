@@ -161,7 +161,7 @@ func unchanged(state State, obs Observation) Decision {
 		state.Extractor = content.ExtractorVersion
 	}
 	if c := state.Candidate; c != nil && obs.Begun.After(c.Begun) {
-		if c.Polls == 1 && slices.Contains(state.Recent, c.Hash) {
+		if c.Polls == 1 && slices.Contains(state.Recent, c.Hash) { // back to a former content for one look
 			state = state.flap()
 		}
 		state.Candidate = nil

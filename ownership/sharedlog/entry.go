@@ -41,6 +41,7 @@ func identityKey() []byte { return groupKey(noGroup, kindIdentity) }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
+// setSealed writes a record with a checksum of key and content before the content.
 func setSealed(batch *pebble.Batch, key []byte, size int, fill func(to []byte)) {
 	op := batch.SetDeferred(len(key), 4+size)
 	copy(op.Key, key)
@@ -49,6 +50,7 @@ func setSealed(batch *pebble.Batch, key []byte, size int, fill func(to []byte)) 
 	_ = op.Finish() // fails only for a batch that was written already
 }
 
+// unseal returns a record's content, or disk.ErrCorrupt when its checksum does not match.
 func unseal(key, value []byte) ([]byte, error) {
 	if len(value) < 4 || binary.BigEndian.Uint32(value) != checksum(key, value[4:]) {
 		return nil, disk.Corrupt("checksum of log key %x does not match", key)

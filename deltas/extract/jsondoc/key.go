@@ -172,7 +172,7 @@ func (c *column) in(item *Value) *Value {
 	return item.find(c.name)
 }
 
-// find is member for objects whose members may be in another order: rows of a table.
+// find is [Value.Member] for objects whose members may be in another order: rows of a table.
 func (v *Value) find(name string) *Value {
 	for i := range v.Children {
 		if v.Kind == '{' && v.Children[i].Name == name {

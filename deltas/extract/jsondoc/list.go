@@ -185,8 +185,9 @@ func listWithIDs(v *Value) *list {
 	return nil
 }
 
-// identifies reports whether most items have a scalar under a name, and nearly all of
-// these another one. A few items without it do not change how the others are known.
+// identifies reports whether three quarters of the items have a scalar under a name, and
+// there are nine different ones for ten of these items. A few items without it do not
+// change how the others are known.
 func identifies(items []Value, name string) bool {
 	var ids []string
 	for i := range items {

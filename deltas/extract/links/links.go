@@ -267,30 +267,30 @@ func cleanQuery(query string, noise func(name string) bool) string {
 }
 
 var (
-	trackingPrefixes = [...]string{"utm_", "at_", "mc_", "pk_", "mtm_", "matomo_", "hsa_", "_hs", "ns_", "wt.", "vero_",
+	droppedPrefixes = [...]string{"utm_", "at_", "mc_", "pk_", "mtm_", "matomo_", "hsa_", "_hs", "ns_", "wt.", "vero_",
 		"x-amz-", "x-goog-", "__cf_chl_", "aspsessionid"}
-	trackingNames = scan.Set("fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "ocid", "cmpid",
+	droppedNames = scan.Set("fbclid", "gclid", "gclsrc", "dclid", "gbraid", "wbraid", "msclkid", "yclid", "igshid", "ocid", "cmpid",
 		"cmp", "icid", "s_cid", "mkt_tok", "_ga", "_gl", "ref_src", "ref_url", "spm", "scid", "wickedid", "ito", "xtor", "ftag", "taid",
 		// sessions and signatures that expire
 		"phpsessid", "jsessionid", "sessid", "oscsid", "zenid", "cfid", "cftoken", "form_build_id",
 		"signature", "expires", "key-pair-id", "awsaccesskeyid", "googleaccessid")
-	sessionNames = scan.Set("sid", "sessionid", "session_id", "token", "csrf", "csrf_token", "csrfmiddlewaretoken", "_csrf", "authenticity_token", "nonce", "_wpnonce",
+	droppedInTargets = scan.Set("sid", "sessionid", "session_id", "token", "csrf", "csrf_token", "csrfmiddlewaretoken", "_csrf", "authenticity_token", "nonce", "_wpnonce",
 		"cb", "_", "_t", "ts", "timestamp", "nocache", "cachebuster", "cachebust", "rnd", "rand", "random")
 )
 
 // isTracking reports parameters that say who sent a reader, who reads or until when,
 // not what is read.
 func isTracking(name string) bool {
-	for _, prefix := range trackingPrefixes {
+	for _, prefix := range droppedPrefixes {
 		if strings.HasPrefix(name, prefix) {
 			return true
 		}
 	}
-	return trackingNames[name]
+	return droppedNames[name]
 }
 
 // isSession reports parameters that differ from one visitor or visit to the next.
-func isSession(name string) bool { return sessionNames[name] }
+func isSession(name string) bool { return droppedInTargets[name] }
 
 // IsHTTP reports what begins as a URL of http or https.
 func IsHTTP(s string) bool {

@@ -87,7 +87,7 @@ func fakeHeld() *api.Held { return &api.Held{Since: moment(2), What: deltas.Hold
 
 func pointer[T any](v T) *T { return &v }
 
-// fakeExplanations are of fakeChannels: one that the budget decides about, one with
+// fakeExplanations are of [FakeChannels]: one that the budget decides about, one with
 // less than a poll per interval, by bytes, one whose host is full, one that is gone.
 func fakeExplanations() []api.Explanation {
 	neighbours := api.Neighbours{
