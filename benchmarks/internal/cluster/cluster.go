@@ -24,6 +24,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
@@ -149,9 +150,22 @@ type Node struct {
 // Start begins a process in the node's namespace and does not wait until it serves.
 func (n *Node) Start() error { return n.network.within(n.Index, n.Process.Start) }
 
-// Pause suspends the process with SIGSTOP: it keeps its connections and answers
-// nothing.
-func (n *Node) Pause() error { return n.signal(syscall.SIGSTOP) }
+// stopWithin bounds how long the threads of a process take to stop.
+const stopWithin = 5 * time.Second
+
+// Pause suspends the process with SIGSTOP: from then on it keeps its connections and
+// answers nothing.
+func (n *Node) Pause() error {
+	if err := n.signal(syscall.SIGSTOP); err != nil {
+		return err
+	}
+	for begun := time.Now(); !diskfault.Stopped(n.PID()); time.Sleep(time.Millisecond) {
+		if time.Since(begun) > stopWithin {
+			return fmt.Errorf("%s runs on %s after SIGSTOP", n.Name, stopWithin)
+		}
+	}
+	return nil
+}
 
 // Resume lets a suspended process go on.
 func (n *Node) Resume() error { return n.signal(syscall.SIGCONT) }

@@ -153,8 +153,8 @@ func TestNodes(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts three nodes")
 	}
-	own := filepath.Join(folder, t.Name())
-	if err := os.Mkdir(own, 0o700); err != nil {
+	own, err := os.MkdirTemp(folder, t.Name())
+	if err != nil {
 		t.Fatal(err)
 	}
 	c, err := New(t.Context(), Config{Program: program, Folder: own, Args: []string{"--ranges", "2"}})

@@ -46,7 +46,13 @@ func (t *Tracer) isQuiet() bool {
 		return true
 	default:
 	}
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", t.pid))
+	return Stopped(t.pid) && stateOf(fmt.Sprintf("/proc/%d/stat", t.strace.Process.Pid)) == 'S'
+}
+
+// Stopped reports whether every thread of a process has stopped, or is gone: after
+// SIGSTOP each does when it is next about to run.
+func Stopped(pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
 	if err != nil {
 		return false
 	}
@@ -55,7 +61,7 @@ func (t *Tracer) isQuiet() bool {
 			return false
 		}
 	}
-	return stateOf(fmt.Sprintf("/proc/%d/stat", t.strace.Process.Pid)) == 'S'
+	return true
 }
 
 // stateOf reads the state of a thread from its stat file (proc(5)); 0 when it is
