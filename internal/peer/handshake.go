@@ -86,6 +86,7 @@ func (n *Node) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(n.running, cancel)()
+	defer func() { _ = listener.Close() }() // what ends Accept may still be about to
 	defer context.AfterFunc(ctx, func() { _ = listener.Close() })()
 	taken := make(chan struct{}, maxAccepted)
 	var all sync.WaitGroup
