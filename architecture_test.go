@@ -33,6 +33,7 @@ var rules = map[string]rule{
 	"ownership":  {[]string{"channel", "overlay", "internal"}, "replicated state carries documents without reading them"},
 	"engine":     {[]string{"channel", "deltas", "fetcher", "overlay", "internal"}, "a poller reports to an owner through the interface that it declares"},
 	"primary":    {[]string{"channel", "deltas", "overlay", "engine", "ownership", "honeycomb", "internal"}, "the owner's decisions know nothing of delivery or HTTP"},
+	"wedge":      {[]string{"channel", "deltas", "overlay", "engine", "internal"}, "what owners and pollers say to each other decides neither rates nor contents"},
 	"api":        {[]string{"channel", "deltas"}, "the contract's types must be usable by clients that hold no node"},
 	"notify":     {[]string{"channel", "deltas", "api", "internal"}, "delivery reads committed state through the interface that it declares"},
 	"server":     {[]string{"channel", "deltas", "api", "internal"}, "HTTP sees a node only through the interface that it declares"},

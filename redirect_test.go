@@ -57,6 +57,8 @@ func (s *oneChannel) Forget(context.Context, channel.Channel, []byte) error {
 
 func (s *oneChannel) EndChannel(context.Context, channel.ID, uint64) error { return ownership.ErrStale }
 
+func (s *oneChannel) Leased(channel.Bucket) bool { return true }
+
 func (s *oneChannel) Commit(_ context.Context, c ownership.Commit) error {
 	s.mu.Lock()
 	s.commits++

@@ -30,7 +30,7 @@ func isCanonical(raw string) bool {
 }
 
 func isCanonicalPort(port string) bool {
-	if port == "" || port[0] < '1' || port[0] > '9' {
+	if port == "" || port[0] < '1' {
 		return false
 	}
 	_, err := strconv.ParseUint(port, 10, 16)
@@ -40,7 +40,7 @@ func isCanonicalPort(port string) bool {
 // isPlainName accepts a name of lower-case ASCII, without IDN labels: whether
 // those are valid is for another.
 func isPlainName(name string) bool {
-	if name == "" || len(name) > 253 || strings.Contains(name, "xn--") {
+	if len(name) > 253 || strings.Contains(name, "xn--") {
 		return false
 	}
 	label := 0 // bytes of it so far

@@ -61,6 +61,7 @@ func TestCanonicalRefuses(t *testing.T) {
 		{"http:///x", "no host"},
 		{"http://./x", "no host"},
 		{"http://a..b/x", "empty label"},
+		{"http://a%zz/x", "bad escape"},
 		{"http://example.com:0/", "port"},
 		{"http://example.com:65536/", "port"},
 		{"http://example.com:8o/", "port"},

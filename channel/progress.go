@@ -32,7 +32,7 @@ type Straggler struct{ Seq, Next uint64 }
 // has acknowledged or been told to be lost, 0 before its first.
 func (p Progress) Delivered(s Subscription) uint64 {
 	version := p.Version
-	if p.Seq&Told == 0 && s.Seq > p.Seq && version > 0 {
+	if s.Seq > p.Seq && version > 0 { // none is above Told
 		version--
 	}
 	bySeq := func(s Straggler, seq uint64) int { return cmp.Compare(s.Seq, seq) }

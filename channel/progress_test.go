@@ -18,6 +18,7 @@ func TestDelivered(t *testing.T) {
 		{"ahead after a gap", p, Subscription{Seq: 12, FromVersion: 2}, 8},
 		{"new", p, Subscription{Seq: 13, FromVersion: 8}, 0},
 		{"gone", gone, Subscription{Seq: 11, FromVersion: 2}, 7},
+		{"first version not yet offered", Progress{Version: 1, Seq: 10}, Subscription{Seq: 11, FromVersion: 1}, 0},
 		{"nothing delivered ever", Progress{}, Subscription{Seq: 1, FromVersion: 2}, 0},
 	} {
 		if got := test.p.Delivered(test.sub); got != test.want {

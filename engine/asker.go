@@ -1,6 +1,9 @@
 package engine
 
-import "github.com/seed-91e7e7c1/corona/engine/store"
+import (
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine/store"
+)
 
 // asker does a poll outside the engine's lock: it asks the origin, compares what
 // comes with what is held, and reports to the owner. It changes no state but the
@@ -11,7 +14,8 @@ type asker struct {
 	owner   Owner
 	cache   *store.Cache
 	metrics *metrics
-	cpu     chan struct{} // held while a document is read
+	cpu     chan struct{}         // held while a document is read
+	leased  func(channel.ID) bool // owner.Leased
 
 	// engine keeps the state that a poll under way needs. Not an interface: what polls
 	// pass to it would have to be on the heap.

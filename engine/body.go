@@ -55,8 +55,8 @@ func (a *asker) delta(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
 }
 
-// found is what is held of a response's content, but for the content's own part: the
-// feed that it names is the current version's.
+// found is the holding of a response, apart from its content: the feed URL is still the
+// current version's.
 func (p *poll) found(resp *fetcher.Response) store.Holding {
 	return store.Holding{Texts: p.holding.Texts.WithValidators(resp.ETag, resp.LastModified, otherURL(p.url, p.own)), OK: true}
 }
@@ -69,8 +69,8 @@ func otherURL(answered, own string) string {
 	return answered
 }
 
-// compare goes by whether content is the current version's; from is what it would be
-// a change of.
+// compare tells content of the current version from a change; from is the base of that
+// change.
 func (a *asker) compare(ctx context.Context, p *poll, r result, found store.Holding, from base, core *deltas.Core) result {
 	found.Texts = found.Texts.WithFeedURL(clipURL(core.FeedURL))
 	found.Kind, r.kind = core.Kind, core.Kind
@@ -90,11 +90,11 @@ func clipURL(url string) string {
 	return url
 }
 
-// keep keeps new validators of the current version: its content is committed, so
-// a 304 against them hides nothing. core is nil when the body was the very same.
-// The cache is written only when that saves a full GET after a restart: neither a
-// page that never repeats itself and has no validators, nor one whose validators
-// are others each time, costs a write per poll.
+// keep stores new validators of the current version: its content is committed, so a 304
+// against them hides nothing. core is nil when the body was the very same. The cache is
+// written only when that saves a full GET after a restart: a page that never repeats
+// itself and has no validators, or whose validators change each time, costs no write
+// per poll.
 func (a *asker) keep(p *poll, r result, found store.Holding, core *deltas.Core) result {
 	if !p.holding.OK {
 		if err := a.cache.StageAlone(p.id, core); err != nil {

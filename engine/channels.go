@@ -44,6 +44,9 @@ func (cs *channels) order(o *Order, now int64) {
 		c.setIncarnation(o.Incarnation)
 		cs.schedule.Forgive(t)
 	}
+	if t.Dropped() && !o.Others.IsZero() {
+		t.SetOthers(o.Others.UnixNano())
+	}
 	cs.schedule.Revive(t)
 	cs.schedule.SetRate(t, o.Rate, o.Width, o.Rank, now)
 	c.candidate, c.saidRate, c.saidSize = o.Held, rateStepOf(o.Most), 0
@@ -110,8 +113,8 @@ func (cs *channels) realign(step, now int64) {
 	cs.schedule.Realign(step, now, cs.index.all())
 }
 
-// recall notes the record of a channel that no poll has read it for. One that is not
-// ordered yet is at the version that is recorded until an order says otherwise.
+// recall notes the record of a channel, unless a poll has read it already. A channel
+// without an order counts as being at the recorded version until an order comes.
 func (cs *channels) recall(id channel.ID, found *store.Record, now int64) {
 	t := cs.index.get(id)
 	if t == nil || !t.Idle() || t.Channel.incarnation != found.Incarnation {
@@ -144,7 +147,7 @@ func takeRecord(t *target, found *store.Record, now int64) (wait bool) {
 
 // orphan claims a channel of the cache that was not ordered since the start; nil when
 // it is known. The placeholder keeps an order that comes now from polling before the
-// cache is rid of the channel.
+// channel is removed from the cache.
 func (cs *channels) orphan(id channel.ID) *target {
 	if cs.index.get(id) != nil {
 		return nil

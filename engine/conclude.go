@@ -116,7 +116,7 @@ func (c *channelState) witness(p *poll, shown bool) {
 }
 
 // newInterval returns the time between two polls that a channel's origin asks for, and
-// whether the owner, which is taken for told, knows of another.
+// whether the owner has to be told, which it then counts as.
 func (cs *channels) newInterval(c *channelState) (least time.Duration, news bool) {
 	if c.words != nil {
 		least = c.words.minInterval()

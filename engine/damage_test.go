@@ -316,7 +316,7 @@ func TestRow64Cache(t *testing.T) {
 		must(t, newCache(t, files).Close())
 		replace(t, files, "cache/"+name, []byte(content))
 		before := filesOf(t, files)
-		_, err := Open(Config{Dir: "cache", fs: files}, nil, nil, nil)
+		_, err := Open(Config{Dir: "cache", fs: files}, nil, deafOwner{}, nil)
 		var newer *datadir.FormatError
 		if !errors.As(err, &newer) || newer.File != "cache/"+name || newer.Have <= newer.Supported {
 			t.Errorf("%s: Open: %v", name, err)

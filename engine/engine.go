@@ -3,7 +3,7 @@
 // version, and reports that to the channel's owner.
 //
 // One heap holds all due times, queues per host keep a slow origin's polls away
-// from everybody else's, and a bounded number of workers runs them; nothing is
+// from those of other hosts, and a bounded number of workers runs them; nothing is
 // kept per channel but its state. Content and validators become state only with
 // the owner's answer, so that no crash can hide a change behind a 304. DESIGN.md
 // has the thread map, the outcomes and the crash story.
@@ -82,7 +82,7 @@ func Open(config Config, fetcher Fetcher, owner Owner, registerer prometheus.Reg
 	}
 	e.asker = asker{
 		config: config, fetcher: fetcher, owner: owner, cache: e.cache, metrics: e.metrics,
-		cpu: make(chan struct{}, config.extractions()), engine: e,
+		cpu: make(chan struct{}, config.extractions()), leased: owner.Leased, engine: e,
 	}
 	if registerer != nil {
 		registerer.MustRegister(e.metrics.all...)

@@ -167,8 +167,8 @@ func TestKilledSweep(t *testing.T) {
 	})
 }
 
-// All of the cache but the ledger may be deleted while the node is stopped: who asked
-// to be spared is spared all the same.
+// All of the cache but the ledger may be deleted while the node is stopped: hosts that
+// asked to be spared are spared all the same.
 func TestCacheDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second})
@@ -397,7 +397,7 @@ func (f heldFetcher) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.R
 func TestCloseInFlight(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	f := heldFetcher{make(chan string, 20)}
-	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, f, nil, nil)
+	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, f, deafOwner{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -423,7 +423,7 @@ func TestCloseInFlight(t *testing.T) {
 
 func TestRunEndsWithItsContext(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
-	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, heldFetcher{make(chan string, 1)}, nil, nil)
+	e, err := Open(Config{Dir: "cache", fs: vfs.NewMem()}, heldFetcher{make(chan string, 1)}, deafOwner{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

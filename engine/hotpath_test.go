@@ -32,6 +32,7 @@ type deafOwner struct{ Owner }
 
 func (deafOwner) Bound(channel.ID, uint64, time.Duration) {}
 func (deafOwner) Sized(channel.ID, uint64, int64)         {}
+func (deafOwner) Leased(channel.ID) bool                  { return true }
 
 // newStatic returns an engine whose one channel answers the same each time, and that
 // channel, of which a body is held already.

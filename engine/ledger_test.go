@@ -59,7 +59,7 @@ func inMemory(t *testing.T) Config {
 func TestLedgerOfNewerProgram(t *testing.T) {
 	c := inMemory(t)
 	replace(t, c.fs, "cache/"+store.LedgerFile, newerLedger())
-	if _, err := Open(c, nil, nil, nil); !errors.Is(err, datadir.ErrNewer) {
+	if _, err := Open(c, nil, deafOwner{}, nil); !errors.Is(err, datadir.ErrNewer) {
 		t.Errorf("Open: %v", err)
 	}
 	if left := contentOf(t, c.fs, "cache/"+store.LedgerFile); !bytes.Equal(left, newerLedger()) {

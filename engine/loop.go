@@ -39,8 +39,8 @@ func (e *Engine) start(ctx context.Context, cancel context.CancelFunc) (chan str
 	return e.mu.done, nil
 }
 
-// loop is the only one that moves channels and hosts whose time has come to where
-// workers find them, and the only one that notices that the clock was set.
+// loop is the only goroutine that promotes channels and hosts whose time has come, and
+// that notices that the clock was set.
 func (e *Engine) loop(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -78,8 +78,8 @@ func (e *Engine) turn(step time.Duration) time.Duration {
 	return time.Duration(e.mu.alarm - now)
 }
 
-// stepClock notices when the wall clock is set, as opposed to passing: it is then
-// no longer as far ahead of the time that the process has been running.
+// stepClock notices when the wall clock is set: its distance from the time that the
+// process has been running changes.
 type stepClock struct {
 	ahead int64 // nanoseconds
 }

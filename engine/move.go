@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// moveSettled is for how many intervals a target must have stood before the owner
-// is told of it: one that is another in each poll, or comes and goes, is no news.
+// moveSettled is for how many intervals a target must have stood before the owner is
+// told of it, so that targets that change with each poll, or come and go, are not
+// reported.
 const moveSettled = 8
 
 // reportMove tells the owner what a poll has shown of where its channel has moved,

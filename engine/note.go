@@ -2,8 +2,8 @@ package engine
 
 import "github.com/seed-91e7e7c1/corona/engine/store"
 
-// writeBegin writes down that a channel, and a host that a redirect led to, is asked
-// now: before it is.
+// writeBegin writes the ledger's rows of a channel, and of a host that a redirect led
+// to, before they are asked.
 func (e *Engine) writeBegin(p *poll) {
 	p.noted.LastPoll = p.Begun.UnixNano()
 	e.ledger.WriteChannel(p.row, &p.noted)
@@ -12,8 +12,8 @@ func (e *Engine) writeBegin(p *poll) {
 	}
 }
 
-// noteEnd writes down what a concluded poll has taught of its channel and its host,
-// and reports to the owner what that is to know.
+// noteEnd writes what a concluded poll has shown of its channel and its host to the
+// ledger, and tells the owner of its least interval and size.
 func (e *Engine) noteEnd(p *poll) {
 	e.ledger.WriteChannel(p.row, &p.noted)
 	if p.HostNews {
@@ -27,8 +27,8 @@ func (e *Engine) noteEnd(p *poll) {
 	}
 }
 
-// writeHost writes down what is known of a host. Several polls may be about to: the
-// lock lets none write what another has overtaken.
+// writeHost writes a host's row. Several polls may do so at a time: the lock keeps an
+// older state from overwriting a newer one.
 func (e *Engine) writeHost(h *host) {
 	e.hostRows.Lock()
 	defer e.hostRows.Unlock()
@@ -41,10 +41,9 @@ func (e *Engine) writeHost(h *host) {
 	e.ledger.WriteHost(number, &row)
 }
 
-// load fetches from the cache what it holds of the poll's channel, once after a
-// start: content of another version than the current one counts for nothing. What
-// the origin said of when to ask again may come to light only now: wait reports
-// that it is too soon.
+// load reads the record of the poll's channel from the cache, once after a start;
+// content of another version than the current one is ignored. Only now may it be known
+// when the origin wants to be asked again: wait reports that it is too soon.
 func (e *Engine) load(p *poll) (wait bool) {
 	found, ok, err := e.cache.Record(p.id)
 	e.cache.Failed("read record", err)

@@ -22,11 +22,12 @@ type Order struct {
 	Held        bool        // a candidate waits, as in [Answer]
 	Ask         string      // asked instead of URL, which redirects there for good; empty: URL
 	MovedTo     string      // where permanent redirects lead, as the owner has heard; empty: nowhere
+	Others      time.Time   // until when other nodes may ask for the channel, if this order is the first since it was dropped; zero: none does
 	MovedAgain  time.Time   // from when on the owner wants to hear again that they do; zero: never, it is learned or doubted
 	Subscribers uint64      // told to the origin; 0: not told
 
-	// Most is the highest rate that the origin's words allow, as [overlay.RateOf] makes
-	// it of what the owner has heard by Bound; no polls: it has heard of nothing.
+	// Most is the highest rate that the origin's words allow, [overlay.RateOf] of what
+	// Bound told the owner last; no polls: Bound told nothing.
 	Most overlay.Rate
 }
 
@@ -43,9 +44,14 @@ type Pace struct {
 type Owner interface {
 	Report(ctx context.Context, report Report) (Answer, error)
 
+	// Leased reports that no other node has polled a channel yet, whatever has happened to
+	// this one: it is asked just before each request is sent, and that is not where it says
+	// no. It must not block.
+	Leased(id channel.ID) bool
+
 	// Bound says that the origin wants so much time between two polls of a channel, a
-	// day at most; 0: it asks for nothing. It comes after a poll that shows another most
-	// than the order has. It must not block.
+	// day at most; 0: it asks for nothing. It is called after a poll from which another
+	// Order.Most would follow than the order has. It must not block.
 	Bound(id channel.ID, incarnation uint64, atLeast time.Duration)
 
 	// Sized says how many bytes on the wire a poll of a channel is expected to take,
@@ -53,8 +59,8 @@ type Owner interface {
 	// from what was said last. It must not block.
 	Sized(id channel.ID, incarnation uint64, bytes int64)
 
-	// Moved says where a poll has shown that a channel has moved, or has not, when
-	// that is not what the order says. After an error it comes again with the next
+	// Moved says where a poll has shown that a channel has moved, or that it has not,
+	// when the order says otherwise. After an error it is called again with the next
 	// poll that shows it.
 	Moved(ctx context.Context, move Move) error
 }
@@ -69,6 +75,27 @@ type Report struct {
 	Base        *deltas.Core // content of BaseVersion; nil: the poller has none
 	Core        *deltas.Core // what the origin shows; nil: BaseVersion still stands
 	Gone        bool         // the origin answered 410
+	Shown       Shown        // with Core
+}
+
+// Shown is what an origin sent with a content, by which a poller recognises it.
+type Shown struct {
+	RawHash            uint64 // of the body
+	ETag, LastModified string // validators, empty: none
+	URL                string // whose validators they are; empty: the channel's own
+	FeedURL            string // the feed that an HTML page names
+}
+
+// News is what another poller of a channel has found, and its owner has committed.
+type News struct {
+	Channel     channel.ID
+	Incarnation uint64
+	Version     uint64
+	Hash        deltas.Hash // of the content of Version
+	Held        bool        // a candidate waits, as in [Answer]
+	Base        deltas.Hash // of the content that Patch is applied to
+	Patch       []byte      // makes the content of Version; nil: it is not told
+	Shown       Shown       // with the content of Version
 }
 
 // Answer is what the owner has made durable.

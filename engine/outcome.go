@@ -12,7 +12,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
-// outcome is how a poll ended. DESIGN.md has the table.
+// outcome is how a poll ended. DESIGN.md says what each changes, and what the owner hears.
 type outcome uint8
 
 const (
@@ -109,6 +109,16 @@ func (r result) fetchFailed(err error) result {
 	return r.fail(fetchError, fetchErr.Reason())
 }
 
+// sentOf returns when the request of a fetch without a response had been written; zero: it
+// was not.
+func sentOf(err error) (sent time.Time) {
+	var fetchErr *fetcher.Error
+	if errors.As(err, &fetchErr) {
+		sent = fetchErr.Sent
+	}
+	return sent
+}
+
 // ownerFailed is the result of a report that the owner gave no answer to.
 func (r result) ownerFailed(err error) result {
 	if errors.Is(err, context.DeadlineExceeded) {
@@ -148,8 +158,8 @@ func (r result) withAnswer(a Answer) result {
 	return r
 }
 
-// blame says what the outcome means to the channel: neither that its host was asked
-// too often, nor that we were not able to ask, is its failure.
+// blame says what the outcome means to the channel. That its host was asked too often,
+// or that we could not ask, is not its failure.
 func (o outcome) blame() schedule.Blame {
 	switch {
 	case o == canceled:

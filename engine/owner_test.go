@@ -40,6 +40,15 @@ func (w *world) Report(ctx context.Context, r Report) (Answer, error) {
 	return answer, err
 }
 
+var errLease = errors.New("the lease has lapsed")
+
+// Leased implements [Owner].
+func (w *world) Leased(channel.ID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.lapsed
+}
+
 // Bound implements [Owner].
 func (w *world) Bound(id channel.ID, _ uint64, atLeast time.Duration) {
 	w.note(w.nameOfID(id), "bound %s", atLeast)

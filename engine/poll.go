@@ -47,13 +47,15 @@ func (a *asker) reserve(ctx context.Context, p *poll) (room fetcher.Room, r resu
 // exchange makes the poll's request, and goes by what comes back.
 func (a *asker) exchange(ctx context.Context, p *poll, room fetcher.Room) result {
 	req := p.request()
-	req.Room = room
+	req.Room, req.Permit = room, fetcher.Permit{Channel: p.id, Stands: a.leased}
 	resp, err := a.fetcher.Fetch(ctx, req)
 	r := result{took: time.Since(p.Begun)}
 	if err != nil {
+		p.Sent = sentOf(err)
 		return r.fetchFailed(err)
 	}
 	defer resp.Release()
+	p.Sent = resp.Sent
 	r.took -= resp.Waited
 	r.status, r.wire, r.memory = resp.Status, resp.WireBytes, resp.Memory
 	return a.respond(ctx, p, r, resp)

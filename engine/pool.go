@@ -2,9 +2,9 @@ package engine
 
 import "context"
 
-// pool is the workers: started when there is work and none is idle, never more
-// than Config.Workers. The one that became idle last works first, so that few
-// stacks are warm when few are needed. Guarded by Engine.mu.
+// pool is the workers: started when there is work and none is idle, never more than
+// Config.Workers. The one that became idle last works first, so that few goroutines run
+// when few are needed. Guarded by Engine.mu.
 type pool struct {
 	ctx   context.Context // of Run: polls end with it; nil while there are no workers
 	idle  []chan poll     // one per idle worker, each with room for one poll
@@ -92,8 +92,8 @@ func (e *Engine) stopWorkers() {
 	e.workers.Wait()
 }
 
-// releaseHost gives the host back before the poll ends: taking a document apart
-// and reporting it are no business of the origin's.
+// releaseHost releases the host before the poll ends: reading a document and reporting it
+// do not keep the host busy.
 func (e *Engine) releaseHost(p *poll, r *result) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

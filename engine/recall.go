@@ -9,13 +9,13 @@ import (
 
 const recallBatch = 256 // records under one lock
 
-// recaller reads what the cache has recorded, behind a start.
+// recaller reads the cache's records after a start.
 type recaller struct{ e *Engine }
 
-// run reads the records of all channels behind a start, until the context ends: in
-// the order of their keys that takes a fraction of what each poll would, looking for
-// its own. A poll that comes before does so still, so it is done as fast as one
-// processor can.
+// run reads the records of all channels after a start, until the context ends. In the
+// order of their keys this takes a fraction of the time of one read by each poll. A
+// poll that comes first still reads its own, so run goes as fast as one processor
+// allows.
 func (c *recaller) run(ctx context.Context) {
 	var last channel.ID
 	for more := true; more && ctx.Err() == nil; {
@@ -30,8 +30,8 @@ func (c *recaller) run(ctx context.Context) {
 	c.e.mu.recalling = false
 }
 
-// starting says whether the start is not over: for an interval each poll may be the
-// first of its channel, which finds nothing where it needs it. The caller holds mu.
+// starting says whether the start is not over: for an interval a poll may be the first
+// of its channel, with its record and connection not in memory. The caller holds mu.
 func (e *Engine) starting(now int64) bool {
 	return e.mu.recalling || now < e.mu.began+int64(e.config.Interval)
 }

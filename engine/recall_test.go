@@ -64,11 +64,10 @@ func TestRecall(t *testing.T) {
 	})
 }
 
-// Who looks at the load knows that a start is not over: while records are read, and
-// for an interval.
+// Load says that a start is not over: while records are read, and for an interval.
 func TestLoadWhileStarting(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		e, err := Open(Config{Dir: "cache", Interval: time.Minute, fs: vfs.NewCrashableMem()}, nil, nil, prometheus.NewRegistry())
+		e, err := Open(Config{Dir: "cache", Interval: time.Minute, fs: vfs.NewCrashableMem()}, nil, deafOwner{}, prometheus.NewRegistry())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,7 +19,7 @@ type recentStep struct {
 	counts [latenessBuckets]uint32
 }
 
-// pollKind is what a poll that ended counts as beside what rates plan.
+// pollKind says how an ended poll counts in comparison with the planned rates.
 type pollKind uint8
 
 const (

@@ -40,7 +40,7 @@ func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holdi
 		if from.version != p.version {
 			report.Known = time.Time{}
 		}
-		report.BaseVersion, report.Base, report.Core = from.version, from.core, core
+		report.BaseVersion, report.Base, report.Core, report.Shown = from.version, from.core, core, shownWith(found)
 		answer, err := a.report(ctx, report)
 		if err != nil {
 			return r.ownerFailed(err)
@@ -66,8 +66,8 @@ func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holdi
 	return r.fail(outdated, "the owner had another version each time")
 }
 
-// stage keeps what was seen beside the contents that it may turn out to be a
-// change of, once.
+// stage stores what was seen beside the contents that it may be a change of, once per
+// poll.
 //
 // First contents find no room on a disk that is nearly full: the owner would not
 // commit them. They are a change of nothing, so they are written when they have
@@ -89,8 +89,8 @@ func (a *asker) stage(p *poll, r *result, from base, core *deltas.Core, beside [
 	return err
 }
 
-// adopt makes content that the owner has committed the poller's state, and rids
-// the cache of what is beside it.
+// adopt makes content that the owner has committed the poller's state, and removes
+// the channel's other contents from the cache.
 func (a *asker) adopt(p *poll, r result, found store.Holding, core *deltas.Core, beside []deltas.Hash) result {
 	record := p.record(&r, found)
 	record.Version, record.Hash = r.version, r.hash
@@ -104,9 +104,9 @@ func (a *asker) adopt(p *poll, r result, found store.Holding, core *deltas.Core,
 }
 
 // baseOf finds what a change of the poll's channel is compared with: the current
-// version's content, or that of the version which the cache holds, which the
-// owner will call stale and mend. The content of the current version may be
-// there without a record that says so: it was staged before a crash.
+// version's content or, without that, the content of the recorded version, which the
+// owner will answer is stale. The current version's content may be there without a
+// record: it was staged before a crash.
 func (a *asker) baseOf(p *poll) base {
 	if p.version == 0 {
 		return base{hash: p.hash}

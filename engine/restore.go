@@ -6,9 +6,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine/store"
 )
 
-// restorer gives a table the ledger's rows of an earlier run. Those that say
-// nothing any more are free. Times ahead of now are of a clock that was wrong: what
-// they forbid is over after the longest rest.
+// restorer gives a table the ledger's rows of an earlier run. Those that no longer
+// matter are free. Times ahead of now are of a clock that was wrong: rests end after
+// the longest rest.
 type restorer struct {
 	cs  *channels
 	now int64

@@ -47,7 +47,7 @@ type channelState struct {
 	saidSize  sizeStep // what the owner knows of size
 }
 
-// oddities are what most channels have none of.
+// oddities has the fields that most channels do not need.
 type oddities struct {
 	hop       *hop           // where redirects have led the poll that is under way; nil: nowhere
 	redirect  *redirectState // nil: it leads nowhere else
@@ -111,8 +111,8 @@ func (c *channelState) own() string { return cmp.Or(c.redirect().own, c.url) }
 // isFirst reports a channel without content that has not been asked for yet.
 func (c *channelState) isFirst() bool { return c.version == 0 && !c.polled }
 
-// setVersion notes what the owner says is current. What is held of another version
-// is worth nothing: a 304 against it would hide the difference.
+// setVersion notes what the owner says is current. The holding of another version is
+// dropped: a 304 against its validators would hide the difference.
 func (c *channelState) setVersion(version uint64, hash deltas.Hash) {
 	if c.version == version && c.hash == hash {
 		return

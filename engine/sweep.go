@@ -11,10 +11,9 @@ import (
 // sweeper forgets what is not ordered any more.
 type sweeper struct{ e *Engine }
 
-// run rids memory and cache of channels that have not been ordered for an
-// interval, and memory of their hosts, until the context ends. What an earlier run
-// left behind is among them, by the ledger; where that may lack some the cache is
-// looked through, once, which reads all of it.
+// run removes channels that have not been ordered for an interval from memory and
+// cache, and their hosts from memory, until the context ends. The ledger names those of
+// an earlier run too; where it may lack some, the whole cache is searched once.
 func (s *sweeper) run(ctx context.Context) {
 	ticker := time.NewTicker(s.e.config.Interval)
 	defer ticker.Stop()
@@ -53,7 +52,7 @@ func (s *sweeper) hosts(ctx context.Context) {
 	}
 }
 
-// sweepBatch is how many channels are rid of together: one sync of the cache serves
+// sweepBatch is how many channels are removed together: one sync of the cache serves
 // them all, and orders of theirs wait for it.
 const sweepBatch = 256
 
@@ -99,9 +98,8 @@ func (s *sweeper) orphans(ctx context.Context) {
 	s.purge(found)
 }
 
-// purge empties claimed targets' parts of cache and ledger, and gives them free. By
-// its row a later run knows of a channel, so the row goes when all else is gone for
-// good.
+// purge removes claimed targets from cache and ledger. A later run finds a channel by
+// its row, so the row is cleared after the cache's removal is synced.
 func (s *sweeper) purge(claimed []*target) {
 	if len(claimed) == 0 {
 		return

@@ -27,10 +27,10 @@ func (w *words) documentWait() time.Duration {
 	return min(max(w.hints.TTL, w.hints.UpdatePeriod), pace.LongestWait)
 }
 
-// minInterval is the time between two polls that the words come to: what a rate can be
-// planned with. Of max-age that is what is left of it when answers come: what comes
-// from a cache on the way may be asked for again when the rest is over (RFC 9111,
-// section 4.2). Expires is a date, which may be another distance each time.
+// minInterval is the time between two polls that the words ask for, which rates are
+// planned with. Of max-age it is what is left when answers come: content from a cache
+// on the way may be asked for again when the rest is over (RFC 9111, section 4.2).
+// Expires does not count: as a date, it may be at another distance each time.
 func (w *words) minInterval() time.Duration {
 	if w.source == fetcher.SourceMaxAge {
 		return max(w.documentWait(), min(w.left(), pace.LongestWait))
@@ -38,14 +38,14 @@ func (w *words) minInterval() time.Duration {
 	return w.documentWait()
 }
 
-// left returns what is left of freshness when answers come, as a rule.
+// left returns how much freshness is left, on average, when answers come.
 func (w *words) left() time.Duration { return w.fresh - w.fresh/agedWhole*time.Duration(w.aged) }
 
 const agedWhole = 256
 
-// age returns aged with one more answer, of which so much freshness remains. The first
-// one that comes aged, or with another max-age, counts in full; from then on ages are smoothed, since
-// those of answers from a cache are others each time.
+// age returns aged after one more answer, of which so much freshness remains. The first
+// one that comes aged, or with another max-age, counts in full; later ones are smoothed
+// (an exponential average), since ages of cached answers vary.
 func (w *words) age(remaining time.Duration, last *words) uint8 {
 	if w.fresh <= 0 {
 		return 0
@@ -88,7 +88,8 @@ func (w *words) freshUntil(now int64, remaining time.Duration) int64 {
 	return now + int64(max(remaining, w.documentWait()))
 }
 
-// near reports words that serve a restart as well as others.
+// near reports words so like others that recording them would not matter after a
+// restart.
 func (w *words) near(other words) bool {
 	difference := (w.fresh - other.fresh).Abs()
 	return w.source == other.source && w.hints == other.hints && difference <= other.fresh/8

@@ -44,6 +44,7 @@ type world struct {
 	served  map[string]int         // requests under way, by host
 	crowd   map[string]int         // the most that there were
 	sizes   map[channel.ID][]int64 // as the owner was told
+	lapsed  bool                   // the lease on all channels
 }
 
 type event struct {
@@ -68,7 +69,7 @@ type origin struct {
 	contentType string
 	feed        string        // titles, with commas: the body is an RSS feed of them
 	hints       string        // elements of its channel
-	delta       string        // titles of what is new: sent to who can take that alone
+	delta       string        // titles of new entries: sent to clients that accept those alone
 	maxAge      time.Duration // Cache-Control
 	expires     time.Duration // Expires, that much after Date
 	age         time.Duration // that a cache on the way says
@@ -186,6 +187,9 @@ func (w *world) drain() []event {
 
 // Fetch implements [Fetcher].
 func (w *world) Fetch(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
+	if !req.Permit.Stands(req.Permit.Channel) {
+		return nil, &fetcher.Error{Class: fetcher.Canceled, URL: req.URL, Err: errLease}
+	}
 	started := time.Now()
 	w.arrive(req, started)
 	defer w.leave(req.URL)

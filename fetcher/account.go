@@ -142,8 +142,8 @@ func (a *account) admit() error {
 	return err
 }
 
-// satisfied reports that the account is granted what it wants. Who is not gives a lesser
-// grant back, since a waiting fetch must hold nothing.
+// satisfied reports that the account is granted what it wants. If not, a smaller
+// grant is given back, since a waiting fetch must have no memory.
 func (a *account) satisfied() bool {
 	a.budget.mu.Lock()
 	defer a.budget.mu.Unlock()

@@ -125,12 +125,12 @@ func (b *budget) spare(a *account, bytes int) bool {
 	return a.granted > 0 || !b.awaited() || b.mu.taken-b.mu.granted+int64(bytes) <= b.most-b.grantable()
 }
 
-// awaited reports that somebody waits for a grant. The lock must be held.
+// awaited reports that a fetch waits for a grant. The lock must be held.
 func (b *budget) awaited() bool { return len(b.mu.queues[unproven])+len(b.mu.queues[proven]) > 0 }
 
 // apply waits for a grant of size bytes, at most what can be granted at all, until the
-// deadline; zero: without one. The account must hold nothing: so those who hold memory
-// never wait for more, and those who wait always get it in the end.
+// deadline; zero: without one. The account must hold no memory: so fetches that have memory
+// never wait for more, and those that wait get it in the end.
 func (b *budget) apply(ctx context.Context, deadline time.Time, a *account, size int, from standing) error {
 	b.mu.Lock()
 	w := &applicant{account: a, size: min(size, int(b.grantable())), from: from, granted: make(chan struct{})}
@@ -144,7 +144,7 @@ func (b *budget) apply(ctx context.Context, deadline time.Time, a *account, size
 }
 
 // await returns whether an applicant was granted what it wants, or false when it may
-// wait no longer. Meanwhile it sees to it that those who hold memory make use of it.
+// wait no longer. Meanwhile it reclaims memory from stalled fetches.
 func (b *budget) await(ctx context.Context, deadline time.Time, w *applicant) bool {
 	select {
 	case <-w.granted:

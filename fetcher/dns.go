@@ -29,9 +29,9 @@ const lookupTime = 10 * time.Second
 // maxAddrs is how many addresses of a name are kept.
 const maxAddrs = 8
 
-// names finds the addresses of hosts and keeps them for a while. Who needs a name
-// that is being looked up waits for that lookup. It starts no goroutine: whoever
-// needs a name first asks; when that caller gives up, the next one asks.
+// names is a cache of hosts' addresses. Concurrent callers share one lookup of a name
+// (single flight), without a goroutine: the first caller asks; when it gives up, the
+// next one asks.
 //
 // An address from here is no safer than one from the resolver: the guard checks
 // each when it is dialled.
@@ -49,7 +49,7 @@ type names struct {
 // name is what a lookup found. The fields are written once, before ready is closed.
 type name struct {
 	ready     chan struct{}
-	abandoned bool // who asked gave up: this says nothing
+	abandoned bool // the asking caller gave up: addrs and err mean nothing
 	addrs     []netip.Addr
 	err       error     // why there are no addresses
 	until     time.Time // zero until ready; the lock guards this one too
@@ -96,7 +96,7 @@ func (n *names) enter(host string) (found *name, ours bool) {
 	return found, true
 }
 
-// resolve asks for a host's addresses and tells all who wait for them.
+// resolve asks for a host's addresses and passes them to all waiting callers.
 func (n *names) resolve(ctx context.Context, host string, found *name) ([]netip.Addr, error) {
 	addrs, err := n.askInTurn(ctx, host)
 	lifetime := nameLifetime

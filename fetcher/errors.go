@@ -19,7 +19,7 @@ type Class uint8
 
 // The classes. Their order and values are internal; String is stable.
 const (
-	Canceled  Class = iota // the caller's context was cancelled, or the Fetcher closed
+	Canceled  Class = iota // the caller's context was cancelled, its permit had ended, or the Fetcher closed
 	Busy                   // a budget of ours is used up, of connections, lookups or memory: our load, not the origin's fault
 	Forbidden              // the address or port must not be called; nothing was sent to it
 	DNS                    // the name has no address, or its servers do not answer
@@ -56,6 +56,9 @@ type Error struct {
 	// WireBytes counts what was received all the same.
 	WireBytes int64
 
+	// Sent is when the request had been written; zero: it was not.
+	Sent time.Time
+
 	// Waited is how long of the fetch the body had to wait for memory.
 	Waited time.Duration
 
@@ -73,6 +76,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // ErrClosed is wrapped by errors of fetches that begin after [Fetcher.Close].
 var ErrClosed = errors.New("fetcher is closed")
+
+// errPermit says that the right to send a request ended before it was written.
+var errPermit = &failure{Canceled, errors.New("the right to ask ended before the request was sent")}
 
 // failure is an error whose class is known where it arises.
 type failure struct {

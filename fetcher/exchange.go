@@ -97,7 +97,12 @@ func (f *Fetcher) exchange(from source, a address, m message, resp *Response) er
 func (f *Fetcher) converse(from source, a address, m message, resp *Response) (keep bool, err error) {
 	resp.scratch = f.constants.appendRequest(resp.scratch[:0], a, m)
 	c := from.conn
-	if _, err := c.net.Write(resp.scratch); err != nil {
+	if !m.permit.stands() {
+		return false, errPermit
+	}
+	_, err = c.net.Write(resp.scratch)
+	resp.Sent = time.Now() // not before the write, which a busy or suspended machine delays
+	if err != nil {
 		return false, err
 	}
 	small := f.readers.Get().(*bufio.Reader)
@@ -148,7 +153,7 @@ func checkAnswer(header *fasthttp.ResponseHeader, m message) error {
 			return fail(Protocol, "304 to an unconditional request")
 		}
 	case fasthttp.StatusPartialContent:
-		return fail(Protocol, "206: a part of the content, which nobody asked for")
+		return fail(Protocol, "206: a part of the content, which was not asked for")
 	case fasthttp.StatusIMUsed:
 		return checkDelta(header, m)
 	}
@@ -159,7 +164,7 @@ func checkAnswer(header *fasthttp.ResponseHeader, m message) error {
 // that the request named, and nothing else was done to it (RFC 3229, section 10.4.1).
 func checkDelta(header *fasthttp.ResponseHeader, m message) error {
 	if !m.delta {
-		return fail(Protocol, "226: a delta, which nobody asked for")
+		return fail(Protocol, "226: a delta, which was not asked for")
 	}
 	if manipulations := header.PeekAll("IM"); len(manipulations) != 1 || !equalFold(manipulations[0], "feed") {
 		return fail(Protocol, "226 with IM %q; asked for feed", manipulations)

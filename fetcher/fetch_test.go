@@ -2,14 +2,18 @@ package fetcher
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // TestBodies holds that every framing and content coding gives the same content.
@@ -368,4 +372,54 @@ func value(t testing.TB, metric prometheus.Collector) float64 {
 	}
 	only := families[0].GetMetric()[0]
 	return only.GetCounter().GetValue() + only.GetGauge().GetValue()
+}
+
+// TestPermit: a permit that ends while the connection is made keeps the request from being
+// sent, and so does one that ends before it is sent once more; what was sent has a time.
+func TestPermit(t *testing.T) {
+	const answer = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody"
+	id := channel.IDOf("http://example.com/")
+	var requests atomic.Int32
+	o := listen(t, func(s *side) {
+		if head := s.request(); head == "" {
+			return
+		}
+		requests.Add(1)
+		_, _ = s.Write([]byte(answer))
+		s.request() // the next one on this connection gets no answer
+		s.abort()
+	})
+	f := newTestFetcher(t, Config{AllowPrivate: true})
+	permits := 0
+	fetch := func(stands func() bool) (*Response, error) {
+		return f.Fetch(t.Context(), Request{URL: o.url, Permit: Permit{Channel: id, Stands: func(of channel.ID) bool {
+			if of != id {
+				t.Errorf("asked about %s", of)
+			}
+			permits++
+			return stands()
+		}}})
+	}
+	refused := func(err error) {
+		t.Helper()
+		wantClass(t, err, Canceled)
+		if failed := new(Error); !errors.As(err, &failed) || !failed.Sent.IsZero() && permits == 1 {
+			t.Errorf("sent at %v", failed.Sent)
+		}
+	}
+	_, err := fetch(func() bool { return false })
+	refused(err)
+	if permits != 1 || requests.Load() != 0 {
+		t.Errorf("without a permit: asked %d times, %d requests", permits, requests.Load())
+	}
+	resp, err := fetch(func() bool { return true })
+	if err != nil || resp.Sent.Before(resp.Started) || resp.Sent.After(resp.Finished) || requests.Load() != 1 {
+		t.Fatalf("with a permit: %v, sent at %v, %d requests", err, resp.Sent, requests.Load())
+	}
+	permits = 0
+	_, err = fetch(func() bool { return permits == 1 })
+	refused(err)
+	if permits != 2 || requests.Load() != 1 {
+		t.Errorf("over a connection that was cut: asked %d times, %d more requests", permits, requests.Load()-1)
+	}
 }

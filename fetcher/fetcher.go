@@ -4,8 +4,8 @@
 // its time and its memory. It also reads what the origin says of caching and of
 // when to come back.
 //
-// It asks once and knows nothing of schedules: when to ask, whom to spare, and
-// whether to go where a redirect leads, is the caller's part. DESIGN.md has the
+// It makes one request: when to poll, which hosts to spare, and whether to follow a
+// redirect, is the caller's part. DESIGN.md has the
 // deadline's mechanics, the connection budget and the redirect policy.
 package fetcher
 
@@ -18,6 +18,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // Fetcher fetches documents. Its methods may be called concurrently.
@@ -92,11 +94,24 @@ type Request struct {
 	// Room is what [Fetcher.Reserve] has set aside for the body.
 	Room Room
 
+	// Permit is looked at just before the request is written, which may be long after Fetch
+	// was called, and again before it is sent once more.
+	Permit Permit
+
 	// Delta says that the caller holds the content that ETag names, and can take a
 	// feed of the entries that are new since then for an answer (RFC 3229's instance
 	// manipulation "feed"). Without an ETag to send it does nothing.
 	Delta bool
 }
+
+// Permit is the right to ask for a channel, which may end at any time. The zero value
+// never does.
+type Permit struct {
+	Channel channel.ID
+	Stands  func(channel.ID) bool // must not block; nil: it stands
+}
+
+func (p Permit) stands() bool { return p.Stands == nil || p.Stands(p.Channel) }
 
 // Fetch sends req and returns the response, whatever its status. Redirects are not
 // followed: [Response.Location] says where they lead. The caller must Release the
@@ -158,7 +173,7 @@ func (f *Fetcher) failed(ctx context.Context, url string, err error, resp *Respo
 	f.metrics.failures[class].Inc()
 	failed := &Error{Class: class, URL: url, Err: err}
 	if resp != nil {
-		failed.WireBytes, failed.Waited = resp.WireBytes, resp.Waited
+		failed.WireBytes, failed.Waited, failed.Sent = resp.WireBytes, resp.Waited, resp.Sent
 		failed.Memory = int64(max(resp.memory.peak, resp.memory.needed))
 	}
 	return failed

@@ -37,7 +37,7 @@ func readHead(in *bufio.Reader, header *fasthttp.ResponseHeader, maxHeader int) 
 		}
 		switch status := header.StatusCode(); {
 		case status == fasthttp.StatusSwitchingProtocols:
-			return in, fail(Protocol, "101: another protocol, which nobody asked for")
+			return in, fail(Protocol, "101: a switch of protocol that was not asked for")
 		case status < 100 || status > 599:
 			return in, fail(Protocol, "status %d", status)
 		case status >= 200:

@@ -17,6 +17,7 @@ const (
 // date reads an HTTP date as caches are to read it (RFC 9111, section 4.2): letters
 // in either case, no zone but GMT. now tells the century of a year of two digits.
 // Nothing is allocated, whatever the value: "Expires: -1" is common.
+// net/http's parser takes any zone for GMT and has a fixed century for two digits.
 func date(value []byte, now time.Time) (at time.Time, ok bool) {
 	n := bytes.IndexAny(value, ", ")
 	if n < 0 {

@@ -10,8 +10,8 @@ import (
 const accept = "application/atom+xml, application/rss+xml, application/feed+json, application/xml;q=0.9, text/xml;q=0.9, " +
 	"text/html;q=0.8, application/json;q=0.8, */*;q=0.7"
 
-// minSubscribers is the least number of subscribers that origins are told of:
-// fewer could tell them who reads.
+// minSubscribers is the least number of subscribers that is sent to origins:
+// fewer could reveal a reader.
 const minSubscribers = 10
 
 // constants are the lines that every request carries, made once: as they are, or
@@ -44,13 +44,14 @@ type message struct {
 	validators
 	delta       bool
 	subscribers uint64
+	permit      Permit
 }
 
 // message returns what is to be sent. A delta is asked for only from what an ETag
 // names (RFC 3229, section 10.5.3).
 func (r *Request) message() message {
 	v := r.validators()
-	return message{validators: v, delta: r.Delta && v.etag != "", subscribers: r.Subscribers}
+	return message{validators: v, delta: r.Delta && v.etag != "", subscribers: r.Subscribers, permit: r.Permit}
 }
 
 // validators are what makes a request conditional (RFC 9110, section 13). They

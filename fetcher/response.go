@@ -51,8 +51,9 @@ type Response struct {
 	// Waited is how long of the fetch the body had to wait for memory.
 	Waited time.Duration
 
-	// Started and Finished are when Fetch began and when the response was complete.
-	Started, Finished time.Time
+	// Started, Sent and Finished are when Fetch began, when the request had been written,
+	// and when the response was complete.
+	Started, Sent, Finished time.Time
 
 	fetcher *Fetcher // nil when no memory of a fetcher is in it
 	header  fasthttp.ResponseHeader
@@ -80,7 +81,7 @@ func (r *Response) Release() {
 	r.Status, r.Body, r.WireBytes, r.Memory, r.Waited = 0, nil, 0, 0, 0
 	r.ContentType, r.ETag, r.LastModified, r.Location = "", "", "", ""
 	r.Delta, r.Fresh, r.RetryAfter = false, Freshness{}, RetryAfter{}
-	r.Started, r.Finished = time.Time{}, time.Time{}
+	r.Started, r.Sent, r.Finished = time.Time{}, time.Time{}, time.Time{}
 	r.scratch, r.decoded = r.memory.drop(r.scratch), r.memory.drop(r.decoded)
 	r.memory.settle()
 	f.responses.Put(r)

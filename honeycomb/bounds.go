@@ -51,8 +51,8 @@ func (p *Problem) upper(i int) int32 {
 	return p.columns.rungs.top
 }
 
-// wish reads a column of bounds; those who stand in for others' channels have
-// none.
+// wish reads a column of bounds; rows of stand-ins, which come after the columns' end,
+// have none.
 func wish(column []float64, i int) float64 {
 	if i >= len(column) {
 		return 0
@@ -60,12 +60,12 @@ func wish(column []float64, i int) float64 {
 	return column[i]
 }
 
-// lower returns a channel's lowest rung. An upper bound, the origin's word, goes
-// before a lower one.
+// lower returns a channel's lowest rung. An upper bound, which the origin asks for, has
+// precedence over a lower one.
 func (p *Problem) lower(i int, r release) int32 {
 	lo := p.columns.rungs.bottom
-	if least := wish(p.channels.MinRate, i); least > 0 && r < keepNone {
-		lo = p.columns.rungs.atLeast(least)
+	if r < keepNone {
+		lo = p.columns.rungs.atLeast(wish(p.channels.MinRate, i))
 	}
 	if r == keepAll {
 		lo = max(lo, 0)

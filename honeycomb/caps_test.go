@@ -72,6 +72,23 @@ func TestNumbersOfHostsDoNotMatter(t *testing.T) {
 	})
 }
 
+// Rates whose sum is a cap but for rounding keep it.
+func TestFifthsFillACap(t *testing.T) {
+	for _, cost := range []Cost{Polls, Bytes} {
+		c := Config{Cost: cost, Nodes: 5, Interval: time.Hour, Budget: 100, HostCap: 1}
+		ch := Channels{Subscribers: repeated(5, 1), SizeBytes: repeated(5, 1, 2), Host: make([]int32, 5)}
+		p, s := mustSolve(t, c, ch)
+		for i := range 5 {
+			if p.Rate(i) != 0.2 {
+				t.Errorf("%v, row %d: rate %v, want 1/5: %+v", cost, i, p.Rate(i), s)
+			}
+		}
+		if !s.Feasible || s.Hosts[0].Polls != 1 {
+			t.Errorf("%v: %+v", cost, s)
+		}
+	}
+}
+
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*max(math.Abs(a), math.Abs(b)) }
 
 // No rates that meet a target cost less than the bound, nor, where few are possible, less

@@ -3,6 +3,7 @@ package honeycomb
 import (
 	"fmt"
 	"math"
+	"slices"
 )
 
 // values are the columns of values, by the names that errors have for them.
@@ -41,26 +42,15 @@ func (c Config) checkColumns(ch Channels) error {
 func (ch Channels) check() error {
 	first := ch.Len()
 	for _, column := range ch.values() {
-		first = min(first, firstBad(column.values[:min(len(column.values), first)]))
+		values := column.values[:min(len(column.values), first)]
+		if bad := slices.IndexFunc(values, func(v float64) bool { return !usable(v) }); bad >= 0 {
+			first = bad
+		}
 	}
 	if first == ch.Len() {
 		return nil
 	}
 	return ch.checkRow(first)
-}
-
-// firstBad returns the index of the first value that is not usable, or the
-// largest int. As bits, usable values are 0 and all numbers from those of the
-// smallest to those of the largest.
-func firstBad(values []float64) int {
-	least, most := math.Float64bits(smallest), math.Float64bits(largest)
-	for i, v := range values {
-		bits := math.Float64bits(v)
-		if (bits-1 < least-1 || bits > most) && !usable(v) {
-			return i
-		}
-	}
-	return math.MaxInt
 }
 
 // checkRow says what is wrong with a row.

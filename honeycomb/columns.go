@@ -44,8 +44,8 @@ func (c *columns) ratio(i int, rung int32) float64 { return c.key[i] / c.rungs.b
 // nearest cache between the simple loops that they go through.
 const block = 1 << 10
 
-// at returns what a goal measures at a multiplier, and the sum of the rungs: all
-// but for rounding.
+// at returns what a goal measures at a multiplier, and the sum of the rungs, up to
+// rounding.
 func (c *columns) at(g goal, lambda float64) (measure float64, rungs int64) {
 	var total sum
 	var room [block]int32
@@ -95,14 +95,14 @@ func (c *columns) exact(i int, lambda float64) int32 {
 	return n
 }
 
-// choose writes the rungs that the channels of a block have at a multiplier, of
-// which it takes the inverse: all but for rounding.
+// choose writes the rungs that the channels of a block have at a multiplier, of which
+// it takes the inverse, up to rounding.
 func (c *columns) choose(from int, rung []int32, inverse float64) {
 	c.place(from, rung, c.key[from:][:len(rung)], inverse)
 }
 
-// wants writes the rungs that the channels of a block want where a unit of rate
-// has the multiplier of a cap to pay beside its cost: all but for rounding.
+// wants writes the rungs that the channels of a block have at a multiplier of the
+// budget and one of a cap, up to rounding.
 func (c *columns) wants(from int, rung []int32, lambda, mu float64) {
 	var worth [block]float64
 	costs, weights := c.cost[from:][:len(rung)], c.weight[from:][:len(rung)]
@@ -231,20 +231,16 @@ func (c *columns) sample() *columns {
 	return s
 }
 
-// span returns multipliers between which all steps of all channels lie, or
-// zeroes when there are no steps.
+// span returns multipliers between which all steps of all channels lie.
 func (c *columns) span() (lowest, highest float64) {
-	if c.rungs.top == c.rungs.bottom {
-		return 0, 0
-	}
 	least, most := math.Inf(1), 0.0
 	for _, key := range c.key {
 		if key > 0 {
 			least, most = min(least, key), max(most, key)
 		}
 	}
-	if most == 0 {
-		return 0, 0
+	if most == 0 || c.rungs.top == c.rungs.bottom {
+		return leastRatio, mostRatio // there are no steps
 	}
 	return least / c.rungs.between(c.rungs.top-1) / 2, most / c.rungs.between(c.rungs.bottom) * 2
 }

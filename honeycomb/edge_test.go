@@ -55,7 +55,7 @@ func TestHugeAndTinyWeights(t *testing.T) {
 	}
 }
 
-func TestNobodySubscribes(t *testing.T) {
+func TestNoSubscribers(t *testing.T) {
 	for _, policy := range []Policy{Lite, Fast} {
 		config := Config{Policy: policy, Nodes: 3, Interval: time.Hour, Target: time.Second}
 		p, s := mustSolve(t, config, Channels{Subscribers: []float64{0, 0}, MinRate: []float64{1, 2}})
@@ -84,6 +84,8 @@ func TestLimitsThatNothingMeets(t *testing.T) {
 			Channels{Subscribers: repeated(4, 10), Host: []int32{0, 0, 1, -1}}, Unmet{}, []float64{0.5, 0.5, 1, 10}},
 		{"wishes go before a poll each", Config{HostCap: 1.5},
 			Channels{Subscribers: []float64{1, 1e6}, Host: []int32{0, 0}, MinRate: []float64{1, 0}}, Unmet{}, []float64{1, 0.5}},
+		{"wishes go before a poll each of all", Config{Budget: 1.6},
+			Channels{Subscribers: []float64{1, 1e6}, MinRate: []float64{1, 0}}, Unmet{}, []float64{1, 0.5}},
 		{"cap under all rates", Config{HostCaps: []float64{0.01}},
 			Channels{Subscribers: repeated(2, 10), Host: []int32{0, 0}}, Unmet{Hosts: 1}, repeated(2, 1.0/48)},
 		{"origin's word before a poll each", Config{},

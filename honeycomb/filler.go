@@ -2,8 +2,8 @@ package honeycomb
 
 import "math"
 
-// A filler shares caps among the channels of hosts when a unit of cost has a
-// price: it takes the steps that save most for each poll, less what they cost.
+// A filler shares hosts' caps among their channels at a multiplier of the budget: it
+// takes the steps that save most per poll, less the price of what they cost.
 type filler struct {
 	*columns
 	window
@@ -53,17 +53,21 @@ type demand struct {
 	mu    float64
 	polls float64
 	rungs int64 // their sum
+	over  bool  // with the other channels' polls that is over the cap: exactly, as polls is not
 }
 
-func (f *filler) demand(lambda, mu float64) demand {
-	d := demand{mu: mu}
+func (f *filler) demand(g *group, lambda, mu float64) demand {
+	d, all := demand{mu: mu}, g.polls
 	var room [block]int32
 	for from := 0; from < len(f.key); from += block {
 		rung := room[:min(block, len(f.key)-from)]
 		f.wants(from, rung, lambda, mu)
-		d.polls += f.rungs.polls(rung).value()
+		polls := f.rungs.polls(rung)
+		all.join(polls)
+		d.polls += polls.value()
 		d.rungs += sumOf(rung)
 	}
+	d.over = all.over(g.cap)
 	return d
 }
 
@@ -73,8 +77,8 @@ func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float
 	room := g.cap - g.polls.value()
 	few := int64(max(len(g.row)/8, fewSteps/8))
 	highest, guess := f.outline(lambda, room)
-	from := f.demand(lambda, least*(1-closed))
-	to := f.demand(lambda, min(most, highest)*(1+closed))
+	from := f.demand(g, lambda, least*(1-closed))
+	to := f.demand(g, lambda, min(most, highest)*(1+closed))
 	last := from
 	mu := meet(from, to, room)
 	if most > highest {
@@ -84,8 +88,8 @@ func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float
 		if !(mu > from.mu && mu < to.mu) || pass >= 10 {
 			mu = from.mu + (to.mu-from.mu)/2
 		}
-		d := f.demand(lambda, mu)
-		if d.polls > room {
+		d := f.demand(g, lambda, mu)
+		if d.over {
 			from = d
 		} else {
 			to = d
@@ -96,8 +100,8 @@ func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float
 	return from.mu, to.mu
 }
 
-// outline returns a multiplier of a cap that no step is worth more than, and a
-// guess: prices must rise by the square of what there is too much.
+// outline returns a multiplier of a cap that no step is worth more than, and a guess:
+// prices rise with the square of the excess of polls.
 func (f *filler) outline(lambda, room float64) (highest, guess float64) {
 	var polls, load float64
 	for i, n := range f.rung {
@@ -111,18 +115,18 @@ func (f *filler) outline(lambda, room float64) (highest, guess float64) {
 	return highest, lambda * load / polls * (much*much - 1)
 }
 
-// meet returns where on a line through two demands one of so many polls is to be
-// expected. Rates go with the inverse root of their price, so polls⁻² is nearly
-// one.
+// meet returns the multiplier at which so many polls are expected, by a line through
+// two demands (secant method). Rates go with the inverse root of their price, so
+// polls⁻² is nearly linear.
 func meet(a, b demand, polls float64) float64 {
 	line := func(polls float64) float64 { return 1 / (polls * polls) }
 	part := (line(polls) - line(a.polls)) / (line(b.polls) - line(a.polls))
 	return a.mu + part*(b.mu-a.mu)
 }
 
-// aim returns where to look next for a point that is expected at a place, after
-// a look at one of the ends that it lies between: beyond the place, as far as it
-// is from that end, so that the other end follows.
+// aim returns where to evaluate next when a point is expected between low and high, of
+// which at was evaluated last: as far beyond the expected place as that is from at, so
+// that the other end of the bracket moves too.
 func aim(low, high, at, expected float64) float64 {
 	past := math.Abs(expected - at)
 	if at == low {

@@ -43,7 +43,6 @@ func (p *Problem) group() error {
 			place[number]++
 		}
 	}
-	p.hosts.list = p.hosts.list[:0]
 	var rows int32
 	for number, n := range place {
 		place[number] = -1

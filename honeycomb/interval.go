@@ -12,16 +12,16 @@ import (
 // 41, 1954). While the test does not tell the two sides apart, the estimate is that
 // of both together. The zero value knows nothing.
 //
-// The other direction needs no second side: a silence that is far longer than the
-// known rate explains ends what was known.
+// The other direction needs no second side: a silence far longer than the known rate
+// explains replaces the history.
 type History struct {
 	Before Stretch // the candidate
 	Since  Stretch
 }
 
 const (
-	// What lasts less than this many seconds may be an hour of day, and replaces
-	// nothing that was known: neither activity nor silence.
+	// Activity or silence of less than this many seconds may be an hour of day, and
+	// does not replace the history.
 	hoursOfDay = 24 * 3600.0
 
 	// A candidate ends when the rate since is not so many times the one before.
@@ -38,7 +38,7 @@ const (
 	chosenChanges  = 4
 	chosenEvidence = 8
 
-	// So many mean intervals without a change are no chance any more.
+	// A silence longer than so many mean intervals is not taken for chance.
 	silence = 8
 
 	// After a silence of so many times what it lasted, a burst is over.
@@ -85,10 +85,9 @@ func (h *History) counted(seconds float64) {
 }
 
 // Seed takes in when the entries of a first document, seen at a time, were
-// published, and replaces what was known: how they came since the middle one. Those
-// before may be what is left of more, as where a page keeps what is worth it. It
-// takes nothing where fewer than half were published in moments of their own, as
-// where a build stamps them, and counts as much as [mostSeeded] changes at most.
+// published, and replaces what was known: those since the middle one. Older entries may
+// be a selection, as on front pages. Seed does nothing where fewer than half have
+// distinct times, as where a build stamps all, and counts as [mostSeeded] changes at most.
 func (h *History) Seed(entries []time.Time, seen time.Time) {
 	moments := Published(entries, time.Time{}, seen)
 	if len(moments) < 3 || 2*len(moments) < len(entries) {
@@ -152,7 +151,7 @@ func (h History) awake(quiet float64) bool {
 	return quiet <= max(burstSilence*h.Since.lasted(), silence/h.Since.after(0).rate())
 }
 
-// chosen says whether a candidate is believed: what came since it is told apart from
+// chosen says whether a candidate is confirmed: the test tells what came since from
 // what was before.
 func chosen(before, since Stretch) bool {
 	return since.Changes >= chosenChanges && since.rate() >= chosenRatio*before.rate() && apart(before, since)
@@ -169,9 +168,9 @@ func apart(before, since Stretch) bool {
 		before.logLikelihood(one)-since.logLikelihood(one) >= chosenEvidence
 }
 
-// decide ends a candidate that is none, or that has been told apart from what was
-// before by none of as many changes; and lets one that lasted a day, or that fills
-// the memory, replace what was before.
+// decide joins the candidate with what was before when its rate is not higher, or when
+// enough changes have passed without the test telling the two apart; a confirmed
+// candidate that lasted a day, or that fills the memory, replaces what was before.
 func (h *History) decide() {
 	before, since := h.Before, h.Since.after(0)
 	full := since.Changes > mostRemembered-1
@@ -200,8 +199,8 @@ func (h *History) replace() {
 	h.Before.limit()
 }
 
-// pass lets time go by in which nothing changes. A silence that nothing known
-// explains ends all that was known: what is left is its own rate, as two changes.
+// pass lets time go by in which nothing changes. A silence that the known rate does not
+// explain replaces the history: what is left is two changes at the silence's own rate.
 func (h *History) pass(quiet float64) {
 	if asleep := h.asleep(quiet); asleep > 0 {
 		if rate, known := h.rate(quiet); known && asleep*rate > 1 {

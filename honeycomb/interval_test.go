@@ -113,7 +113,7 @@ func (o *off) add(estimate, truth, weight float64) {
 	}
 }
 
-// The stated error (DESIGN.md, 8): over 60 histories each of four weeks.
+// The stated error (benchmarks/README.md, "Update intervals"): over 60 histories each of four weeks.
 func TestIntervalError(t *testing.T) {
 	const histories = 60
 	for _, polls := range []struct {

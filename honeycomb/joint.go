@@ -2,12 +2,12 @@ package honeycomb
 
 import "math"
 
-// Where polls differ in cost, a host's multiplier depends on the budget's: with
-// more at stake for each byte, a host spends its polls on smaller documents. The
-// two are found together: for each multiplier of the budget every host whose cap
-// binds is solved for its own. As the budget's falls, no host's can fall, so the
-// ends of the outer bracket bound the price that each channel pays for a poll:
-// one that wants the same at both bounds has it for good, and leaves the search.
+// Where polls differ in cost, a host's multiplier depends on the budget's: the dearer
+// bytes are, the more a host spends its polls on small documents. The two are found
+// together: for each multiplier of the budget every host whose cap binds is solved for
+// its own. As the budget's falls, no host's can fall, so the ends of the outer bracket
+// bound the price that each channel pays for a poll: a channel that has the same rung
+// at both bounds keeps it, and leaves the search.
 
 // joint is the state of such a search.
 type joint struct {
@@ -91,10 +91,10 @@ func (j *joint) open() (n int) {
 	return n
 }
 
-// groups are all channels whose rates are open: those without a cap, and those
-// of each host whose cap their lowest rates leave room in. With a stride above 1
-// they are a sample: of some channels that, and of a large host's as well, with
-// as much of its cap; of other hosts one in so many.
+// groups are all channels whose rates are open: those without a cap, and those of each
+// host whose cap is above their lowest rates. With a stride above 1 they are a sample:
+// one in so many of the channels without a cap and of those of large hosts, with the
+// same part of their caps, and all channels of one in so many small hosts.
 func (p *Problem) groups(stride int) []group {
 	row := p.uncapped(stride)
 	sizes, caps := []int{len(row)}, []float64{math.Inf(1)}
@@ -178,8 +178,9 @@ func (j *joint) solve(ending ending) outcome {
 	return j.finish()
 }
 
-// guess returns where a sample has the goal, with its limit in proportion; for
-// a search that needs none the multiplier that is surely not past it.
+// guess returns the multiplier at which a sample has the goal, with its limit in
+// proportion; for a search too small to sample the multiplier that is surely not past
+// the goal.
 func (j *joint) guess(highest float64) float64 {
 	all := j.open()
 	stride := all / (4 * sampled)
@@ -275,8 +276,8 @@ func (j *joint) eval(s *side, lambda float64) {
 	}
 }
 
-// settle leaves out the channels that want the same at the least and the most
-// that a unit of rate can cost inside the bracket.
+// settle fixes the channels that have the same rung at the lowest and at the highest
+// price of a unit of rate inside the bracket.
 func (j *joint) settle() {
 	var cheap, dear [block]int32
 	for k := range j.groups {
@@ -354,8 +355,7 @@ func (p *Problem) nextNet(row int32, lambda float64) float64 {
 	return p.columns.net(int(row), n, lambda)
 }
 
-// kept says whether a channel's next step is as good as the best, but for
-// rounding.
+// kept says whether a channel's next step is as good as the best, up to rounding.
 func (p *Problem) kept(row int32, best, lambda float64) bool {
 	net := p.nextNet(row, lambda)
 	rounding := 1e-9 * (net + lambda*p.columns.costOf(int(row)))

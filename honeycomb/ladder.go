@@ -199,7 +199,7 @@ func (r *rungs) count(x float64) int32 {
 	} else {
 		high = one
 	}
-	for low < high && high-low > 8 {
+	for high-low > 8 {
 		if mid := (low + high) / 2; r.product[mid] <= x {
 			low = mid + 1
 		} else {
@@ -214,8 +214,8 @@ func (r *rungs) count(x float64) int32 {
 
 // atMost returns the highest rung whose rate is not above a rate, or the lowest.
 func (r *rungs) atMost(rate float64) int32 {
-	n := r.near(rate)
-	for n > r.bottom && r.at(n) > rate {
+	n := r.atLeast(rate)
+	if n > r.bottom && r.at(n) > rate {
 		n--
 	}
 	return n
@@ -223,15 +223,6 @@ func (r *rungs) atMost(rate float64) int32 {
 
 // atLeast returns the lowest rung whose rate is not under a rate, or the highest.
 func (r *rungs) atLeast(rate float64) int32 {
-	n := r.near(rate)
-	for n > r.bottom && r.at(n-1) >= rate {
-		n--
-	}
-	return n
-}
-
-// near returns the lowest rung that is not under a rate, or one above that.
-func (r *rungs) near(rate float64) int32 {
 	switch {
 	case r.rate != nil:
 		i, _ := slices.BinarySearch(r.rate, rate)
@@ -239,7 +230,8 @@ func (r *rungs) near(rate float64) int32 {
 	case rate >= 1:
 		return int32(min(math.Ceil(rate), float64(r.top+1))) - 1
 	}
-	return 1 - int32(min(max(math.Floor(1/max(rate, 1e-3)), 1), slowest))
+	// The inverse of 1/k is k, to the last bit, for all k up to slowest.
+	return 1 - int32(min(math.Floor(1/rate), slowest))
 }
 
 // Fraction writes a rate of a ladder with whole rungs as polls per intervals:

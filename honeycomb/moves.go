@@ -6,10 +6,9 @@ import (
 	"slices"
 )
 
-// What still differs between the two sides when no multiplier lies between them
-// are steps that are equally worthy there. finish takes them one by one, in the
-// order of ties: for a channel without a cap a step, for a host at its cap a step
-// up with the steps down that make room for it.
+// When no multiplier lies between the two sides, they differ by steps of equal worth.
+// finish takes these one by one, in the order of ties: for a channel without a cap a
+// step, for a host at its cap a step up with the steps down that make room for it.
 
 // finish moves the near side as far towards the other as the goal allows.
 func (j *joint) finish() outcome {
@@ -42,7 +41,7 @@ type move struct {
 }
 
 // A place is what orders equally worthy moves, as [window.before] does: what they
-// take of the limit, the cost, the row; never the host, whose number says nothing.
+// take of the limit, the cost, the row; never the host, whose number is arbitrary.
 type place struct {
 	price, cost float64
 	row         int32
@@ -63,8 +62,8 @@ func (p place) after(o place) place {
 // nowhere is before all places.
 var nowhere = place{price: math.Inf(-1)}
 
-// exchanges lists those of a group. Each needs the room that those before it left,
-// so its place is not before theirs.
+// exchanges lists the exchanges of a group. Each needs the room that those before it
+// left, so its place is not before theirs.
 func (j *joint) exchanges(k int) (list []exchange) {
 	g, near, beyond := &j.groups[k], j.near.rung[k], j.beyond.rung[k]
 	ups, downs := g.moves(near, beyond, 1), g.moves(near, beyond, -1)
@@ -166,8 +165,8 @@ func (x exchange) change() (load, wait float64) {
 	return load, wait
 }
 
-// certify computes the dual at the multipliers afresh: no use is made of how
-// they were found.
+// certify computes the dual from the multipliers alone, independently of how they were
+// found.
 func (o *outcome) certify(p *Problem) {
 	c := &p.columns
 	mu := make([]float64, len(p.path.rung))

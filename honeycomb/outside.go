@@ -94,10 +94,10 @@ func (c *columns) own() {
 // dither is by how much keys are moved apart, relative, from end to end.
 const dither = 0.03
 
-// dither moves every key by a little of its own. Channels that are alike, all
-// those with one subscriber say, want a step at the same multiplier; dithered,
-// each owner gives it to the same part of them instead of to all or none. It
-// costs less than a thousandth of the objective.
+// dither moves each key by a small amount, by a hash of its row. Equal channels, such
+// as all with one subscriber, want a step at the same multiplier; dithered, each owner
+// gives it to the same part of them instead of to all or none. It costs less than a
+// thousandth of the objective.
 func (c *columns) dither() {
 	for i := range c.key {
 		c.key[i] *= 1 + dither*(unitHash(uint64(i))-0.5)

@@ -43,8 +43,8 @@ func (p *path) gather() {
 	}
 }
 
-// list lists the steps of a block that lie in the window. Channels whose next
-// step is surely worth less are passed by in a hurry.
+// list lists the steps of a block that lie in the window. Channels whose next step is
+// surely worth less are skipped without computing its ratio.
 func (p *path) list(from int, rung []int32, inverse float64) {
 	edge := p.low * (1 - closed)
 	for k, key := range p.key[from:][:len(rung)] {

@@ -38,7 +38,7 @@ func ParsePolicy(s string) (Policy, error) {
 }
 
 // fair says whether update intervals count.
-func (p Policy) fair() bool { return p >= Fair && p < policies }
+func (p Policy) fair() bool { return p >= Fair }
 
 // Update intervals outside these bounds, in seconds, count as the bound: a
 // minute is what one sees at most, a week is the paper's for channels that were

@@ -122,7 +122,7 @@ type factors struct {
 func (p *Problem) factors(i int) factors {
 	f := factors{subscribers: p.channels.Subscribers[i], cost: 1, weight: 1}
 	if p.config.Cost == Bytes {
-		// A poll that costs nothing costs next to nothing.
+		// A cost of 0 counts as the smallest that can be computed with.
 		f.cost = max(p.channels.SizeBytes[i], smallest)
 	}
 	if p.config.Policy.fair() {

@@ -62,11 +62,10 @@ func (b *bracket) observe(lambda, measure float64) float64 {
 	if b.wait {
 		slope = 0.5
 	}
-	if b.last > 0 && b.last != lambda {
-		secant := math.Log(measure/b.measured) / math.Log(lambda/b.last)
-		if ratio := secant / slope; ratio > 0.01 && ratio < 100 {
-			slope = secant
-		}
+	// Of one observation, or two at one place, the secant is no number, or infinite.
+	secant := math.Log(measure/b.measured) / math.Log(lambda/b.last)
+	if ratio := secant / slope; ratio > 0.01 && ratio < 100 {
+		slope = secant
 	}
 	b.last, b.measured = lambda, measure
 	return lambda * math.Exp(math.Log(b.limit/measure)/slope)
@@ -80,8 +79,8 @@ func (b *bracket) middle() float64 { return math.Sqrt(b.low) * math.Sqrt(b.high)
 func (b *bracket) width() float64 { return b.high/b.low - 1 }
 
 // How a search goes on: it opens a window where a sample has the goal, once the
-// sample's multiplier was looked at; a bracket with few steps inside, or one
-// closer than closed, is opened as it is.
+// sample's multiplier was evaluated; a bracket with few steps inside, or narrower
+// than closed, is opened whole.
 const (
 	sampled    = 1 << 14
 	nearEnough = 1e-4
@@ -122,16 +121,13 @@ func (p *path) search() bool {
 	}
 }
 
-// find returns the multiplier of a goal in a sample, but for what a search of all
-// channels has to correct anyway.
+// find returns the multiplier of a goal in a sample, to nearEnough: a search of all
+// channels corrects more than that anyway.
 func (c *columns) find(g goal) float64 {
 	lowest, highest := c.span()
-	if lowest == 0 {
-		lowest, highest = leastRatio, mostRatio
-	}
 	b := bracket{goal: g, low: lowest, high: highest}
 	lambda := b.middle()
-	for pass := 0; pass < 60 && b.width() > nearEnough; pass++ {
+	for pass := 0; b.width() > nearEnough; pass++ {
 		next := b.look(c, lambda)
 		if math.Abs(next/lambda-1) < nearEnough {
 			return next
@@ -144,16 +140,15 @@ func (c *columns) find(g goal) float64 {
 	return lambda
 }
 
-// alike returns the goal that a sample has where all channels have the
-// bracket's, as far as the two differed when the bracket was last looked at.
+// alike returns the sample's goal that corresponds to the bracket's: its limit is scaled
+// by how sample and all channels differed at the last observation.
 func (c *columns) alike(b *bracket) goal {
 	measure, _ := c.at(b.goal, b.last)
 	return goal{b.wait, b.limit * measure / b.measured}
 }
 
-// openAround opens a window about a bracket that cannot be divided further, wide
-// enough for the rounding of what closed it. Where a limit is met to the last
-// bit that can be a step away.
+// openAround opens a window about a bracket that cannot be divided further, widened
+// until the goal is inside: rounding may have closed the bracket a step away from it.
 func (p *path) openAround(b *bracket) bool {
 	lowest, highest := p.span()
 	low, high := min(b.low, b.high), max(b.low, b.high)

@@ -171,9 +171,9 @@ func (p *Problem) judge(s *Solution, out outcome) {
 	s.Beyond = (wait + out.wait) * scale
 }
 
-// under is how far the dual lies under the state, in weight/rate: what the
-// limits leave unused, at their multipliers. A limit that could not be met is
-// taken to be what was reached.
+// under is how far the dual lies under the state (the gap), in weight/rate: what the
+// limits leave unused, at their multipliers. A limit that could not be met counts as
+// what was reached.
 func (p *Problem) under(s *Solution, out outcome) float64 {
 	load, wait := p.path.load.value(), p.path.wait.value()
 	unused := out.lambda * (out.limit - load) // of the budget

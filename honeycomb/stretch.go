@@ -10,9 +10,9 @@ import "math"
 // rate of a Poisson process seen so, with half an unchanged poll added, which
 // for regular polls is the bias-corrected estimator −log((n−x+½)/(n+½)) of Cho
 // and Garcia-Molina, "Estimating frequency of change", ACM Transactions on
-// Internet Technology 3(3), 2003. Of unchanged polls it needs to know nothing but
-// until when they were so: only changes are told. Where entries say when they were
-// published, changes are counted instead.
+// Internet Technology 3(3), 2003. Unchanged polls count only by their total time, so
+// only changes need to be recorded. Where entries say when they were published, changes
+// are counted instead.
 type Stretch struct {
 	Changes float32 // seen, or counted
 	Gap     float32 // seconds between regular polls that would tell as much of the changes as theirs did; 0: all were counted
@@ -24,14 +24,14 @@ const (
 	// one, counts half: weeks differ, hours of day must not.
 	HalfLife = 14 * 24 * 3600.0
 
-	// More changes than these are not remembered either: a channel that changed often
-	// shows soon that it does no longer, and the other way round.
+	// More changes than these are not remembered either, so that a change of the rate
+	// shows soon.
 	mostRemembered = 128
 
 	enoughPolls = 10 // with one change; two need none
 
-	// Newton's steps, and what they keep to in changes that a gap would show: float64
-	// has e to the one, and tells it from 1 to the other.
+	// Newton's steps, and their bounds in changes per gap: e to the power mostOfGap is a
+	// finite float64, e to the power leastOfGap differs from 1.
 	newtonSteps = 12
 	mostOfGap   = 700
 	leastOfGap  = 1e-9
@@ -117,10 +117,9 @@ func (s Stretch) with(other Stretch) Stretch {
 	return s
 }
 
-// join adds changes that were seen in a gap. The gap of all becomes the one at
-// which they pull as much together as each in its own, at the rate that was
-// estimated before: so a change seen after an outage, which says little, does not
-// make the others say little.
+// join adds changes that were seen in a gap. The common gap becomes the one that
+// preserves the sum of the changes' pulls at the rate estimated before, so that a change
+// seen after an outage, which says little, does not weaken the others.
 func (s *Stretch) join(changes, gap float64) {
 	before, at := float64(s.Changes), float64(s.Gap)
 	rate := Stretch{s.Changes, s.Gap, s.Quiet + s.Gap/2}.rate()

@@ -31,6 +31,9 @@ func (s *sum) join(o sum) {
 // value returns the sum, rounded.
 func (s sum) value() float64 { return s.high + s.low }
 
-// over says whether the sum is above a limit, by more than sums of the same
-// terms in another order could differ.
-func (s sum) over(limit float64) bool { return (s.high-limit)+s.low > 1e-24*math.Abs(limit) }
+// over says whether the sum is above a limit, by more than the rounding of its terms:
+// five times 1/5 is more than 1, but not over it.
+func (s sum) over(limit float64) bool { return (s.high-limit)+s.low > rounding*math.Abs(limit) }
+
+// rounding is by how much a term, a product of a few float64, may be too large, relative.
+const rounding = 4e-16

@@ -51,7 +51,7 @@ func (p *Problem) load(to *path, rows []int32) {
 	c.key = c.weight
 }
 
-// worthiest returns the worth of the best first step of all, and whose it is.
+// worthiest returns the ratio of the best first step, and the row of its channel.
 func (p *path) worthiest(rows []int32) (ratio float64, row int32) {
 	row = -1
 	for i := range p.key {

@@ -35,7 +35,7 @@ func (p *Problem) Update(rows ...int) (*Solution, error) {
 	return p.again()
 }
 
-// again starts afresh.
+// again prepares and solves from the start.
 func (p *Problem) again() (*Solution, error) {
 	fresh, err := Prepare(p.config, p.channels)
 	if err != nil {
@@ -46,9 +46,9 @@ func (p *Problem) again() (*Solution, error) {
 	return p.Solve(), nil
 }
 
-// amend takes changed rows over and walks on from where the last solve stopped.
-// It returns false, with the problem in pieces, when that does not lead to the
-// answer.
+// amend takes changed rows over and walks on from where the last solve stopped. It
+// returns false when that does not lead to the answer; the problem must then be
+// prepared again.
 func (p *Problem) amend(rows []int, changed []factors) bool {
 	if p.last.certified || p.released != keepAll || len(rows) > len(p.path.rung)/16 || p.path.high == 0 && p.last.ending != atCeiling {
 		return false

@@ -70,6 +70,121 @@ func sameAsFull(t fataler, c Config, ch Channels, p *Problem, s *Solution) {
 	}
 }
 
+// Rows may be named twice and in any order, and steps of equal worth lie at the window's
+// ends.
+func TestUpdateAmongTies(t *testing.T) {
+	for seed := range uint64(24) {
+		r := rand.New(rand.NewPCG(seed, 12))
+		c, ch := seeded(seed, 200+int(seed%3)*700)
+		p, _ := mustSolve(t, c, ch)
+		for range 5 {
+			rows := make([]int, 0, 7)
+			for range 1 + r.IntN(3) {
+				i := r.IntN(ch.Len())
+				ch.Subscribers[i] = pick(r, 0.0, 1, 1, 2, 3, 5, 8, 400)
+				rows = append(rows, i, r.IntN(ch.Len()))
+			}
+			rows = append(rows, rows[0])
+			given := slices.Clone(rows)
+			s, err := p.Update(rows...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(rows, given) {
+				t.Fatalf("rows %v became %v", given, rows)
+			}
+			sameAsFull(t, c, ch, p, s)
+		}
+	}
+}
+
+// The limit divides a tie of all channels: what changes of one that has the step, that is
+// next to have it or that is behind, moves the boundary.
+func TestUpdateInTie(t *testing.T) {
+	for _, hosts := range []bool{false, true} {
+		const n = 300
+		c := Config{Nodes: 10, Interval: time.Hour, Budget: 2.5 * n}
+		ch := Channels{Subscribers: repeated(n, 1)}
+		if hosts {
+			ch.Host, c.HostCap = make([]int32, n), 45
+			for i := range ch.Host {
+				ch.Host[i] = int32(i/20) - 1 // the first without
+			}
+		}
+		p, _ := mustSolve(t, c, ch)
+		for _, change := range []struct {
+			subscribers float64
+			rows        []int
+		}{
+			{0.5, []int{150}}, {2, []int{151}}, {0.5, []int{7}}, {3, []int{299}}, {5, []int{39}}, {1, []int{150, 151}}, {1.0001, []int{200, 30}},
+			{0.9999, []int{20}}, {5, []int{59, 79}}, {1, []int{59, 7}}, {0.2, []int{140, 160, 22}}, {1, []int{20, 22, 30, 39, 140}},
+		} {
+			for _, i := range change.rows {
+				ch.Subscribers[i] = change.subscribers * (1 - 1e-5*float64(i%3))
+			}
+			if !p.amend(slices.Sorted(slices.Values(change.rows)), factorsOf(p, change.rows)) {
+				t.Fatalf("hosts %v: a full solve for %v", hosts, change)
+			}
+			sameAsFull(t, c, ch, p, p.report(p.last))
+		}
+	}
+}
+
+func factorsOf(p *Problem, rows []int) (all []factors) {
+	for _, i := range slices.Sorted(slices.Values(rows)) {
+		all = append(all, p.factors(i))
+	}
+	return all
+}
+
+// Where another limit ends the solve after a change, or other floors hold, it is solved
+// again.
+func TestUpdateBeyondItsLimit(t *testing.T) {
+	const n = 40
+	all := func(values ...float64) []float64 { return repeated(n, values...) }
+	hosts := make([]int32, n)
+	for i := range hosts {
+		hosts[i] = int32(i / 2)
+	}
+	for name, tc := range map[string]struct {
+		config Config
+		ch     Channels
+		change func(ch Channels)
+		differ func(p *Problem) bool // what the change is to lead to
+	}{
+		"floors fit again": {Config{Budget: n - 0.5}, Channels{Subscribers: all(1)},
+			func(ch Channels) { ch.Subscribers[0] = 0 }, func(p *Problem) bool { return p.released == keepAll }},
+		"floors fit no longer": {Config{Budget: n - 1}, Channels{Subscribers: append(all(1)[1:], 0)},
+			func(ch Channels) { ch.Subscribers[n-1] = 1 }, func(p *Problem) bool { return p.released == keepOwn }},
+		"floors meet a target no longer": {Config{Policy: Fast, Target: 33 * time.Minute, Budget: 1e3}, Channels{Subscribers: all(1), MaxRate: append(all(0)[1:], 0.5)},
+			func(ch Channels) { ch.Subscribers[n-1] = 30 }, func(p *Problem) bool { return p.last.ending == inside }},
+		"the budget ends it, not the target": {Config{Policy: Fast, Target: 10 * time.Minute, Budget: 2.5 * n}, Channels{Subscribers: append([]float64{1e4}, all(1)[1:]...)},
+			func(ch Channels) { ch.Subscribers[0] = 1 }, func(p *Problem) bool { return p.last.unmet.Target }},
+		"the target ends it, not the budget": {Config{Policy: Fast, Target: 10 * time.Minute, Budget: 2.5 * n}, Channels{Subscribers: all(1)},
+			func(ch Channels) { ch.Subscribers[0] = 1e4 }, func(p *Problem) bool { return p.path.goal.wait && p.last.ending == inside }},
+		"a host reaches its cap": {Config{Cost: Bytes, Budget: 4 * n, HostCap: 9}, Channels{Subscribers: all(1, 2), SizeBytes: all(1), Host: hosts},
+			func(ch Channels) { ch.Subscribers[0] = 90 }, func(p *Problem) bool { return p.last.certified }},
+		"a bound lets a host reach its cap": {Config{Budget: 8 * n, HostCap: 12}, Channels{Subscribers: all(1), Host: hosts, MaxRate: all(3)},
+			func(ch Channels) { ch.MaxRate[0], ch.MaxRate[1] = 10, 10 }, func(p *Problem) bool { return p.Rate(0) == 6 && p.Rate(1) == 6 }},
+		"a wish is more than a host's cap": {Config{Budget: 8 * n, HostCap: 5}, Channels{Subscribers: all(1), Host: hosts, MinRate: all(0, 1)},
+			func(ch Channels) { ch.MinRate[0] = 6 }, func(p *Problem) bool { return p.report(p.last).Unmet.Channels == 1 }},
+	} {
+		tc.config.Nodes, tc.config.Interval = 10, time.Hour
+		p, _ := mustSolve(t, tc.config, tc.ch)
+		if tc.differ(p) {
+			t.Errorf("%s: before the change", name)
+		}
+		tc.change(tc.ch)
+		s, err := p.Update(0, 1, n-1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if sameAsFull(t, tc.config, tc.ch, p, s); !tc.differ(p) {
+			t.Errorf("%s: not after the change: %+v", name, s)
+		}
+	}
+}
+
 // Small changes must not be answered by full solves.
 func TestUpdateStaysInItsWindow(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 3))
@@ -119,6 +234,9 @@ func TestUpdateRefused(t *testing.T) {
 	p, before := mustSolve(t, config, ch)
 	if _, err := p.Update(2); !errors.Is(err, ErrConfig) {
 		t.Errorf("row 2 of 2: %v", err)
+	}
+	if _, err := p.Update(-1); !errors.Is(err, ErrConfig) {
+		t.Errorf("row −1: %v", err)
 	}
 	ch.Subscribers[1] = math.NaN()
 	var bad *RowError

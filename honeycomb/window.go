@@ -35,8 +35,8 @@ type step struct {
 	rung    int32 // that it leaves
 }
 
-// walk puts the window's steps in order and takes them up to the goal. It
-// returns false when they all do not reach it.
+// walk sorts the window's steps and takes them up to the goal. It returns false when
+// all of them together do not reach it.
 func (w *window) walk() bool {
 	w.narrow()
 	if !slices.IsSortedFunc(w.steps, w.before) {
@@ -49,9 +49,9 @@ func (w *window) walk() bool {
 // the changes of an update.
 const fewSteps = 1 << 11
 
-// narrow shrinks a large window without sorting it: it takes or drops all steps
-// on one side of a step's worth until few, or equally worthy ones, are left. The
-// steps stay in the order of rows.
+// narrow shrinks a large window without sorting it (quickselect): it takes or drops all
+// steps on one side of a pivot's ratio until few, or only a tie, are left. The steps
+// stay in the order of rows.
 func (w *window) narrow() {
 	for len(w.steps) > fewSteps {
 		pivot := w.pivot()
@@ -142,8 +142,8 @@ func (w *window) move(i int, from, to int32) {
 	w.rung[i] = to
 }
 
-// advance takes the window's steps, in order, up to the goal. It returns false
-// when they all do not reach it.
+// advance takes the window's steps, in order, up to the goal. It returns false when all
+// of them together do not reach it.
 func (w *window) advance() bool {
 	for w.taken < len(w.steps) {
 		w.take(w.steps[w.taken])

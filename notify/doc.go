@@ -6,5 +6,5 @@
 //
 // The store is the truth. The hooks that announce commits ([Notifier.Committed] and
 // its siblings) only wake; a wake that is dropped costs a scan, never an update.
-// DESIGN.md beside the code has the states, the formats and the threads.
+// DESIGN.md has the states and the threads.
 package notify

@@ -37,6 +37,7 @@ func TestLimits(t *testing.T) {
 	}{
 		{Rate{math.MaxInt32 - 1, 1}, time.Second, time.Second, math.MaxInt32 - 1},
 		{Rate{math.MaxInt32, 1}, time.Second, time.Second, math.MaxInt32},
+		{Rate{math.MaxInt32 + 1, 1}, time.Second, time.Second, math.MaxInt32},
 		{Rate{math.MaxUint32, 1}, time.Second, time.Second, math.MaxInt32},
 		{Rate{math.MaxUint32, 1}, 1, math.MaxInt64, math.MaxInt32},
 		{Rate{1, 1}, time.Second, -time.Hour, 1},
@@ -50,6 +51,9 @@ func TestLimits(t *testing.T) {
 	long := Slots{Interval: math.MaxInt64, Rate: Rate{1, math.MaxUint32}}
 	if got := long.Period(); got != math.MaxInt64 {
 		t.Errorf("the longest period is %v", got)
+	}
+	if got := long.Due(1); !got.Equal(time.Unix(0, math.MaxInt64)) {
+		t.Errorf("the slot after the longest span is due at %v", got)
 	}
 	if got := (Slots{Interval: time.Second, Rate: Rate{1, 1}, Width: math.MaxInt64}).Period(); got != math.MaxInt64 {
 		t.Errorf("the widest wedge's period is %v", got)
@@ -124,10 +128,7 @@ func TestUint128(t *testing.T) {
 		return n.Or(n, new(big.Int).SetUint64(x.lo))
 	}
 	wrap := new(big.Int).Lsh(big.NewInt(1), 128)
-	edges := []uint64{0, 1, 2, 9, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64 - 1, math.MaxUint64}
-	word := rapid.OneOf(rapid.SampledFrom(edges), rapid.Uint64())
-	rapid.Check(t, func(t *rapid.T) {
-		x, y := uint128{word.Draw(t, "hi"), word.Draw(t, "lo")}, word.Draw(t, "y")
+	check := func(t fataler, x uint128, y uint64) {
 		a, b := wide(x), new(big.Int).SetUint64(y)
 		equal := func(op string, got uint128, want *big.Int) {
 			if want.Mod(want, wrap); wide(got).Cmp(want) != 0 {
@@ -155,7 +156,23 @@ func TestUint128(t *testing.T) {
 		if n, ok := x.uint63(); ok != a.IsInt64() || ok && n != a.Int64() {
 			t.Fatalf("%v is the int64 %d: %v", a, n, ok)
 		}
+	}
+	edges := []uint64{0, 1, 2, 9, 1 << 32, math.MaxInt64, 1 << 63, math.MaxUint64 - 1, math.MaxUint64}
+	for _, hi := range edges {
+		for _, lo := range edges {
+			for _, y := range edges {
+				check(t, uint128{hi, lo}, y)
+			}
+		}
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		check(t, uint128{rapid.Uint64().Draw(t, "hi"), rapid.Uint64().Draw(t, "lo")}, rapid.Uint64().Draw(t, "y"))
 	})
+}
+
+// fataler is a test, or rapid's.
+type fataler interface {
+	Fatalf(format string, args ...any)
 }
 
 func TestTimeAt(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package overlay says who polls a channel and when: the rate at which a channel
+// Package overlay says which nodes poll a channel and when: the rate at which a channel
 // is polled, the pollers that share that rate, and the numbered slots that they
 // take in turn. The paper's overlay, which no node uses, is in overlay/ring.
 //

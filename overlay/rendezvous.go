@@ -49,8 +49,8 @@ func score(id, node channel.ID) uint64 {
 	return x
 }
 
-// Reseat returns the pollers of now by rank, given those of before: who stays
-// keeps its rank where that still exists, and free ranks go to the others in the
+// Reseat returns the pollers of now by rank, given those of before: a node that
+// stays keeps its rank where that still exists, and free ranks go to the others in the
 // order of now. So a change of one poller moves no other's slots.
 func Reseat[N comparable](before, now []N) []N {
 	seats := make([]N, len(now))

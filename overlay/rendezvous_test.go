@@ -39,6 +39,23 @@ func TestPollersAreOneOrder(t *testing.T) {
 	})
 }
 
+// Nodes that a channel ranks alike, whose IDs differ in bytes without a score, are in the
+// order of their IDs, whatever order they are listed in.
+func TestPollersOfEqualScore(t *testing.T) {
+	nodes := nodeIDs(1, 1)
+	twin := nodes[0]
+	twin[0]++
+	id := channelIDOf(2, 1)
+	if score(id, nodes[0]) != score(id, twin) {
+		t.Fatal("scores differ")
+	}
+	for _, listed := range [][]channel.ID{{nodes[0], twin}, {twin, nodes[0]}} {
+		if got := idsAt(listed, Pollers(id, listed, 1)); got[0] != slices.MinFunc(listed, channel.ID.Compare) {
+			t.Errorf("of %v the first is %v", listed, got)
+		}
+	}
+}
+
 func idsAt(nodes []channel.ID, indices []int) []channel.ID {
 	ids := make([]channel.ID, len(indices))
 	for i, index := range indices {

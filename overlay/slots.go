@@ -21,9 +21,9 @@ type Slots struct {
 
 // Seat returns which one of every width slots in a row a rank takes. Seats are
 // in the order of the ranks' reversed bits (van der Corput's sequence: 0, 1/2,
-// 1/4, 3/4, 1/8, …), so that any number of first ranks is spread evenly: who
-// stays while the width changes stays within a few slots of its place in the
-// round, and newcomers come between the others. The rank is in [0, width).
+// 1/4, 3/4, 1/8, …), so that any number of first ranks is spread evenly: a
+// poller that stays while the width changes keeps its place in the round within a
+// few slots, and newcomers come between the others. The rank is in [0, width).
 func Seat(rank, width int) int {
 	seat := 0
 	for bit := 1; bit <= rank; bit <<= 1 {
@@ -36,7 +36,7 @@ func Seat(rank, width int) int {
 	return seat
 }
 
-// Due returns when slot k, which is not negative, is due, whoever takes it:
+// Due returns when slot k, which is not negative, is due, whichever rank takes it:
 // rounded down to a nanosecond, in UTC.
 func (s Slots) Due(k int64) time.Time {
 	if s.Rate.Polls == 0 || s.Interval <= 0 {
@@ -69,7 +69,7 @@ func (s Slots) Next(after time.Time) (k int64, due time.Time) {
 // is left out. The zero time means never.
 func (s Slots) NextPoll(now, last time.Time, floor time.Duration) time.Time {
 	end := last.Add(floor)
-	if last.IsZero() || !end.After(now) {
+	if !end.After(now) {
 		_, due := s.Next(now)
 		return due
 	}

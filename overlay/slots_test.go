@@ -92,6 +92,8 @@ func TestNextPoll(t *testing.T) {
 		{"the slot at the floor's end is another's", even, 109, 109, 22 * time.Second, 140},
 		{"the slot at the floor's end was taken", alone, 101, 101, 5 * time.Second, 110},
 		{"late by more than a slot: taken late again", alone, 103, 103, 10 * time.Second, 113},
+		{"late before the channel's next slot", alone, 105, 95, 12 * time.Second, 107},
+		{"the same with an odd slot", alone, 115, 105, 12 * time.Second, 117},
 		{"a slow poll skips what it missed", alone, 147, 101, 5 * time.Second, 150},
 		{"clock set back", alone, 50, 101, 5 * time.Second, 110},
 	}

@@ -23,7 +23,7 @@ func noteGone(tx *tx, id channel.ID, record *wire.Channel, c *wire.Commit) error
 	if err := tx.put(bucketItemKey(id.Bucket(), kindStamp, record.GoneStamp), notice); err != nil {
 		return err
 	}
-	if tx.telling() {
+	if tx.telling {
 		u := goneOf(id, record, record.GoneStamp, notice)
 		tx.tell(func(o Observer) { o.Committed(u) })
 	}

@@ -18,7 +18,7 @@ func dayOf(timeUS uint64) uint32 { return uint32(timeUS / (24 * 3600 * 1e6)) }
 func firstKeyDay(timeUS uint64) uint32 { return max(dayOf(timeUS), keyDays) - keyDays + 1 }
 
 // applyClaim ties keys to requests. A key that holds with another digest is
-// refused. This is the first of two steps: see DESIGN.md.
+// refused. This is the first of two steps (DESIGN.md, "Idempotency in two steps").
 func applyClaim(tx *tx, items []claimItem) (result, error) {
 	r := result{claims: make([]error, len(items))}
 	for i := range items {

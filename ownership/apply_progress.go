@@ -30,9 +30,9 @@ func applyAdvance(tx *tx, c *wire.Advance) (result, error) {
 	return result{}, nil
 }
 
-// advanceOne never moves a channel's position back. An item that is behind it is late:
-// one that a leader sent before another, or the same in a later term, took over. What it
-// says of stragglers is true as far as its own position alone, so none of it counts.
+// advanceOne never moves a channel's position back. An item behind it is late, from
+// before a change of leadership, and is ignored: its stragglers are complete up to its
+// own position only.
 func advanceOne(tx *tx, id channel.ID, item *wire.Advance_Item) error {
 	record, err := tx.channel(id)
 	if err != nil {

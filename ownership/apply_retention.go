@@ -97,7 +97,7 @@ func deliveredTo(r pebble.Reader, id channel.ID, record *wire.Channel) (uint64, 
 	return delivered, err
 }
 
-// applyEndChannel removes a channel that nobody subscribes to.
+// applyEndChannel removes a channel without subscriptions.
 func applyEndChannel(tx *tx, c *wire.EndChannel) (result, error) {
 	id, err := tx.id(string(c.Channel))
 	if err != nil {
@@ -114,7 +114,7 @@ func applyEndChannel(tx *tx, c *wire.EndChannel) (result, error) {
 		return result{}, err
 	}
 	tx.bucket(id.Bucket()).Channels--
-	if tx.telling() {
+	if tx.telling {
 		ended := channelOf(id, record)
 		tx.tell(func(o Observer) { o.ChannelChanged(ended, true) })
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// applySubscribe adds subscriptions, and channels that nobody had yet.
+// applySubscribe adds subscriptions, and channels that do not exist yet.
 func applySubscribe(tx *tx, items []subscribeItem) (result, error) {
 	r := result{subscribed: make([]subscribed, len(items))}
 	for i := range items {
@@ -31,10 +31,9 @@ func applySubscribe(tx *tx, items []subscribeItem) (result, error) {
 	return r, nil
 }
 
-// subscribeOne adds a subscription, unless its key has added it before: then the
-// answer is that one, deleted or not, and of an item to be made once only while it
-// is not deleted. A record of the same key for another request is of a claim that
-// no longer holds.
+// subscribeOne adds a subscription, unless its key has added one before: then that one
+// is the answer, even if it was deleted, except for an item to be made once. A record
+// of the same key for another request is of an expired claim and does not count.
 func subscribeOne(tx *tx, id channel.ID, item *subscribeItem) (subscribed, error) {
 	if item.key == "" {
 		return addSubscription(tx, id, item)
@@ -109,7 +108,7 @@ func putSubscription(tx *tx, id channel.ID, seq uint64, record *wire.Channel, it
 	if err := tx.putRaw(bucketItemKey(id.Bucket(), kindSeq, seq), id[:]); err != nil {
 		return subscribed{}, err
 	}
-	if tx.telling() {
+	if tx.telling {
 		s := newSubscription(id, record.Url, item.sink(), added)
 		tx.tell(func(o Observer) { o.Subscribed(s) })
 	}
@@ -180,7 +179,7 @@ func removeSubscription(tx *tx, id channel.ID, seq uint64) error {
 		record.EmptiedUs = tx.now
 	}
 	tx.touch(id)
-	if tx.telling() {
+	if tx.telling {
 		s := subscriptionOf(id, record.Url, seq, subscription)
 		tx.tell(func(o Observer) { o.Unsubscribed(s) })
 	}

@@ -79,8 +79,9 @@ func (b *batcher) answer() {
 	}
 }
 
-// entryResults waits for an entry. What raft has not taken, since it does not lead, is
-// errElsewhere; whatever else keeps it from applying the entry, the outcome is unknown.
+// entryResults waits for an entry. If raft did not take it, since it does not lead, the
+// error is errElsewhere; after any other failure the outcome is unknown,
+// ErrUnavailable.
 func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
 	switch err := future.Error(); {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),

@@ -2,7 +2,7 @@ package ownership
 
 import "sync"
 
-// bell tells those who wait that something may have changed.
+// bell tells waiting goroutines that something may have changed.
 type bell struct {
 	mu    sync.Mutex
 	waits chan struct{} // closed when it rings; nil while nothing waits

@@ -1,9 +1,11 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -209,4 +211,52 @@ func settle(b *testing.B, s *Store) {
 			quiet = 0
 		}
 	}
+}
+
+// BenchmarkApply asks what a replica takes to apply a subscription without a key: 1,024
+// of them an entry, to any of so many channels that exist.
+//
+//	go test -run '^$' -bench BenchmarkApply -benchtime 200000x ./ownership
+//
+// The figure is cpu-µs/sub.
+func BenchmarkApply(b *testing.B) {
+	for _, channels := range []int{50_000, 200_000} {
+		b.Run(fmt.Sprintf("channels=%d", channels), func(b *testing.B) { applySubscriptions(b, channels) })
+	}
+}
+
+func applySubscriptions(b *testing.B, channels int) {
+	const batch = 1024
+	m := newMachine(b, nil)
+	entry := func(which func(i int) int) []byte {
+		items := make([]subscribeItem, batch)
+		for i := range items {
+			url := fmt.Sprintf("http://host.example/feed/%d.xml", which(i))
+			id := channel.IDOf(url)
+			items[i] = subscribeItem{channel: string(id[:]), url: url, sinkType: "sse"}
+		}
+		slices.SortFunc(items, func(a, b subscribeItem) int { return cmp.Compare(a.channel, b.channel) })
+		return encodeEntry([]*proposal{newProposal(encodeSubscribe(items))})
+	}
+	apply := func(entries [][]byte) {
+		for _, data := range entries {
+			if a := m.entry(data); a.err != nil {
+				b.Fatal(a.err)
+			}
+		}
+	}
+	var first, then [][]byte
+	for from := 0; from < channels; from += batch {
+		first = append(first, entry(func(i int) int { return (from + i) % channels }))
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	for from := 0; from < b.N; from += batch {
+		then = append(then, entry(func(int) int { return random.IntN(channels) }))
+	}
+	apply(first)
+	cpu := cpuSeconds(b)
+	b.ResetTimer()
+	apply(then)
+	b.StopTimer()
+	b.ReportMetric((cpuSeconds(b)-cpu)/float64(len(then)*batch)*1e6, "cpu-µs/sub")
 }

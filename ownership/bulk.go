@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// What comes by the hundred thousand, subscriptions and their keys, is encoded and
-// decoded here by hand, since generated code takes several times as long. The
-// bytes are those of wire.proto, which TestBulkCodec compares.
+// Subscriptions and their keys, of which there are hundreds of thousands, are encoded
+// and decoded here by hand: generated code takes several times as long. The bytes are
+// those of wire.proto, which TestBulkCodec compares.
 
 // subscribeItem is a wire.Subscribe_Item. When it was decoded, its strings share
 // the memory of the log entry: what is kept is cloned.
@@ -23,9 +23,9 @@ type subscribeItem struct {
 	channel, url, sinkType, sinkURL, sinkSecret, key, digest string
 }
 
-// once says that the item's key stands for its channel and sink: it is made if no
-// subscription that the key has made is there. A version that does not know this
-// refuses a key without a digest, instead of taking it for something else.
+// once says that the item's key stands for its channel and sink: the item is subscribed
+// unless the subscription that the key made still exists. A version that does not know
+// this refuses a key without a digest.
 func (i *subscribeItem) once() bool { return i.key != "" && i.digest == "" }
 
 // claimItem is a wire.Claim_Item.
@@ -133,14 +133,14 @@ func decodeEntry(data []byte) (commands []command, err error) {
 	return commands, err
 }
 
-// unknownField is the error of what a newer version has written, or of damage. It
-// cannot be passed over: replicas of two versions would come to different states.
+// unknownField is the error for what a newer version has written, or for damage. It
+// cannot be ignored: replicas of two versions would come to different states.
 func unknownField(in string, number protowire.Number) error {
 	return fmt.Errorf("field %d of %s in a log entry is not known to this version", number, in)
 }
 
-// decodeCommand reads a command, whose change is nil if it is not known here. One of
-// several changes is an error: nothing would say whether all of them are known.
+// decodeCommand reads a command, whose change is nil if it is not known here. A command
+// of several changes is an error: some of them might be unknown.
 func decodeCommand(m message) (c command, err error) {
 	changes := 0
 	err = m.each(func(number protowire.Number, value message) (err error) {

@@ -73,7 +73,7 @@ func TestClaimed(t *testing.T) {
 		{35*time.Hour + 59*time.Minute, 0, true}, // yesterday's, a minute before it is older
 		{2 * time.Minute, 1, true},
 		{23*time.Hour + 57*time.Minute, 1, true},
-		{2 * time.Minute, 1, false}, // it counts no more: claimed anew
+		{2 * time.Minute, 1, false}, // expired: claimed again
 		{0, 0, true},
 	} {
 		clock.advance(step.pass)

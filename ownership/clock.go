@@ -7,13 +7,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/planted"
 )
 
-// clock gives a range's commands their times and knows which of them are still
-// under way. Times are microseconds, strictly increasing in the order of the
-// log, and never behind what the state machine has seen: a wall clock that jumps
-// back stops the clock until it has caught up.
+// clock gives a range's commands their times and knows which of them are still under
+// way. Times are microseconds, strictly increasing in the order of the log, and never
+// behind the state machine's: when the wall clock jumps back, times rise by a
+// microsecond each until it has caught up.
 //
-// So a time can be named up to which everything has been applied and nothing
-// more will come: streams of updates need that to merge ranges in order.
+// So there is a time up to which everything has been applied and no more will come,
+// which streams of updates need to merge ranges in order.
 type clock struct {
 	now     func() time.Time
 	changed bell // rings when commands have settled: more may be applied, or closed
@@ -84,9 +84,9 @@ func (c *clock) newest() uint64 {
 	return c.mu.last
 }
 
-// closedTime returns a time up to which everything is applied and after which
-// all later commands will be. It never falls. A clock with nothing under way comes
-// along to atLeast.
+// closedTime returns a time up to which everything is applied and after which all later
+// commands will be. It never falls. A clock without commands under way advances to
+// atLeast.
 func (c *clock) closedTime(atLeast uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

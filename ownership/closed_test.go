@@ -9,9 +9,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// TestClosedAfterNewest: who sees up to where a range is closed sees that there is an
-// update below: a reader whose cursor is behind the newest one that is known looks no
-// further, and is then beyond the closed time.
+// TestClosedAfterNewest: the newest stamp is published before the closed time. A reader
+// whose cursor is at the newest stamp that it knows of skips the read and moves to the
+// closed time: it would miss an update below that of which it did not know yet.
 func TestClosedAfterNewest(t *testing.T) {
 	m := newMachine(t, nil)
 	const url = "http://example.com/"

@@ -75,7 +75,7 @@ func checkCommit(c *wire.Commit) error {
 	return checkMoved(c.Moved)
 }
 
-// checkHold wants a hold to say why and since when, and a candidate that it is about.
+// checkHold refuses a hold without a reason, a time or a candidate.
 func checkHold(h *wire.Hold, held bool) error {
 	if h == nil {
 		return nil
@@ -96,8 +96,7 @@ func checkForget(c *wire.Forget) error {
 	return nil
 }
 
-// checkMoved wants a move to say where to, one that is learned since when too, and
-// none to say nothing.
+// checkMoved refuses a time without a target, and a learned move without a time.
 func checkMoved(m *wire.Moved) error {
 	none, never := m.GetTo() == "", m.GetSinceUs() == 0
 	switch {

@@ -270,6 +270,6 @@ func (c *crowd) compare(all []*wanted, count map[string]int) {
 		delete(count, x.label)
 	}
 	for label := range count {
-		c.w.t.Errorf("nobody has asked for %s here", label)
+		c.w.t.Errorf("%s was not asked for here", label)
 	}
 }

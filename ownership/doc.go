@@ -6,6 +6,6 @@
 // on disk and one store of states, so that a single fsync serves all of them. A
 // call returns once its command is durable on a majority and applied.
 //
-// DESIGN.md beside this file has the key layout, the commands, the threads and
+// DESIGN.md beside this file has the invariants, the commands, the threads and
 // what a crash at each step leaves behind.
 package ownership

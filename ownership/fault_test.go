@@ -176,7 +176,7 @@ func (t *trial) ack(err error, note func()) {
 	}
 }
 
-// doubt returns the newest subscription, which nobody relies on any more.
+// doubt returns the newest subscription, which the test no longer expects to be there.
 func (t *trial) doubt() (last string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,8 +20,9 @@ import (
 //     been applied closes all before it, whoever leads next. A range without commands is
 //     closed further by a Tick, which costs a commit: only when a stream waits for it.
 
-// A follower applies an entry only when raft tells it, seconds later in a quiet range,
-// that it is committed. So this node follows at the leader what it does not lead itself.
+// A follower applies an entry only when raft tells it that it is committed, which takes
+// seconds in a quiet range. So this node asks the leaders of the ranges that it does
+// not lead.
 
 // ClosedIn returns the stamp up to which a range is closed, as far as this node knows.
 // It never falls.
@@ -69,8 +70,8 @@ func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []
 	return updates, closed, err
 }
 
-// Changed returns what is closed when a range has, or may have, more updates than now,
-// or has closed a stamp that was demanded.
+// Changed returns a channel that is closed when a range may have more updates than now,
+// or is closed up to a stamp that was demanded.
 func (s *Store) Changed(id uint32) <-chan struct{} {
 	r := (*s.routes.Load())[id]
 	if s.net == nil || r.serves() {
@@ -184,8 +185,8 @@ func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
 }
 
 // newest returns the newest time that any range of this node has given or closed. In a
-// cluster of one all ranges come along to it, so that a clock that was set back holds up
-// no stream.
+// cluster of one all ranges advance to it, so that a clock that was set back delays no
+// stream.
 func (s *Store) newest() (newest uint64) {
 	for _, g := range s.groups {
 		newest = max(newest, g.clock.newest())

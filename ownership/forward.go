@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// errElsewhere says that a command or a read was not carried out, certainly, since this
-// node does not lead the range: it may go to another one.
+// errElsewhere says that a command or a read was certainly not carried out, since the
+// node does not lead the range: it may be sent to another one.
 var errElsewhere = errors.New("this node does not lead the range")
 
 // Pauses between attempts to find the leader of a range.

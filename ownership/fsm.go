@@ -41,6 +41,7 @@ type fsm struct {
 	buckets []*wire.Bucket // from..to, the newest state
 	known   []known        // from..to
 	knowing sync.RWMutex   // held to change what is known, and to ask for it outside of the loop
+	recent  recent         // records as they are in the state
 	failed  error          // set for good when a write failed
 
 	hot hot
@@ -90,7 +91,7 @@ func (f *fsm) reload() error {
 	for i, state := range buckets {
 		f.hot.count(i, f.buckets[i], state)
 	}
-	f.buckets, f.known = buckets, make([]known, len(buckets))
+	f.buckets, f.known, f.recent = buckets, make([]known, len(buckets)), newRecent(len(buckets))
 	f.applied = position{index: at.Index, timeUS: at.TimeUs}
 	f.hot.index.Store(f.applied.index)
 	f.hot.timeUS.Store(f.applied.timeUS)
@@ -238,6 +239,7 @@ func (f *fsm) write(tx *tx) {
 		f.stop(fmt.Errorf("range %d: write state: %w", f.group, err))
 		return
 	}
+	f.recent.put(tx.channels)
 	f.applied = tx.applied
 	f.hot.index.Store(f.applied.index)
 	for b, state := range tx.buckets {
@@ -246,11 +248,11 @@ func (f *fsm) write(tx *tx) {
 		f.buckets[i] = state
 		f.forget(b, tx.expired[b], state.Channels)
 	}
-	// Last, since it closes the range up to there: a stream that is told so and finds no
-	// newer update known passes over all below.
+	// Last, since it closes the range up to this time: a stream that sees it before the
+	// newest stamp would skip the updates of this transaction.
 	f.hot.timeUS.Store(f.applied.timeUS)
 	f.clock.settle(f.applied.timeUS)
-	if f.observer != nil && f.leading.Load() {
+	if f.leading.Load() {
 		for _, tell := range tx.events {
 			tell(f.observer)
 		}
@@ -296,8 +298,8 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	return f.transfer.discard(marker)
 }
 
-// replace puts a received state in the place of the present one while nobody
-// reads.
+// replace puts a received state in the place of the present one. It keeps readers
+// out meanwhile.
 func (f *fsm) replace(marker *wire.Marker) error {
 	f.gate.Lock()
 	defer f.gate.Unlock()

@@ -16,12 +16,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
-// Timings of raft. Heartbeat and lease are far above what a loaded machine
-// delays; idle groups cost little. A lone voter does not wait for them: see
-// hurry.
+// Timings of raft. Contacts come each 250 ms (raftnet), so a leader of a loaded machine
+// may hear nothing for 650 ms more before its lease ends; it ends before others are
+// elected. Reads do not rest on it: see confirmer. The lease is shorter than the
+// heartbeat also for the sake of hurry.
 const (
 	heartbeat      = 1000 * time.Millisecond
-	lease          = 500 * time.Millisecond
+	raftLease      = 900 * time.Millisecond
 	commitInterval = 2 * time.Second
 	// trailingLogs entries stay after a snapshot, for replicas that are a little
 	// behind; fewer if they take more than trailingBytes.
@@ -49,6 +50,7 @@ type group struct {
 	raft      *raft.Raft
 
 	serving  atomic.Bool   // leads, and has applied all that came before
+	lease    lease         // of its leadership
 	led      uint64        // the term in which it serves, or did last; of watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
@@ -108,8 +110,8 @@ func (g *group) bootstrap() error {
 	return nil
 }
 
-// founded refuses a group that was founded and has nothing of it any more: raft would
-// wait for ever for one of no voters to lead.
+// founded refuses a group that was founded and has lost its log and snapshot: raft,
+// without voters, would never elect a leader.
 func (g *group) founded() error {
 	last, _ := g.log.LastIndex()
 	snapshot, _, err := g.snapshots.read()
@@ -133,9 +135,9 @@ func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, s
 	return err
 }
 
-// undoHalf lets a founding begin anew that was cut after its first write, raft's
-// term, and before its second, the voters: raft would take the group for founded, and
-// wait for ever for one of no voters to elect a leader.
+// undoHalf resets a founding that was cut between its first write, raft's term, and its
+// second, the voters, so that it can be repeated. Raft would take the group for founded
+// and, without voters, never elect a leader.
 func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
 	term := []byte("CurrentTerm")
 	last, err := logs.LastIndex()
@@ -151,8 +153,8 @@ func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.Snapsh
 	return stable.SetUint64(term, 0)
 }
 
-// loneTransport reaches nobody: what a cluster of one needs. An address is the
-// raft ID, so that a node may move to another network address.
+// loneTransport reaches no other replica, as a cluster of one needs. Its address is
+// the raft ID, so that a node may move to another network address.
 func loneTransport(id raft.ServerID) (raft.ServerAddress, raft.Transport) {
 	address, transport := raft.NewInmemTransport(raft.ServerAddress(id))
 	return address, transport
@@ -170,7 +172,7 @@ func raftConfig(seat seat, tools tools, group uint32) *raft.Config {
 	conf.LocalID = seat.id
 	conf.ShutdownOnRemove = false
 	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
-	conf.LeaderLeaseTimeout, conf.CommitTimeout = lease, commitInterval
+	conf.LeaderLeaseTimeout, conf.CommitTimeout = raftLease, commitInterval
 	conf.TrailingLogs = trailingLogs
 	// The store asks for snapshots, by bytes of log: see snapshotter.
 	conf.SnapshotInterval, conf.SnapshotThreshold = time.Hour, 1<<62
@@ -213,9 +215,8 @@ func newRaft(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.Stab
 	return raft.NewRaft(conf, f, logs, stable, snapshots, transport)
 }
 
-// hurry starts the election of a lone voter: nobody else could send the
-// heartbeat that raft would wait for. Shortening the timeouts makes raft look at
-// them at once.
+// hurry starts the election of a lone voter, since no other replica can send the
+// heartbeat that raft waits for: raft applies the shortened timeouts at once.
 func hurry(r *raft.Raft, id raft.ServerID) error {
 	configuration := r.GetConfiguration()
 	if err := configuration.Error(); err != nil {
@@ -225,7 +226,7 @@ func hurry(r *raft.Raft, id raft.ServerID) error {
 		return nil
 	}
 	conf := r.ReloadableConfig()
-	conf.HeartbeatTimeout, conf.ElectionTimeout = lease, lease
+	conf.HeartbeatTimeout, conf.ElectionTimeout = raftLease, raftLease
 	return r.ReloadConfig(conf)
 }
 
@@ -362,7 +363,7 @@ func (g *group) stop() error {
 	close(g.stopping)
 	g.serving.Store(false)
 	err := g.seat.stop(g.raft, g.id)
-	close(g.notify) // raft's loops have ended: nobody sends
+	close(g.notify) // raft's loops have ended: none sends to it
 	<-g.watched
 	if err != nil {
 		return fmt.Errorf("stop range %d: %w", g.id, err)
@@ -370,8 +371,8 @@ func (g *group) stop() error {
 	return nil
 }
 
-// settle lets the barrier that raft has be answered, and no other one begin: raft
-// would leave it, and who waits for it, behind. A disk that hangs is not waited for.
+// settle waits until the barrier under way is answered, and lets no other one begin:
+// raft would stop without answering it. It gives up after a second on a disk that hangs.
 func (g *group) settle() {
 	select {
 	case g.barrier <- struct{}{}:

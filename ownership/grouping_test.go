@@ -13,8 +13,8 @@ import (
 )
 
 // TestGrouping: however entries are grouped into transactions, and wherever the state
-// machine starts anew, it comes to the same state and answers. A replay groups them in
-// another way than what it repeats, and knows nothing of what had been asked before.
+// machine restarts, it comes to the same state and answers. A replay groups entries in
+// another way than the run before it, and begins without prints.
 func TestGrouping(t *testing.T) {
 	apart, together := newMachine(t, nil), newMachine(t, nil)
 	rapid.Check(t, func(rt *rapid.T) {
@@ -30,7 +30,7 @@ func TestGrouping(t *testing.T) {
 			for _, response := range together.ApplyBatch(logs[:n]) {
 				got += answerText(response.(applied))
 			}
-			if logs = logs[n:]; rapid.Bool().Draw(rt, "starts anew") {
+			if logs = logs[n:]; rapid.Bool().Draw(rt, "restarts") {
 				if err := together.reload(); err != nil {
 					rt.Fatal(err)
 				}

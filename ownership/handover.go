@@ -61,7 +61,7 @@ func (g *group) transfer(id raft.ServerID, address raft.ServerAddress) error {
 
 // balance gives leaderships back to the replicas that have them when all is well, until
 // ctx ends: the table spreads those evenly over the nodes. A range is handed over when
-// it has been quiet about its leader for a while and the other's node answers.
+// it has had the same leader for steadyFor and the preferred replica's node answers.
 func (s *Store) balance(ctx context.Context) {
 	ticker := time.NewTicker(balanceEvery)
 	defer ticker.Stop()
@@ -75,7 +75,7 @@ func (s *Store) balance(ctx context.Context) {
 	}
 }
 
-// balanceOnce hands one range over at most: what that costs comes one at a time.
+// balanceOnce hands one range over at most, so that ranges pause one at a time.
 func (s *Store) balanceOnce() {
 	for _, g := range s.groups {
 		preferred := s.of[g.from].replicas[0]

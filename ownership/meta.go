@@ -56,8 +56,8 @@ func openMeta(dir string, cfg Config, tools tools) (*metaGroup, error) {
 	return m, nil
 }
 
-// checkMode refuses a directory of one node for a cluster of several, and the other way
-// round: its replicas have other names, and the others would wait for it.
+// checkMode refuses a directory of a cluster of one for a cluster of several, and the
+// other way round: the raft IDs of its replicas differ.
 func (m *metaGroup) checkMode(several bool) error {
 	table, err := m.store.Table()
 	if err != nil {

@@ -12,13 +12,13 @@ import (
 )
 
 // fileSum is a small file beside a bbolt file that has the checksum of all of it.
-// bbolt has none for its pages: it takes what they say, or panics where nobody can
-// recover. The file is read whole for each change, so this is for one that is small
-// and seldom changes.
+// bbolt has none for its pages: it trusts them, or panics where no caller can recover.
+// The file is read whole for each change, so this is for one that is small and seldom
+// changes.
 //
 // It holds the CRC-32C of the bbolt file, and that of these 4 bytes; or 8 zeros, from
-// before a change until after it. Who is cut in between cannot check what is there, nor
-// who is cut when it has just been created and is empty.
+// before a change until after it. After a kill in between, or when the file of the
+// checksum was just created and is empty, the next start checks nothing.
 type fileSum struct {
 	of string
 

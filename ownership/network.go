@@ -33,8 +33,8 @@ type Cluster struct {
 	Joined func(cluster string) error
 }
 
-// Candidate is a node that was heard of, which may found the cluster together with
-// others as long as it is of none.
+// Candidate is a node that was heard of. While it is of no cluster it may found one
+// together with others.
 type Candidate = founding.Candidate
 
 // The kinds of calls between nodes.
@@ -109,7 +109,7 @@ func (n *network) close() {
 	n.serving.Wait()
 }
 
-// NodeHealth is a node of the cluster, and how it was found last.
+// NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
 	Name, Address string
 	Self          bool // this node, of which Health says nothing

@@ -389,8 +389,8 @@ func (s *Store) awaitGroups(ctx context.Context) error {
 			return fmt.Errorf("wait for range %d: %w", g.id, context.Cause(ctx))
 		}
 	}
-	// What streams were told before this start may have come from a clock that was set
-	// back since: no range goes behind what any has.
+	// Streams may have been told times of a clock that was set back since: no range
+	// gives times before the newest of all ranges.
 	newest := s.newest()
 	for _, g := range s.groups {
 		g.clock.reach(newest + 1)

@@ -7,12 +7,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// prints is a set of 32-bit fingerprints of IDs. What it has not is new for sure,
-// so that a bulk of new keys and channels is written without a single look at the
-// disk. It costs 5 to 11 bytes per ID.
+// prints is a set of 32-bit fingerprints of IDs. An ID whose print is missing is
+// certainly new, so that a bulk of new keys and channels is written without a read of
+// the disk. It costs 5 to 11 bytes per ID.
 //
-// It says nothing that state does not say, only sooner: replicas may know
-// different parts of it and come to the same results.
+// It only saves lookups: replicas may have different prints and come to the same
+// results.
 type prints struct {
 	slots []uint32 // open addressing by the print's high bits; 0 is free
 	n     int
@@ -83,8 +83,8 @@ func (f *fsm) mayHave(kind byte, b channel.Bucket, id channel.ID) (bool, error) 
 	return err == nil && p.has(printOf(id)), err
 }
 
-// mayHold is mayHave of an ID's own bucket for callers outside of the FSM loop: what
-// the loop has not been asked for yet may be there.
+// mayHold is mayHave of an ID's own bucket for callers outside of the FSM loop. It is
+// true where the loop has not read the bucket's prints yet.
 func (f *fsm) mayHold(kind byte, id channel.ID) bool {
 	f.knowing.RLock()
 	defer f.knowing.RUnlock()
@@ -103,9 +103,9 @@ func (f *fsm) willHave(kind byte, b channel.Bucket, id channel.ID) error {
 	return err
 }
 
-// forget lets the prints of a bucket go, once a transaction that deletes what many
-// of them stand for is written: not before, since reading them again would miss
-// what it has added.
+// forget drops the prints of a bucket after a transaction that deleted many of their
+// IDs is written. Earlier, reading them again would miss what the transaction has
+// added.
 func (f *fsm) forget(b channel.Bucket, expired bool, channels uint64) {
 	f.knowing.Lock()
 	defer f.knowing.Unlock()

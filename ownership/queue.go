@@ -22,8 +22,8 @@ func newProposal(command []byte) *proposal {
 	return &proposal{command: command, done: make(chan result, 1)}
 }
 
-// queue holds proposals until the log takes them. It is bounded in bytes: who
-// comes when it is full waits.
+// queue holds proposals until the log takes them. It is bounded in bytes: push waits
+// while it is full.
 type queue struct {
 	clock *clock
 

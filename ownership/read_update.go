@@ -24,7 +24,7 @@ func (s *Store) Updates(id channel.ID, after uint64, limit int) ([]channel.Updat
 	if err != nil {
 		return nil, nil, missingIs(err)
 	}
-	after = max(after, 1) // version 1 is delivered to nobody
+	after = max(after, 1) // version 1 is not delivered
 	gap := gapAfter(after, record)
 	if limit < 1 || after >= record.Version {
 		return nil, gap, nil
@@ -87,8 +87,9 @@ type stampMerge struct {
 	heads  stampHeap
 }
 
-// begin finds the first stamp after the cursor in every bucket of a range that has
-// any. The hot figures are read after the view was taken: what it lacks, they name.
+// begin finds the first stamp after the cursor in every bucket of a range that has any.
+// It reads the trimmed stamps after the view was taken, so that they cover all that the
+// view lacks.
 func (m *stampMerge) begin(s *Store, r channel.Range, after channel.Cursor) error {
 	for b := r.From; b <= r.To; b++ {
 		f := s.of[b].local.fsm

@@ -105,7 +105,7 @@ func getChannel(r pebble.Reader, id channel.ID) (*wire.Channel, error) {
 }
 
 // getPosition reads a channel's delivery position. Without a record nothing was
-// delivered: all have version 0, and version 1 is for nobody.
+// delivered yet: the position is version 1, which is not delivered.
 func getPosition(r pebble.Reader, id channel.ID) (*wire.Position, error) {
 	at := &wire.Position{}
 	err := getProto(r, channelKey(kindPosition, id), at)

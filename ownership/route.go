@@ -35,7 +35,7 @@ func (r *route) leader() string {
 	return r.replicas[int(r.found.Load())%len(r.replicas)].Node
 }
 
-// learn notes which node may lead: as one that does not has said, or, where that is
+// learn notes which node may lead: the one that another node named or, where that is
 // empty, the replica behind the one that was asked in vain.
 func (r *route) learn(leader string) {
 	for i, replica := range r.replicas {

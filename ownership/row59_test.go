@@ -12,9 +12,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// TestRow59State: bad-input.md, row 59. What was changed in a sorted file of the
-// state is an error of those who read it: nothing else is returned, and the process
-// lives.
+// TestRow59State: bad-input.md, row 59. Reading a part of a sorted file of the state
+// that was changed is an error: nothing else is returned, and the process lives.
 func TestRow59State(t *testing.T) {
 	cfg := testConfig(t).withDefaults()
 	tools := newTools(cfg, newMetrics(cfg.Registerer))
@@ -94,8 +93,9 @@ func TestRow59Meta(t *testing.T) {
 	wantError(t, sum.check(), ErrCorrupt)
 }
 
-// TestMetaSumCut: who is killed between a change of the meta group's file and the
-// writing of its checksum finds no damage, nor do changes at the same time make it.
+// TestMetaSumCut: a process that is killed between a change of the meta group's file
+// and the writing of its checksum finds no damage at the next start, and concurrent
+// changes make none.
 func TestMetaSumCut(t *testing.T) {
 	sum := &fileSum{of: filepath.Join(t.TempDir(), "raft.db")}
 	write := func(content string) error { return os.WriteFile(sum.of, []byte(content), 0o600) }
@@ -130,8 +130,8 @@ func TestMetaSumCut(t *testing.T) {
 	wantError(t, sum.check(), ErrCorrupt)
 }
 
-// TestMetaSumBegun: who is killed when the checksum's file is there, and nothing in it
-// yet, finds no damage: not at the first start, and not at the first one of a version
+// TestMetaSumBegun: a process that is killed when the checksum's file exists and is
+// still empty finds no damage: not at the first start, and not at the first one of a version
 // that has checksums.
 func TestMetaSumBegun(t *testing.T) {
 	for name, content := range map[string][]byte{"new": nil, "there before": []byte("pages")} {

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // TestScripted makes happen what TestFaults meets too seldom. All scripts run at the same
@@ -21,7 +24,7 @@ func TestScripted(t *testing.T) {
 	var running sync.WaitGroup
 	for name, script := range map[string]func(*testing.T){
 		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader,
-		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot,
+		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "newer command": newerCommand,
 	} {
 		running.Go(func() { t.Run(name, script) })
 	}
@@ -109,6 +112,57 @@ func voteIsKept(t *testing.T) {
 	if !vote(first) {
 		t.Errorf("the vote in term %d is not given again", term) // or the test shows nothing
 	}
+}
+
+// append sends a node an entry behind the last one that it has, as the leader of a term
+// that has committed it.
+func (v *voter) append(to *townNode, b channel.Bucket, term uint64, content []byte) (taken bool, err error) {
+	var last raft.Log
+	r := to.store.of[b]
+	if err := r.local.log.GetLog(r.local.raft.LastIndex(), &last); err != nil {
+		return false, err
+	}
+	request := &raft.AppendEntriesRequest{
+		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(v.self.ID()), Addr: []byte(v.self.Address())},
+		Term:      term, PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index + 1,
+		Entries: []*raft.Log{{Index: last.Index + 1, Term: term, Type: raft.LogCommand, Data: content}},
+	}
+	server, _ := r.server(string(to.store.meta.raftID))
+	answer := &raft.AppendEntriesResponse{}
+	err = v.transport.AppendEntries(server.ID, server.Address, request, answer)
+	return answer.Success, err
+}
+
+// newerCommand: an entry of a newer program's leader is refused whole for one command in
+// it that this program does not know: neither is the command beside it applied.
+func newerCommand(t *testing.T) {
+	w := newTown(t, 3, 13, nil)
+	x := wish("http://example.com/", "", stream)
+	b := x.Channel.Bucket()
+	older := w.nodes[2]
+	w.nodes[0].stop()
+	w.nodes[1].stop()
+	newer := w.impersonate(w.nodes[0], older, older.store.of[b])
+	g := older.store.of[b].local
+	term := g.raft.CurrentTerm() + 10
+	known := marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}})
+	unknown := protowire.AppendBytes(protowire.AppendTag(bytes.Clone(known), 1, protowire.BytesType),
+		protowire.AppendBytes(protowire.AppendTag(nil, 98, protowire.BytesType), nil))
+	before := g.raft.LastIndex()
+	var refused *peer.RemoteError
+	if taken, err := newer.append(older, b, term, unknown); taken || !errors.As(err, &refused) {
+		t.Errorf("a command of a newer program: taken %v, %v", taken, err)
+	}
+	if _, subscriptions := older.store.Counts(); g.raft.LastIndex() != before || subscriptions != 0 {
+		t.Errorf("it is in the log, %d entries after %d, or half applied: %d subscriptions", g.raft.LastIndex(), before, subscriptions)
+	}
+	eventually(t, "the command beside it alone", func() error {
+		if _, subscriptions := older.store.Counts(); subscriptions == 1 {
+			return nil
+		}
+		taken, err := newer.append(older, b, term, known) // again: that it was made once is not asked here
+		return fmt.Errorf("not applied: taken %v, %w", taken, err)
+	})
 }
 
 // cutOffLeader: a leader that reaches no other node stops to lead.

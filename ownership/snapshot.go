@@ -21,9 +21,9 @@ import (
 // marker: the state itself lies in the state store, flushed before the marker is
 // written. Only the newest is kept.
 //
-// Who opens a snapshot gets a stream of the state as it is then, which may be
-// newer than the snapshot's index. The entries between are sent after it, and the
-// receiver's state machine skips what its state has.
+// Open returns a stream of the state as it is then, which may be newer than the
+// snapshot's index. Raft sends the entries between after it, and the receiver's
+// state machine skips those that its state has.
 type snapshotStore struct {
 	group    uint32
 	log      *sharedlog.Group

@@ -90,7 +90,7 @@ func (s *snapshotSink) Close() error {
 	}
 	newest, err := s.store.replace(s.meta)
 	if err != nil {
-		return err // and the files stay: nobody knows whether they count
+		return err // and the files stay: whether the snapshot counts is unknown
 	}
 	if !newest {
 		// Raft would go back to an index from which this log no longer begins.

@@ -177,9 +177,10 @@ func (s *Store) Unsnapshotted() (bytes uint64) {
 	return bytes
 }
 
-// tooFarBehind is how many times Config.SnapshotBytes may be without a snapshot. With
-// snapshots it comes to about two of what the log asks for one at: SnapshotBytes, or
-// half a memtable if that is less. A node that is slow for a while is no less ready.
+// tooFarBehind is up to how many times Config.SnapshotBytes may be without a snapshot.
+// While snapshots succeed it is about twice what the log asks for one at
+// (SnapshotBytes, or half a memtable if that is less); the rest lets a node be slow for
+// a while.
 const tooFarBehind = 4
 
 // Ready returns nil when all ranges of this node have a leader that serves, as far as
@@ -243,8 +244,8 @@ func (s *Store) submit(ctx context.Context, r *route, command []byte) *sent {
 	return c
 }
 
-// await returns a command's result. A command that has certainly not come into the log,
-// since this node does not lead any more, is submitted again.
+// await returns a command's result. A command that is certainly not in the log, since
+// this node does not lead any more, is submitted again.
 func (s *Store) await(ctx context.Context, c *sent) (result, error) {
 	if c.p == nil || c.err != nil {
 		return c.done, c.err

@@ -18,7 +18,7 @@ func TestSubscribe(t *testing.T) {
 		t.Errorf("without a key: %+v and %+v", one, two)
 	}
 	if one.FromVersion != 2 {
-		t.Errorf("from_version %d of a new channel, want 2: version 1 is for nobody", one.FromVersion)
+		t.Errorf("from_version %d of a new channel, want 2: version 1 is not delivered", one.FromVersion)
 	}
 	for _, sub := range []channel.Subscription{one, two} {
 		got, err := s.Subscription(sub.ID)

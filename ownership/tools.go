@@ -63,9 +63,9 @@ func (l pebbleLog) Fatalf(format string, args ...any) {
 	panic(err)
 }
 
-// raftLog passes raft's messages on: its errors as warnings, since what matters
-// reaches the caller as an error, and all else for debugging, since a lone
-// voter's start alone causes several of its warnings.
+// raftLog passes raft's messages on: its errors as warnings, since callers get the
+// errors that matter, and its warnings for debugging, since the start of a lone voter
+// causes several.
 type raftLog struct{ log *slog.Logger }
 
 func (t tools) raftLogger(group uint32) hclog.Logger {
@@ -74,8 +74,8 @@ func (t tools) raftLogger(group uint32) hclog.Logger {
 	return logger
 }
 
-// ofSilentNodes are what raft says, for each range, of a node that does not answer:
-// package peer says so once.
+// ofSilentNodes are raft's messages, one for each range, about a node that does not
+// answer, which package peer logs once.
 var ofSilentNodes = []string{"failed to appendEntries to", "failed to heartbeat to", "failed to make requestVote RPC"}
 
 // Accept implements hclog.SinkAdapter.

@@ -158,8 +158,8 @@ func (n *townNode) received() int {
 	return int(counted(n.town.t, n.store.tools.metrics.transfersReceived))
 }
 
-// losePower cuts nodes off all others and from their power at the same instant: of their
-// disks remains what was synced. What they do after that reaches nobody and nothing.
+// losePower cuts nodes off from all others and from their power at the same instant: of
+// their disks remains what was synced. What they do after that has no effect.
 func (w *town) losePower(nodes ...*townNode) {
 	w.t.Helper()
 	for _, n := range nodes {

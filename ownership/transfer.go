@@ -32,8 +32,7 @@ type transferrer struct {
 	made atomic.Uint64 // names given in dir
 }
 
-// start and end are the bounds of a range's keys, but for the record of how far
-// it is.
+// start and end are the bounds of a range's keys, except its applied record.
 func (t *transferrer) start() []byte { return kindPrefix(t.from, 0) }
 func (t *transferrer) end() []byte   { return kindPrefix(t.to+1, 0) }
 

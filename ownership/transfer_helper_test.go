@@ -73,7 +73,7 @@ func put(t testing.TB, db *pebble.DB, key, value []byte) {
 	}
 }
 
-// noReaders is the gate of a replica that nobody reads.
+// noReaders is the gate of a replica without readers.
 type noReaders struct{}
 
 func (*noReaders) Lock()   {}

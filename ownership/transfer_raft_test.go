@@ -76,8 +76,8 @@ func (m *member) found(t *testing.T) {
 	for _, other := range m.others {
 		all.Servers = append(all.Servers, raft.Server{ID: other.id, Address: raft.ServerAddress(other.id)})
 	}
-	_, nobody := loneTransport(m.id)
-	if err := raft.BootstrapCluster(m.config(), m.group.log, m.group.log, m.group.snapshots, nobody, all); err != nil {
+	_, lone := loneTransport(m.id)
+	if err := raft.BootstrapCluster(m.config(), m.group.log, m.group.log, m.group.snapshots, lone, all); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -321,6 +321,63 @@ func TestLeaderStopsSending(t *testing.T) {
 		sameState(t, second, first)
 		stopAll(t, members)
 	})
+}
+
+// flipped reads what another reader has, with one bit of a byte turned.
+type flipped struct {
+	io.Reader
+	at int // bytes before that one
+}
+
+func (f *flipped) Read(p []byte) (int, error) {
+	n, err := f.Reader.Read(p)
+	if 0 <= f.at && f.at < n {
+		p[f.at] ^= 1
+	}
+	f.at -= n
+	return n, err
+}
+
+// TestStateDamagedOnItsWay: what arrives of a state that was cut or flipped on its way is
+// forgotten, and the replica is filled again within a minute.
+func TestStateDamagedOnItsWay(t *testing.T) {
+	for name, damage := range map[string]func(from io.Reader) io.Reader{
+		"cut":     func(from io.Reader) io.Reader { return io.LimitReader(from, 2000) },
+		"flipped": func(from io.Reader) io.Reader { return &flipped{from, 2000} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				members, first := truncated(t)
+				empty := members[2]
+				var sent atomic.Int32
+				const damaged = 3
+				for _, m := range members[:2] {
+					tap := func(from io.Reader) io.Reader {
+						if sent.Add(1) > damaged {
+							return from
+						}
+						return damage(from)
+					}
+					m.transport.tap.Store(&tap)
+				}
+				began := time.Now()
+				empty.start(t)
+				caughtUp(t, first, empty)
+				if took := time.Since(began); took > time.Minute {
+					t.Errorf("filled after %s", took)
+				}
+				sameState(t, first, empty)
+				m := empty.group.tools.metrics
+				if refused, got := counted(t, m.transfersRefused), counted(t, m.transfersReceived); refused != damaged || got != 1 {
+					t.Errorf("%v states refused, %v received, want %d and 1", refused, got, damaged)
+				}
+				if left := leftovers(t, empty.cfg.files, transferDir); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+				stopAll(t, members)
+			})
+		})
+	}
 }
 
 func counted(t *testing.T, c prometheus.Counter) float64 {

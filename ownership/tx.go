@@ -22,6 +22,7 @@ type tx struct {
 	channels map[channel.ID]*wire.Channel // nil for one that does not exist
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
 	expired  map[channel.Bucket]bool      // buckets that forgot keys
+	telling  bool                         // events are worth building
 	events   []func(Observer)
 
 	// Of the command being applied.
@@ -39,6 +40,8 @@ func newTx(f *fsm) *tx {
 		channels: make(map[channel.ID]*wire.Channel),
 		dirty:    make(map[channel.ID]int),
 		expired:  make(map[channel.Bucket]bool),
+		// Who begins to lead does so before it takes the first command to tell of.
+		telling: f.observer != nil && f.leading.Load(),
 	}
 }
 
@@ -59,7 +62,7 @@ func (tx *tx) start(timeUS uint64) {
 
 // finish turns what the command did into events: the channels first.
 func (tx *tx) finish() {
-	if tx.telling() {
+	if tx.telling {
 		for _, id := range tx.touched {
 			c := channelOf(id, tx.channels[id])
 			tx.events = append(tx.events, func(o Observer) { o.ChannelChanged(c, false) })
@@ -68,9 +71,6 @@ func (tx *tx) finish() {
 	}
 	tx.touched, tx.pending = tx.touched[:0], tx.pending[:0]
 }
-
-// telling says whether events are worth building.
-func (tx *tx) telling() bool { return tx.f.observer != nil }
 
 // tell adds an event of the command.
 func (tx *tx) tell(event func(Observer)) { tx.pending = append(tx.pending, event) }
@@ -129,10 +129,14 @@ func (tx *tx) look(b channel.Bucket) *wire.Bucket {
 	return tx.f.buckets[b-tx.f.from]
 }
 
-// channel returns a channel's record, nil if it does not exist. Who changes it
-// calls touch.
+// channel returns a channel's record, nil if it does not exist. A caller that
+// changes it calls touch.
 func (tx *tx) channel(id channel.ID) (*wire.Channel, error) {
 	if record, ok := tx.channels[id]; ok {
+		return record, nil
+	}
+	if record := tx.f.recent.records[id]; record != nil {
+		tx.channels[id] = record
 		return record, nil
 	}
 	may, err := tx.f.mayHave(kindChannel, id.Bucket(), id)
@@ -170,7 +174,7 @@ func (tx *tx) touch(id channel.ID) {
 	}
 }
 
-// save says that the command changed what nobody is told of.
+// save notes that the command changed a channel's record in a way that makes no event.
 func (tx *tx) save(id channel.ID) {
 	if _, ok := tx.dirty[id]; !ok {
 		tx.dirty[id] = 0

@@ -45,7 +45,7 @@ type Commit struct {
 	Forgotten   uint32       // [channel.Channel.Forgotten] of the channel that Judge was made from
 	Seen        []uint64     // identities to remember, oldest first; the newest 4096 of all are kept
 	Update      []byte       // what subscribers get: none for version 1 and where Version is Base
-	Patch       []byte       // delta for those who hold Base, may be nil
+	Patch       []byte       // delta from Base to Version, may be nil
 	At          time.Time
 	Gone        bool           // to be said in every commit
 	Moved       *channel.Moved // nil keeps what is known; the zero value forgets it
@@ -62,9 +62,9 @@ type RangeStatus struct {
 	Applied  uint64 // index
 }
 
-// Observer learns of changes on the leader, one range's in the order of its log,
-// after they are visible to reads. It must not block, nor call Close. Only of ranges
-// that this node leads, and from their RangeGained on, is everything told.
+// Observer is told of changes on the leader, those of one range in the order of its
+// log, after they are visible to reads. It must not block, nor call Close. It is told
+// everything of the ranges that this node leads, from their RangeGained on.
 type Observer interface {
 	// RangeGained says that this node leads a range and serves it: what was applied
 	// before is in the state, what is applied from now on is told. Changes of the first

@@ -112,7 +112,7 @@ func TestProgress(t *testing.T) {
 	other.Incarnation = 2
 	advance(other)
 	advance(channel.Progress{Channel: channel.IDOf("http://other.example/"), Incarnation: 1, Version: 2})
-	advance(at(3, 1, channel.Straggler{Seq: 9, Next: 2})) // nobody has number 9
+	advance(at(3, 1, channel.Straggler{Seq: 9, Next: 2})) // no subscription has number 9
 	want(at(3, 1, channel.Straggler{Seq: 1, Next: 2}))
 	if err := s.Unsubscribe(ctx, subs[0].ID); err != nil {
 		t.Fatal(err)

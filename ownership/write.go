@@ -51,11 +51,11 @@ func (s *Store) Commit(ctx context.Context, c Commit) error {
 	return s.doHere(ctx, s.of[c.Channel.Bucket()], &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
 }
 
-// Forget puts judge, a state without what had been learned, in the place of a channel's.
-// It was made from ch, of which [Store.Channel] has told. No candidate waits then, and
-// no commit of a state that was made before is accepted. ErrStale says that the channel
-// has ended or has another version or content since; ErrNoSpace, that the disk is too
-// full for it.
+// Forget replaces a channel's judge state by judge, which lacks what had been learned
+// and was made from ch, a result of [Store.Channel]. No candidate waits then, and
+// commits that were judged by an earlier state are stale. ErrStale says that the
+// channel has ended or has another version or content since; ErrNoSpace, that the disk
+// is too full for it.
 func (s *Store) Forget(ctx context.Context, ch channel.Channel, judge []byte) error {
 	forget := &wire.Forget{Channel: ch.ID[:], Incarnation: ch.Incarnation, Version: ch.Version, Hash: ch.Hash[:], Judge: judge}
 	if err := checkForget(forget); err != nil {
@@ -67,8 +67,7 @@ func (s *Store) Forget(ctx context.Context, ch channel.Channel, judge []byte) er
 	return s.doHere(ctx, s.of[ch.ID.Bucket()], &wire.Command{Change: &wire.Command_Forget{Forget: forget}})
 }
 
-// EndChannel removes a channel that nobody subscribes to, with all that is kept
-// of it. ErrStale says that it has subscribers, or is not of this incarnation.
+// EndChannel removes a channel without subscriptions, with all that is kept of it. ErrStale says that it has subscribers, or is not of this incarnation.
 func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error {
 	return s.doHere(ctx, s.of[id.Bucket()], &wire.Command{Change: &wire.Command_EndChannel{
 		EndChannel: &wire.EndChannel{Channel: id[:], Incarnation: incarnation},
@@ -114,9 +113,9 @@ func (s *Store) Advance(ctx context.Context, progress []channel.Progress) error 
 	})
 }
 
-// room returns ErrNoSpace where the disk is too full: what begins something new
-// finds no room first, changes of what is there when all but deletions and progress
-// has to wait.
+// room returns ErrNoSpace where the disk is too full: commands that begin something new
+// are refused first, changes of existing channels when little space is left. Deletions
+// and progress do not ask.
 func (s *Store) room(begins bool) error {
 	limit := volume.Critical
 	if begins {
@@ -129,7 +128,7 @@ func (s *Store) room(begins bool) error {
 	return ErrNoSpace
 }
 
-// do sends a command that anybody may have sent to wherever its range is led.
+// do sends a command that any node may propose to the leader of its range.
 func (s *Store) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
@@ -137,8 +136,8 @@ func (s *Store) do(ctx context.Context, b channel.Bucket, command *wire.Command)
 	return err
 }
 
-// doHere sends a command that only the owner of its range may have sent: who has made it
-// from a state that it does not lead any more is late with it, wherever it would arrive.
+// doHere sends a command that only the leader of its range may propose. It is not
+// forwarded: a node that no longer leads made it from a state that may be outdated.
 func (s *Store) doHere(ctx context.Context, r *route, command *wire.Command) error {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()

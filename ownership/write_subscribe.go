@@ -16,17 +16,16 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// maxItems is how many subscriptions one command carries, and maxItemBytes about
-// how many bytes: a command is the unit that waits, and that other commands of
-// the range wait for.
+// maxItems is how many subscriptions one command carries, and maxItemBytes about how
+// many bytes: other commands of the range wait for a whole command.
 const (
 	maxItems     = 1024
 	maxItemBytes = 256 << 10
 )
 
-// fewItems is how many items are looked up in the state before they are claimed: who
-// comes again because the first answer was late is not to wait for a claim again. In a
-// bulk, whose keys are mostly new, that would cost more than it saves.
+// fewItems is up to how many items are looked up in the state before they are claimed,
+// so that a client that retries after a late answer does not wait for a claim again. In
+// a bulk, whose keys are mostly new, that would cost more than it saves.
 const fewItems = 64
 
 // perItem is the time that a batch has beyond answerWithin for each item, so that
@@ -55,8 +54,8 @@ func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []Subsc
 	return b.results
 }
 
-// subscribing is a batch on its way. An item is out once its result has an error,
-// or is there.
+// subscribing is a batch on its way. An item is done once its result has an error or a
+// subscription.
 type subscribing struct {
 	s       *Store
 	wishes  []NewSubscription
@@ -103,7 +102,7 @@ func (b *subscribing) prepare() {
 // client gives begins with it.
 const onceMark = 0
 
-// appendRequest spells out what tells requests apart that carry the same key.
+// appendRequest appends what distinguishes requests with the same key.
 func appendRequest(text []byte, wish *NewSubscription) []byte {
 	for _, part := range []string{wish.URL, wish.Sink.Type, wish.Sink.URL, wish.Sink.Secret} {
 		text = binary.BigEndian.AppendUint32(text, uint32(len(part)))
@@ -141,10 +140,11 @@ func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 	})
 }
 
-// claimed says whether the state ties the item's key to its request already, since
-// today or yesterday by the range's clock. So the claim counts for another day at
-// least: whatever a later entry, or another leader, says of the time, it holds while
-// this request is under way. What is older, or cannot be read, is for the log to say.
+// claimed says whether the state has a claim of the item's key for this request, of
+// today or yesterday by the range's clock. Such a claim is valid for another day at
+// least, so it does not expire while this request is under way, whatever another
+// leader's clock says. Other claims, and those that cannot be read, are left to the
+// log.
 func (s *Store) claimed(item *subscribeItem) bool {
 	key, err := textID(item.key)
 	if err != nil {

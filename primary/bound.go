@@ -7,9 +7,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
-// Bound says how much time a channel's origin wants between two polls, as a poller
-// has heard: no rate has them closer. It is kept in memory alone, since every poller
-// tells it again after a start, and with the first content of another incarnation.
+// Bound sets the least time between two polls that a channel's origin asks for, as a
+// poller reports it. It is kept in memory only, since every poller reports it again
+// after a start, and with the first content of another incarnation.
 func (o *Owner) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

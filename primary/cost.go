@@ -32,8 +32,8 @@ func (p *plan) resize(id channel.ID, incarnation uint64, bytes int64) {
 	}
 }
 
-// provisional is the rate of a channel before it has one of its own: as much for all
-// as budget and host have room for, so that many that come at once make no burst.
+// provisional is the rate of a channel before the first solve with it: the same for
+// all, as budget and host allow, so that many new channels at once make no burst.
 func (p *plan) provisional(f factors) pace {
 	intervals := p.hosts.intervals(f.host)
 	if p.ceiling > 0 {

@@ -12,7 +12,7 @@ import (
 )
 
 // Moved takes in what a poll has shown of where a channel has moved. It commits
-// only what changes by that; the poller hears of it by its next order.
+// only what changes by that; the poller's next order says it.
 func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
 	stripe := o.stripe(move.Channel)
 	stripe.Lock()

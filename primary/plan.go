@@ -107,10 +107,10 @@ func compare(old, next factors) polling {
 	return pollAsBefore
 }
 
-// leastPopular is from how many subscribers on origins are told their number.
+// leastPopular is the least number of subscribers that is sent to origins.
 const leastPopular = 10
 
-// popular returns how many subscribers an origin is told of, 0 for few.
+// popular returns the number of subscribers that is sent to an origin, 0 for few.
 func popular(subscribers uint32) uint32 {
 	if subscribers < leastPopular {
 		return 0
@@ -173,12 +173,12 @@ func (p *plan) leave(f factors) {
 	}
 }
 
-// fewChannels is up to how many channels are polled that every subscriber more is
-// looked at.
+// fewChannels is the number of polled channels below which each change of subscribers
+// is solved for.
 const fewChannels = 10_000
 
-// hasMoved says whether a channel's subscribers are others than the columns have,
-// by enough to be looked at before all are.
+// hasMoved reports whether a channel's subscribers differ from the columns' by enough
+// to be solved for before the next solve of all.
 func (p *plan) hasMoved(f factors) bool {
 	known := p.columns.subscribersOf(f.row)
 	if p.polled < fewChannels {
@@ -187,8 +187,8 @@ func (p *plan) hasMoved(f factors) bool {
 	return isFar(known, f.subscribers)
 }
 
-// touch notes that a channel's factors are to be read before all are. Of too many the
-// list is given up: then all are read.
+// touch notes that a channel's factors are to be read before the next solve of all.
+// When too many are noted, all are read instead.
 func (p *plan) touch(id channel.ID, f *factors) {
 	if p.hosts.uncounted(f.host) || len(p.dirty) > p.polled/dirtyShare+fewDirty {
 		p.stale, p.dirty = true, nil
@@ -199,8 +199,8 @@ func (p *plan) touch(id channel.ID, f *factors) {
 	f.dirty = true
 }
 
-// The optimiser is told of no more changed channels one by one: a solve of all takes
-// as long.
+// With more changed channels than this share of all, all are solved for: that takes as
+// long.
 const (
 	dirtyShare = 16
 	fewDirty   = 64

@@ -37,6 +37,9 @@ type Store interface {
 	// Forget puts a judge's state that was made from ch in the place of ch's.
 	Forget(ctx context.Context, ch channel.Channel, judge []byte) error
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
+	// Leased reports that no other node has led the range of a bucket for as long as
+	// [ownership.Lease]. It must not block.
+	Leased(b channel.Bucket) bool
 }
 
 // Poller carries out orders. No method may block.
@@ -71,8 +74,8 @@ type Config struct {
 
 	// MovedHold is how long permanent redirects must have led to one URL before that
 	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
-	// domain that lapsed leads elsewhere for days; who believes it at once polls that
-	// for ever. 0: three weeks.
+	// domain that lapsed leads elsewhere for days; a poller that believed it at once would poll
+	// that for ever. 0: three weeks.
 	MovedHold time.Duration
 }
 
@@ -168,13 +171,18 @@ func (o *Owner) change(ch channel.Channel, ended bool) {
 	if t == nil {
 		return // or it is told before the range was gained, and read then
 	}
+	_, known := o.mu.plan.factors.get(ch.ID)
 	polled := o.mu.plan.update(ch, ended)
 	if !t.ordered {
 		return
 	}
 	switch polled {
 	case pollStart, pollAnew:
-		o.mu.poller.Order(o.orderOf(ch))
+		order := o.orderOf(ch)
+		if known { // else it was made in this tenure
+			order.Others = t.others
+		}
+		o.mu.poller.Order(order)
 	case pollStop:
 		o.mu.poller.Drop(ch.ID)
 	}
@@ -266,7 +274,7 @@ func (o *Owner) end(ctx context.Context, due []emptyChannel, failed map[*tenure]
 			ended++
 		case ctx.Err() != nil:
 			return ended
-		case !errors.Is(err, ownership.ErrStale): // else somebody subscribed meanwhile
+		case !errors.Is(err, ownership.ErrStale): // else a subscription came meanwhile
 			o.metrics.endFailures.Inc()
 			o.config.Logger.Warn("cannot end channels of a range", "range", t.ID, "channel", ch.id, "error", err)
 			failed[t] = true

@@ -16,7 +16,7 @@ type rates struct {
 	columns  *columns           // written under Owner.mu as well
 	problem  *honeycomb.Problem // nil: nothing is solved
 	solution *honeycomb.Solution
-	boundary boundary // of a solution, once somebody asked
+	boundary boundary // of a solution, once it was asked for
 }
 
 // optimiserConfig is the optimiser's part of what an owner is told.

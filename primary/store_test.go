@@ -136,6 +136,9 @@ func (m *memory) EndChannel(_ context.Context, id channel.ID, incarnation uint64
 	return nil
 }
 
+// Leased implements [Store].
+func (m *memory) Leased(channel.Bucket) bool { return true }
+
 // put makes a channel, or changes its subscribers.
 func (m *memory) put(ch channel.Channel) {
 	m.mu.Lock()

@@ -17,21 +17,25 @@ import (
 var ErrNotLed = errors.New("this node does not lead the channel's range")
 
 // tenure is the time in which this node leads a range, from RangeGained to RangeLost.
-// What was read in one says nothing in a later one of the same range: another node may
-// have led between. Its flags are guarded by Owner.mu.
+// What was read in one is void in a later one of the same range: another node may have
+// led in between. Its flags are guarded by Owner.mu.
 type tenure struct {
 	channel.Range
-	ordered bool // its channels have orders or are about to: changes are ordered at once
+	others  time.Time // until when another leader's node may poll its channels; zero: there is no other node
+	ordered bool      // its channels have orders or are about to: changes are ordered at once
 	over    bool
 }
 
-// RangeGained tells the owner that this node leads a range: what was applied before is
-// in the store, and what is applied from now on is told. The channels get their orders
-// by [Owner.Start] or, after it, by [Owner.Run].
+// RangeGained announces that this node leads a range: what was applied before is in the
+// store, and [Owner.ChannelChanged] announces what is applied from now on. The channels
+// get their orders by [Owner.Start] or, after it, by [Owner.Run].
 func (o *Owner) RangeGained(r channel.Range, _ uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	t := &tenure{Range: r}
+	if o.config.pollers() > 1 {
+		t.others = o.config.Now().Add(ownership.Lease)
+	}
 	o.mu.led.Set(r, t)
 	o.mu.gained = append(o.mu.gained, t)
 	o.signalGain()
@@ -60,6 +64,9 @@ func (o *Owner) abandon(bucket channel.Bucket) {
 		o.mu.poller.Drop(polled...)
 	}
 }
+
+// Leased implements [engine.Owner]: the leader's node alone polls a channel.
+func (o *Owner) Leased(id channel.ID) bool { return o.store.Leased(id.Bucket()) }
 
 // tenureOf returns the tenure of a channel's range; nil: this node does not lead it.
 func (o *Owner) tenureOf(id channel.ID) *tenure {
@@ -166,7 +173,7 @@ func (o *Owner) order(gained []*tenure, poller Poller) error {
 const scanPage = 1000
 
 // eachPage goes through the channels of a range while the tenure lasts.
-func (o *Owner) eachPage(t *tenure, do func(page []channel.Channel)) error {
+func (o *Owner) eachPage(t *tenure, do func(t *tenure, page []channel.Channel)) error {
 	var after *channel.ID
 	for {
 		last, err := o.page(t, after, do)
@@ -179,7 +186,7 @@ func (o *Owner) eachPage(t *tenure, do func(page []channel.Channel)) error {
 
 // page reads and does one page under the lock, so that a change that is applied after
 // the read is also followed after it. It returns the last ID, or nil at the end.
-func (o *Owner) page(t *tenure, after *channel.ID, do func(page []channel.Channel)) (last *channel.ID, err error) {
+func (o *Owner) page(t *tenure, after *channel.ID, do func(t *tenure, page []channel.Channel)) (last *channel.ID, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if t.over || planted.Bug(14) {
@@ -189,24 +196,26 @@ func (o *Owner) page(t *tenure, after *channel.ID, do func(page []channel.Channe
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	do(page)
+	do(t, page)
 	return &page[len(page)-1].ID, nil
 }
 
 // learnPage has the plan know channels. o.mu is held.
-func (o *Owner) learnPage(page []channel.Channel) {
+func (o *Owner) learnPage(_ *tenure, page []channel.Channel) {
 	for _, ch := range page {
 		o.mu.plan.update(ch, false)
 	}
 }
 
 // orderPage orders channels. o.mu is held.
-func (o *Owner) orderPage(page []channel.Channel) {
+func (o *Owner) orderPage(t *tenure, page []channel.Channel) {
 	orders := make([]engine.Order, 0, len(page))
 	for _, ch := range page {
 		o.mu.plan.update(ch, false)
 		if o.mu.plan.of(ch).rate != 0 {
-			orders = append(orders, o.orderOf(ch))
+			order := o.orderOf(ch)
+			order.Others = t.others
+			orders = append(orders, order)
 		}
 	}
 	o.mu.poller.Order(orders...)

@@ -450,3 +450,39 @@ func TestSharesOfBudgetAndHosts(t *testing.T) {
 		t.Errorf("all ranges: budget %v, %v polls; want 400 and at most 95", plan.Budget, plan.Polls)
 	}
 }
+
+// TestOrdersNameOthers: what is taken over may have been polled by another node until a
+// lease after the gain, also what has its first subscriber later; what is made afterwards was
+// not, and nothing is where there is one node.
+func TestOrdersNameOthers(t *testing.T) {
+	for _, nodes := range []int{1, 3} {
+		synctest.Test(t, func(t *testing.T) {
+			taken := quarters()[0]
+			store, owner, orders := newLeaders(Config{Pollers: func() int { return nodes }})
+			poller := &firstOrders{orders: orders, first: make(map[channel.ID]engine.Order)}
+			for n := range 50 {
+				store.put(in(taken, n, uint64(min(n, 1))))
+			}
+			store.gain(owner, taken)
+			gained := time.Now()
+			time.Sleep(time.Minute) // the reading takes its time
+			if err := owner.Start(poller); err != nil {
+				t.Fatal(err)
+			}
+			store.put(in(taken, 0, 1))
+			store.put(in(taken, 60, 1))
+			var want time.Time
+			if nodes > 1 {
+				want = gained.Add(ownership.Lease)
+			}
+			for n := range 50 {
+				if order := poller.first[in(taken, n, 0).ID]; !order.Others.Equal(want) || order.Rate.Polls == 0 {
+					t.Errorf("%d nodes: channel %d: %v, rate %v; want %v", nodes, n, order.Others, order.Rate, want)
+				}
+			}
+			if order, ordered := poller.first[in(taken, 60, 0).ID]; !ordered || !order.Others.IsZero() {
+				t.Errorf("%d nodes: a new channel: ordered %v, others until %v", nodes, ordered, order.Others)
+			}
+		})
+	}
+}

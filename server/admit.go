@@ -10,7 +10,7 @@ import (
 )
 
 // admit refuses what a web page of another site may have made a browser send. A
-// node on a loopback address trusts whoever can reach it, and every page that
+// node on a loopback address trusts every client that reaches it, and every page that
 // its user opens can: by a name that was rebound to 127.0.0.1, or across sites.
 // Where a token is wanted such pages have none, and browsers add none by themselves.
 func (s *Server) admit(r *http.Request) error {

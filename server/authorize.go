@@ -70,8 +70,8 @@ func bearer(header http.Header) string {
 	return strings.TrimSpace(token)
 }
 
-// holdBack makes a guesser wait for his answer, as far as there is room: those
-// who wait hold a connection each.
+// holdBack delays the answer to a guesser, as far as there is room: each delayed
+// answer occupies a connection.
 func (s *Server) holdBack(r *http.Request) {
 	select {
 	case s.guessers.held <- struct{}{}:
@@ -94,7 +94,7 @@ func (s *Server) refuse(reason string, err error) error {
 }
 
 // unauthorized is a 401 with its challenge (RFC 9110, section 11.6.1). The code
-// is RFC 6750's; none is given to who sent no token.
+// is RFC 6750's; none is given where no token was sent.
 func unauthorized(detail, code string) error {
 	challenge := `Bearer realm="corona"`
 	if code != "" {

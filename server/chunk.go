@@ -42,7 +42,7 @@ func (c *chunk) join(piece *chunk) {
 }
 
 // slowChunk is how long a chunk may take: far less than a node has to answer, since
-// the others of a batch stand in its way.
+// it waits for the chunks before it.
 const slowChunk = time.Second
 
 // chunkSize is how many lines chunks of a batch may have: as many as the node does

@@ -12,7 +12,7 @@ import (
 type Config struct {
 	// AllowPrivate accepts private and loopback addresses as channels and sinks.
 	AllowPrivate bool
-	// Tokens are what requests need; none: whoever reaches the API can use it.
+	// Tokens are what requests need; none: every client that reaches the API can use it.
 	Tokens Tokens
 
 	// CallTimeout bounds the node's part of a call; default 4.5 s, so that the

@@ -101,7 +101,7 @@ func (c *conns) admit() bool {
 	}
 }
 
-// enter takes a place if there is one, or else names who is to go.
+// enter takes a place if there is one, or else returns the connection to close.
 func (c *conns) enter() (oldest net.Conn, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -163,8 +163,8 @@ func (f *framing) take() head {
 }
 
 // checkFraming refuses a request whose end is ambiguous, and has the connection
-// closed behind one that no other may follow. A server of others sees to that
-// itself.
+// closed behind one that no other may follow. Where the Server is
+// another server's handler, framing is that server's part.
 func checkFraming(w http.ResponseWriter, r *http.Request) error {
 	conn, ours := clientOf(r).conn.(*limitedConn)
 	if !ours {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// What wrong tokens cost whoever sends them. A right one never waits for the
-// wrong ones of others.
+// What wrong tokens cost their source. A right one never waits for other sources'
+// wrong ones.
 const (
 	freeGuesses = 20          // wrong tokens of one source that cost it nothing
 	guessPrice  = time.Second // after which one of them is forgotten
@@ -28,8 +28,7 @@ type guessers struct {
 	}
 }
 
-// sender is who sends from an IPv4 address, or from 64 bits of IPv6: what one
-// customer has.
+// sender is an IPv4 address or an IPv6 /64, which is what one customer has.
 type sender struct {
 	forgotten time.Time // when the last of its wrong tokens is
 	known     time.Time // when a right token came from it
@@ -57,8 +56,8 @@ func sourceOf(r *http.Request) (from netip.Addr, shared bool) {
 	return from, false
 }
 
-// hears reports whether to look at a token from a source: not while it guesses,
-// unless somebody there has known one lately, who must not be locked out.
+// hears reports whether to check a token from a source: not while it guesses,
+// unless a right token came from there lately: its user must not be locked out.
 func (g *guessers) hears(from netip.Addr, now time.Time) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()

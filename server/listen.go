@@ -14,7 +14,7 @@ import (
 var ErrOpenListen = errors.New("not a loopback address")
 
 // CheckListen decides whether a node may listen on an address, "host:port".
-// Without tokens, whoever can reach the API can use it, so only loopback addresses
+// Without tokens, all that can reach the API can use it, so only loopback addresses
 // are allowed; open, for a node with tokens or one that is to be insecure, allows
 // every address. The error is [ErrOpenListen] or says what is wrong with the
 // address. No name is resolved: but for localhost, names are not known to be
@@ -30,5 +30,5 @@ func CheckListen(address string, open bool) error {
 	if open || guard.IsLoopback(host) {
 		return nil
 	}
-	return fmt.Errorf("listen address %q: %w: whoever reaches the API could use it; set tokens with CORONA_API_TOKEN_FILE or --api-token, listen on 127.0.0.1, or pass --insecure-api", address, ErrOpenListen)
+	return fmt.Errorf("listen address %q: %w: every client that reaches it could use the API; set tokens with CORONA_API_TOKEN_FILE or --api-token, listen on 127.0.0.1, or pass --insecure-api", address, ErrOpenListen)
 }

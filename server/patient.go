@@ -33,8 +33,8 @@ func (p *patientReader) Read(buf []byte) (int, error) {
 // ended.
 func (p *patientReader) interrupt() { _ = p.control.SetReadDeadline(time.Unix(1, 0)) }
 
-// patientWriter writes an answer that lasts. Every write has a time of its own,
-// so a client that does not read is cut off, with nothing of its answer in
+// patientWriter writes a long-lived answer. Every write has its own deadline, so a
+// client that does not read is cut off, with nothing of its answer in
 // memory but what the connection's buffers hold.
 type patientWriter struct {
 	w        http.ResponseWriter

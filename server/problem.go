@@ -12,7 +12,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// retryAfter is what clients are told to wait, in seconds, when the answer is
+// retryAfter is the value of Retry-After, in seconds, when the answer is
 // "not now": an election takes about that long.
 const retryAfter = "2"
 

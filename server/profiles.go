@@ -88,8 +88,8 @@ const (
 	mutexFraction     = 10     // of so many contentions one is noted
 )
 
-// contention is the process's, as what it guards: two who set the rates would end
-// each other's.
+// contention is process-wide, as are the rates that it guards: two profiles at a
+// time would end each other's.
 var contention sync.Mutex
 
 // contentionProfile answers with what is noted in the seconds from now on.

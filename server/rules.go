@@ -64,8 +64,8 @@ func (r Rules) checkURL(field, raw string) (canonical string, err error) {
 	return canonical, nil
 }
 
-// hint says how a private address becomes allowed: nothing else helps a
-// newcomer who tries Corona on a server of his own.
+// hint says how a private address becomes allowed: a newcomer who tries Corona on
+// a private server needs to know.
 func (r Rules) hint(canonical string) string {
 	if r.AllowPrivate || guard.CheckURL(canonical, true) != nil {
 		return ""

@@ -42,7 +42,7 @@ func (s *seats) take(r *http.Request) (leave func(), ok bool) {
 	return func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.mu.taken.Remove(place) // who made room has left already
+		s.mu.taken.Remove(place) // a request that made room has left already
 	}, true
 }
 
@@ -57,8 +57,8 @@ func (s *seats) makeRoom() bool {
 	return false
 }
 
-// client is who sent a request, by the connection that it came over. In a server
-// of others it is zero.
+// client is the connection that a request came over; zero when the Server is the
+// handler of another [http.Server].
 type client struct {
 	conns *conns
 	conn  net.Conn

@@ -37,7 +37,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // dispatch leaves to the mux what it knows a pattern for, and answers the rest
-// in our form of error. Who needs a token and has none learns neither.
+// in our form of error. Without a needed token a client learns neither.
 func (s *Server) dispatch(w http.ResponseWriter, r *http.Request) {
 	refusal, pattern := s.mux.Handler(r)
 	if !openRoutes[pattern] {

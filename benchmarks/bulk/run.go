@@ -1,4 +1,4 @@
-//go:build unix
+//go:build linux
 
 package main
 
@@ -169,14 +169,19 @@ func (s *scenario) perChannel(d time.Duration) float64 {
 	return float64(d.Nanoseconds()) / 1000 / float64(s.channels)
 }
 
-// writeList writes URLs on a few loopback addresses, one a line.
+// writeList writes the URLs of all channels, one a line.
 func writeList(w io.Writer, count int) error {
-	const hosts = 16
 	buffered := bufio.NewWriter(w)
 	for i := range count {
-		fmt.Fprintf(buffered, "http://127.0.1.%d:9199/blogs/%d/posts.xml\n", i%hosts+1, i)
+		fmt.Fprintln(buffered, urlOf(i))
 	}
 	return buffered.Flush()
+}
+
+// urlOf returns the URL of a channel, on one of a few loopback addresses.
+func urlOf(i int) string {
+	const hosts = 16
+	return fmt.Sprintf("http://127.0.1.%d:9199/blogs/%d/posts.xml", i%hosts+1, i)
 }
 
 func (s *scenario) heap(ctx context.Context) (float64, error) {

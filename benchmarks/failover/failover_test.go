@@ -40,6 +40,31 @@ func TestReport(t *testing.T) {
 	}
 }
 
+func TestCalmReport(t *testing.T) {
+	before := []used{{processor: time.Second, elections: 3}, {elections: 1, polls: 5}}
+	for name, test := range map[string]struct {
+		channels int
+		change   func(*used)
+		kept     bool
+	}{
+		"idle":                     {0, func(*used) {}, true},
+		"a processor too busy":     {0, func(u *used) { u.processor += time.Millisecond }, false},
+		"too large":                {0, func(u *used) { u.resident += 1e6 }, false},
+		"an election":              {0, func(u *used) { u.elections++ }, false},
+		"polls":                    {9, func(u *used) { u.processor, u.polls = time.Minute, 6 }, true},
+		"an election beside polls": {9, func(u *used) { u.polls, u.elections = 6, 2 }, false},
+		"nothing polled":           {9, func(*used) {}, false},
+	} {
+		after := []used{{processor: time.Second, elections: 3}, {processor: 4 * time.Second, resident: 300e6, elections: 1, polls: 5}}
+		test.change(&after[1])
+		var out strings.Builder
+		kept := calmOptions{ranges: 64, channels: test.channels}.report(&out, 100*time.Second, before, after)
+		if kept != test.kept || strings.Contains(out.String(), "kept") != kept {
+			t.Errorf("%s: %t\n%s", name, kept, &out)
+		}
+	}
+}
+
 // A writer goes on at other nodes while one does not answer, and stops at the first
 // acknowledgement.
 func TestUntilWritten(t *testing.T) {

@@ -26,6 +26,9 @@ const usage = `Measures how long writes wait after a fault of a cluster of three
   go run ./benchmarks/failover                                      # 100 kills, 30 of each other fault
   go run ./benchmarks/failover -kills 10 -pauses 3 -cuts 3 -stalls 3 -all 2
 
+  go run ./benchmarks/failover -calm 60s                            # five idle nodes: what do they cost?
+  go run ./benchmarks/failover -calm 1h -nodes 3 -channels 2000     # three nodes that poll: no election
+
 A writer per range begins a write each 200 ms at the nodes that are left, by turns, whether
 or not those before were answered; a fault's time is from its beginning until each writer
 has been answered once. The victim is a node that leads ranges. Between faults it waits until
@@ -42,6 +45,7 @@ type options struct {
 	seed    uint64
 	program string
 	keep    bool
+	calm    calmOptions
 }
 
 func main() {
@@ -50,6 +54,10 @@ func main() {
 		flag.IntVar(&o.counts[i], k.flag, k.count, k.says)
 	}
 	flag.Uint64Var(&o.seed, "seed", 1, "what the victims and instants follow from")
+	flag.DurationVar(&o.calm.window, "calm", 0, "instead of faults, watch nodes to which nothing happens for so long: processor, memory, elections")
+	flag.IntVar(&o.calm.nodes, "nodes", 5, "with -calm: nodes")
+	flag.IntVar(&o.calm.ranges, "ranges", 64, "with -calm: ranges, each on three nodes")
+	flag.IntVar(&o.calm.channels, "channels", 0, "with -calm: channels, polled once in 10 s, and changing once a minute")
 	flag.StringVar(&o.program, "program", "", "the corona `binary` to test, rather than one built from this module")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs when every limit is kept, too")
 	flag.Usage = func() {
@@ -57,8 +65,8 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() > 0 || slices.Min(o.counts) < 0 {
-		fmt.Fprintln(os.Stderr, "failover: want no arguments, and counts of at least 0")
+	if flag.NArg() > 0 || slices.Min(o.counts) < 0 || o.calm.window < 0 || min(o.calm.nodes, o.calm.ranges) < 1 || o.calm.channels < 0 {
+		fmt.Fprintln(os.Stderr, "failover: want no arguments, counts and durations of at least 0, and nodes and ranges")
 		os.Exit(2)
 	}
 	code, err := cluster.Contained("failover", o.program, o.keep, func(program, folder string) int { return o.contained(program, folder) })
@@ -73,12 +81,20 @@ func main() {
 func (o *options) contained(program, folder string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	if o.calm.window > 0 {
+		kept, err := o.watch(ctx, program, folder, os.Stdout)
+		return exitCode(kept, err)
+	}
 	results, err := o.measure(ctx, program, folder)
+	return exitCode(err == nil && report(os.Stdout, results), err)
+}
+
+func exitCode(kept bool, err error) int {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "failover:", err)
 		return 2
 	}
-	if !report(os.Stdout, results) {
+	if !kept {
 		return 1
 	}
 	return 0

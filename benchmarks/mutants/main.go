@@ -20,6 +20,7 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"time"
@@ -33,6 +34,8 @@ type config struct {
 	skip  string        // tests whose names match are left out; empty: none
 	lived bool          // only the mutants that lived are printed
 	only  string        // kinds of mutants, separated by commas; empty: all kinds
+	most  int           // so many mutants are tried, drawn by seed; 0: all
+	seed  uint64
 }
 
 func main() {
@@ -42,6 +45,8 @@ func main() {
 	flag.StringVar(&c.skip, "skip", "", "leave out the tests whose names match a regular `expression`")
 	flag.BoolVar(&c.lived, "lived", true, "print the mutants that lived and not those that were killed")
 	flag.StringVar(&c.only, "kinds", "", "`kinds` of mutants, separated by commas (default: all)")
+	flag.IntVar(&c.most, "sample", 0, "try a `number` of mutants, drawn by -seed (default: all)")
+	flag.Uint64Var(&c.seed, "seed", 1, "of the -sample")
 	flag.Parse()
 	if flag.NArg() != 1 {
 		fmt.Fprintln(os.Stderr, "usage: mutants [flags] package")
@@ -74,7 +79,7 @@ func run(ctx context.Context, c config) error {
 		return err
 	}
 	var t tally
-	for i := range p.mutants {
+	for _, i := range c.sample(len(p.mutants)) {
 		m := &p.mutants[i]
 		m.fate = b.try(ctx, m.id)
 		if ctx.Err() != nil {
@@ -88,6 +93,19 @@ func run(ctx context.Context, c config) error {
 	}
 	fmt.Println(t)
 	return ctx.Err()
+}
+
+// sample returns the indices of the mutants to try: all in order or, of some, in the
+// order that they are drawn in, so that those tried before an interrupt are a sample too.
+func (c config) sample(mutants int) []int {
+	if c.most > 0 {
+		return rand.New(rand.NewPCG(c.seed, 0)).Perm(mutants)[:min(c.most, mutants)]
+	}
+	all := make([]int, mutants)
+	for i := range all {
+		all[i] = i
+	}
+	return all
 }
 
 // tally counts fates.

@@ -51,8 +51,8 @@ Rules (-rules prints them all):
   every update reaches every stream and webhook; per channel the histories of subscribe,
   unsubscribe and list are linearizable, with unknown outcomes that may happen any time later;
   what is not decided within a limit is told, and must be less than one in a hundred channels;
-  30 s after the last fault every node takes writes for every range; no address polls a
-  channel at twice the pace of the floor.
+  30 s after the last fault every node takes writes for every range; no two polls of a
+  channel come under the floor, whichever nodes make them, as the kernel receives them.
 
 Flags:
 `

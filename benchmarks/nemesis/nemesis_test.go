@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -28,19 +27,19 @@ func TestDeck(t *testing.T) {
 
 func TestEarlyPolls(t *testing.T) {
 	p := newPollLog(witness.NewRecorder())
-	for n := range pollsJudged + 1 {
-		at := time.Duration(n) * pollFloor / 2
-		p.note("/x", poll{address: "a", at: at}) // twice the pace, just not sooner
-		p.note("/y", poll{address: []string{"a", "b"}[n%2], at: at / 2})
+	for n := range 10 {
+		at := time.Duration(n) * pollFloor
+		p.note("/x", poll{address: []string{"a", "b"}[n%2], at: at})
+		p.note("/y", poll{address: "a", at: at + pollFloor/2})
 	}
-	p.note("/z", poll{address: "a"})
-	p.note("/z", poll{address: "a", at: time.Millisecond}) // one that waited on its way
-	if early := p.early(); len(early) > 0 {
-		t.Errorf("early: %v", early)
+	p.note("/x", poll{address: "b", at: 10*pollFloor - arrivalError})
+	if early, closest := p.early(); len(early) > 0 || closest != pollFloor-arrivalError {
+		t.Errorf("early: %v, the closest %s", early, closest)
 	}
-	p.note("/x", poll{address: "a", at: pollsJudged*pollFloor/2 + pollFloor/2 - time.Millisecond})
-	if early := p.early(); len(early) != 1 || !strings.HasPrefix(early[0], "a asked for /x 9 times within 1.999s") {
-		t.Errorf("early: %v", early)
+	p.note("/x", poll{address: "b", at: 12 * pollFloor})
+	p.note("/x", poll{address: "a", at: 11*pollFloor - 2*arrivalError - time.Millisecond}) // noted late
+	if early, closest := p.early(); len(early) != 1 || early[0] != "a asked for /x at 5.479s, 489ms after b" || closest != 489*time.Millisecond {
+		t.Errorf("early: %v, the closest %s", early, closest)
 	}
 }
 

@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -43,7 +44,7 @@ type pollLog struct {
 	began time.Time
 	mu    struct {
 		sync.Mutex
-		polls map[string][]poll // by path, in order
+		polls map[string][]poll // by path
 		count int
 	}
 }
@@ -63,7 +64,7 @@ func newPollLog(r *witness.Recorder) *pollLog {
 func (p *pollLog) around(origin http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
-		p.note(r.URL.Path, poll{address: host, at: time.Since(p.began)})
+		p.note(r.URL.Path, poll{address: host, at: arrivedOf(r.Context()).Sub(p.began.Round(0))}) // the kernel tells wall time
 		origin.ServeHTTP(w, r)
 	})
 }
@@ -75,28 +76,27 @@ func (p *pollLog) note(path string, made poll) {
 	p.mu.polls[path] = append(p.mu.polls[path], made)
 }
 
-// pollsJudged floors lie between the first and the last of as many polls and one more.
-const pollsJudged = 8
+// arrivalError is how much later one request may be noted than the next: the kernel notes
+// when it receives them, whatever this process waits for.
+const arrivalError = 10 * time.Millisecond
 
-// early returns a line for each poll that ends a run of polls by one address at twice the
-// pace of the floor. A single pair may come sooner: what the node began in time waits on a
-// loaded machine, or in a process that is suspended, before it is seen here.
-func (p *pollLog) early() (lines []string) {
+// early returns a line for each poll that comes under the floor after the one before it of
+// the same channel, by whichever node, and how close two of a channel came.
+func (p *pollLog) early() (lines []string, closest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	closest = time.Hour
 	for path, polls := range p.mu.polls {
-		by := make(map[string][]witness.Instant)
-		for _, made := range polls {
-			by[made.address] = append(by[made.address], made.at)
-		}
-		for address, times := range by {
-			for i := pollsJudged; i < len(times); i++ {
-				if took := times[i] - times[i-pollsJudged]; took < pollsJudged*pollFloor/2 {
-					lines = append(lines, fmt.Sprintf("%s asked for %s %d times within %s: %v", address, path, pollsJudged+1, took, times[i-pollsJudged:i+1]))
-				}
+		slices.SortFunc(polls, func(a, b poll) int { return cmp.Compare(a.at, b.at) })
+		for i := 1; i < len(polls); i++ {
+			before, made := polls[i-1], polls[i]
+			apart := made.at - before.at
+			closest = min(closest, apart)
+			if apart < pollFloor-arrivalError {
+				lines = append(lines, fmt.Sprintf("%s asked for %s at %s, %s after %s", made.address, path, made.at, apart, before.address))
 			}
 		}
 	}
 	slices.Sort(lines)
-	return lines
+	return lines, closest
 }

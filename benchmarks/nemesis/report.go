@@ -21,7 +21,7 @@ const (
 	ruleLinearizable = "per channel, subscribe, unsubscribe and list are linearizable"
 	ruleDecided      = "less than one history in a hundred is undecided"
 	ruleStuck        = "30 s after the last fault every node takes writes for every range"
-	ruleFloor        = "no address polls a channel nine times within half of eight floors"
+	ruleFloor        = "no two polls of a channel come under the floor, whichever nodes make them"
 )
 
 func printRules(out io.Writer) {
@@ -63,7 +63,9 @@ func (r *run) linearizable() error {
 
 // politely checks the polls.
 func (r *run) politely() error {
-	if early := r.polls.early(); len(early) > 0 {
+	early, closest := r.polls.early()
+	fmt.Fprintf(r.out, "          no two polls of a channel closer than %s\n", closest.Round(time.Millisecond))
+	if len(early) > 0 {
 		witness.PrintLines(r.out, fmt.Sprintf("violated: %s: %d times", ruleFloor, len(early)), early[:min(len(early), 10)])
 		return fmt.Errorf("%w: %s", errViolated, ruleFloor)
 	}

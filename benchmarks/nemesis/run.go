@@ -133,8 +133,8 @@ func (r *run) serve(ctx context.Context) error {
 	}
 	r.originURL = "http://" + ofOrigin.Addr().String()
 	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
-	r.origin.Server.Handler = r.polls.around(withStill(r.origin))
-	r.serveHTTP(ctx, r.origin.Server, ofOrigin)
+	r.origin.Server.Handler, r.origin.Server.ConnContext = r.polls.around(withStill(r.origin)), withArrival
+	r.serveHTTP(ctx, r.origin.Server, arrivals{ofOrigin})
 	r.running.Go(func() { r.origin.Run(ctx) })
 	ofSink, err := listen()
 	if err != nil {

@@ -62,7 +62,7 @@ func spreadSection(spreads []Spread) report.Section {
 	}
 	return report.Section{
 		Heading:    "Dissemination along routing tables",
-		Paragraphs: []string{fmt.Sprintf("How an update that one poller has found gets to the others of its level (section 3.4), followed for %d channels: everybody is told once, and in as many hops as the level's part of the ring has rows.", spreadChannels)},
+		Paragraphs: []string{fmt.Sprintf("How an update that one poller has found gets to the others of its level (section 3.4), followed for %d channels: every poller is told once, and in as many hops as the level's part of the ring has rows.", spreadChannels)},
 		Table:      t,
 	}
 }

@@ -2,7 +2,7 @@ package sim
 
 import "time"
 
-// An event happens to a system at a time, before whoever has its maintenance
+// An event happens to a system at a time, before a maintenance
 // then.
 type event struct {
 	at time.Duration

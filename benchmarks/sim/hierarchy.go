@@ -18,8 +18,8 @@ import (
 // A channel begins at level K, polled by its owner alone. Who polls at level i
 // may bring in or send off its contacts in row i−1; these are at level i−1 then,
 // and decide on their own about row i−2. Routing tables point one way: which of
-// several nodes brings in a node x is said by x's own table, so that everybody
-// is brought in by exactly one.
+// several nodes brings in a node x is said by x's own table, so that every
+// node is brought in by exactly one.
 type hierarchy struct {
 	options  Options
 	workload *workload
@@ -38,7 +38,7 @@ type hierarchy struct {
 	owner  []int32
 	orphan []bool
 	pull   []float64  // what a subscriber's wait of an interval weighs, in seconds
-	wedges [][]poller // by channel, whoever polls or has polled
+	wedges [][]poller // by channel: its pollers, past ones too
 	period int        // maintenance intervals gone by
 	events []event
 }

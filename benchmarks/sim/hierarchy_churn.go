@@ -92,7 +92,7 @@ func (h *hierarchy) refresh(c int, p poller, at time.Duration) {
 	}
 }
 
-// member says whether somebody has been brought in to a channel at a level.
+// member says whether a node has been brought in to a channel at a level.
 func (h *hierarchy) member(c int, node int32, level int8) bool {
 	return slices.ContainsFunc(h.wedges[c], func(p poller) bool {
 		return p.node == node && p.until == never && p.base == level

@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 )
 
-// A job is an experiment under way: somebody sees how far it is, and may not
+// A job is an experiment under way: its caller sees its progress, and may not
 // want it any more.
 type job struct {
 	ctx      context.Context

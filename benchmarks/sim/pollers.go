@@ -37,7 +37,7 @@ type wedge struct {
 	interval time.Duration
 }
 
-// wait returns how long a change waits until somebody polls, or never.
+// wait returns how long a change waits for a poll, or never.
 func (w wedge) wait(at time.Duration) time.Duration {
 	soonest := never
 	for i := range w.pollers {

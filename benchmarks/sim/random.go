@@ -7,7 +7,7 @@ import (
 )
 
 // chance draws numbers by what they are for, not in turn: the same question has
-// the same answer, whoever asks first.
+// the same answer, in whatever order they are asked for.
 type chance struct{ seed uint64 }
 
 // A purpose keeps draws for different things apart.

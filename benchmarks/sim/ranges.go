@@ -11,7 +11,7 @@ import (
 )
 
 // ranges are this project's system: owners of parts of the ID space, each of
-// which solves for its own channels, exactly, and for everybody else's by their
+// which solves for its own channels, exactly, and for all others by their
 // summaries; rates are any whole number, and pollers take turns.
 type ranges struct {
 	options  Options

@@ -103,7 +103,7 @@ func (t *timeline) last(rank int, before time.Duration) time.Duration {
 		if rank < s.slots.Width {
 			seat := overlay.Seat(rank, s.slots.Width)
 			if odd, ok := s.oddAt(seat); ok && odd.first == never {
-				return -1 // whoever has the rank now is another
+				return -1 // another node has the rank now
 			}
 			if last := s.last(seat, end, t.floor); last >= s.from {
 				return last
@@ -188,7 +188,7 @@ func (s *segment) next(at, floor time.Duration) time.Duration {
 	return soonest
 }
 
-// wait returns how long a change waits until somebody polls, or never.
+// wait returns how long a change waits for a poll, or never.
 func (t *timeline) wait(at time.Duration) time.Duration {
 	for i := range t.segments {
 		s, until := &t.segments[i], t.until(i)

@@ -5,7 +5,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/overlay/ring"
 )
 
-// A view is what a node of the paper's overlay knows of everybody's channels:
+// A view is what a node of the paper's overlay knows of all channels:
 // regions[l] summarises those that are owned by nodes that share l digits with
 // it, itself among them. A region is the node's own smaller one and those of its
 // contacts in row l, each as the contact knows it: so knowledge of the whole

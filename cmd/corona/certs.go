@@ -13,8 +13,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 )
 
-const certsLong = `Makes what the nodes of a cluster prove themselves with: a private CA, a certificate
-and key for each node name, and the key that their gossip is encrypted with. It runs on
+const certsLong = `Make the credentials of a cluster's nodes: a private CA, a certificate and key for
+each node name, and the key that encrypts their gossip. It runs on
 one machine, before the nodes are started, and needs no node.
 
 The directory then holds

@@ -13,7 +13,7 @@ import (
 )
 
 const coreLong = `Print a document's core content: what Corona compares from poll to poll. Feeds,
-HTML, JSON and text become lines without what changes without meaning: build
+HTML, JSON and text become lines, less what changes without meaning: build
 stamps, the order of entries, scripts, hidden parts, form tokens, tracking
 parameters. Line numbers of "corona diff" count these lines.
 

@@ -17,7 +17,7 @@ hash is no difference. Prints what happened to entries and the changed lines;
 with --json counts and operations on the lines of OLD's core content: "add"
 behind a line, "omit" or "replace" from a line on.
 
---out writes the delta that "corona patch" makes NEW's core content with.
+--out writes a delta, from which "corona patch" makes NEW's core content.
 OLD or NEW may be "-" for standard input.
 
 Exit code 0: no germane difference; 1: there is one.`

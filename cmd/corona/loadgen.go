@@ -67,11 +67,11 @@ ETag, Last-Modified, 304 and gzip are served as origins should. Three more paths
                revision 1 stood at the start and is not listed
   /_polls      how often each channel was asked for so far, NDJSON {"url","polls"}
 
-Hosts can be made to ask for manners, which a node should have: --max-age says in
-Cache-Control how long documents stay fresh; beyond --max-rate requests a second
-(a second's worth may come at once) a host answers 429 Too Many Requests with
-Retry-After, and so it does to all that comes sooner. How many did is said at the
-end, and as "refused" and "early" with --json: 0 early ones is good manners.
+Hosts can test a node's manners: --max-age says in Cache-Control how long documents
+stay fresh; beyond --max-rate requests a second (a second's worth may come at once)
+a host answers 429 Too Many Requests with Retry-After, also to requests that come
+before that time. Both are counted at the end, as "refused" and "early" with
+--json: a node with good manners makes 0 early ones.
 
 A trace is a file of zstd-compressed JSON lines {"t":UNIX_SECONDS,"body":"…"}.
 It is shown at its --path from the moment the origin starts, the first capture

@@ -10,9 +10,9 @@ import (
 )
 
 const patchLong = `Apply a delta that "corona diff --out" wrote, and print the core content that it
-makes of OLD: the same bytes that "corona core" prints of the NEW it was made
-for. Give --type and --url as they were given to "corona diff". OLD or DELTA may be
-"-" for standard input.
+makes of OLD: the bytes that "corona core" prints for the NEW of that diff. Give
+--type and --url as they were given to "corona diff". OLD or DELTA may be "-" for
+standard input.
 
 A delta is bound to the content that it starts from and to its result: another
 OLD, or a damaged delta, is refused with exit code 2.

@@ -40,12 +40,11 @@ func newServeCommand() *cobra.Command {
 notices what really changed, and delivers the difference to streams and webhooks.
 The HTTP API and the web page are on --listen.
 
-How often each URL is polled is solved for, again and again as subscriptions come
-and go: at the load on origins that its subscribers would cause if each polled by
-itself once an --interval, changes are seen as soon as they can be. What many
-subscribe to is polled more often, up to once a --floor; nothing is polled less
-than once an interval, unless its origin asks for that, its host takes no more, or
-a --budget leaves no more.
+Polling rates are optimised, again as subscriptions come and go: changes are seen
+as soon as possible at the load that all subscribers would cause if each polled by
+itself once an --interval. URLs with many subscribers are polled more often, up to
+once a --floor; none is polled less than once an interval, unless its origin asks
+for that, its host takes no more, or a --budget allows no more.
   --policy lite   least mean wait of a change over subscribers, within --budget
            fast   least load that keeps this wait within --target
            fair, fair-sqrt, fair-log   as lite, weighted as well by how often a
@@ -53,20 +52,20 @@ a --budget leaves no more.
   --cost   polls, or bytes: then small documents are polled more often
   --ladder any rate, or only some: prefix:16 are the paper's levels, of which one
            node has only once an interval; geometric:2 are 1, 2, 4, … polls
-"corona explain CHANNEL" says why a channel has its rate, "corona status" how the
-whole stands.
+"corona explain CHANNEL" says why a channel has its rate, "corona status" shows the
+node as a whole.
 
 Everything that the node acknowledges is on disk in --data first; it may be
 killed at any instant. SIGTERM, Ctrl-C and a terminal that closes (SIGHUP, unless
 nohup has it ignored) stop it in order; settings are read at the start alone. One
-process at a time can use a data directory. Of file descriptors it uses up to
-20,000; with fewer (ulimit -n) it keeps fewer connections open.
+process at a time can use a data directory. It uses up to 20,000 file descriptors;
+with fewer (ulimit -n) it keeps fewer connections open.
 
-Origins are told what polls them, and with --contact whom to talk to about it:
-who runs a node on the public net should give one.
+The User-Agent names Corona to origins and, with --contact, whom to talk to about
+it: give one for a node on the public net.
 
-Without flags it is ready for one person on one machine. Whoever can reach the
-API can use it, so a --listen that other machines reach is refused unless requests
+Without flags it is ready for one person on one machine. Every client that reaches
+the API can use it, so a --listen that other machines reach is refused unless requests
 need a token: CORONA_API_TOKEN_FILE names a file with one, or with several, on
 lines or between commas, while old ones are replaced. Clients send it when
 CORONA_TOKEN_FILE names a file that holds it; the page asks for it. Connections
@@ -104,7 +103,7 @@ func (o *serveOptions) bind(command *cobra.Command) {
 	flags.BoolVar(&o.node.AllowPrivate, "allow-private", false, "poll and call private and loopback addresses; hosts there have no gap unless --host-gap is given")
 	flags.Var(&o.apiTokens, "api-token", "`TOKEN` that requests need, or several with commas, each of 16 characters at least; better as CORONA_API_TOKEN_FILE=path")
 	cli.MarkSecret(command, "api-token")
-	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everybody there can use the API")
+	flags.BoolVar(&o.insecureAPI, "insecure-api", false, "allow a --listen that other machines reach without a token: everyone there can use the API")
 	flags.Var(cli.NamedValue(&o.logLevel, parseLevel), "log-level", "least `level` of what is logged: debug, info, warn or error")
 }
 
@@ -147,7 +146,7 @@ func limitStop(ctx context.Context, logger *slog.Logger) (stopped func()) {
 }
 
 // serve runs a node until ctx is done. Start: listener, node, server. Stop: the
-// server first, so that nobody is acknowledged by a node that is closing.
+// server first, so that a node that is closing acknowledges no request.
 func serve(ctx context.Context, options serveOptions, out, logs io.Writer) error {
 	tokens, err := options.check()
 	if err != nil {

@@ -25,8 +25,8 @@ counts as none. Secrets can stand in files of their own: CORONA_SECRET_FILE, or
 the key secret-file, names the file that holds --secret.
 
 A variable or key that is no flag of any command is refused by its name, so that
-a slip of the pen does not go unseen. One that belongs to another command is left
-to it: one environment and one file serve a node and those who talk to it.
+a misspelling does not go unseen. One that belongs to another command is ignored:
+one environment and one file serve a node and its clients.
 
 For example, "corona serve --config corona.yaml" with this corona.yaml:
 

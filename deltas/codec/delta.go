@@ -29,8 +29,8 @@ var ErrBase = errors.New("delta is for another base")
 // base is allowed and gives a delta that needs none.
 //
 // The delta carries next's content and the notes of those of its entries that
-// base has not, or has with other dates: nobody wants the others again. A script
-// where little changed, a frame otherwise.
+// base has not, or has with another text and other dates. It is a script where little
+// changed, a frame otherwise.
 func Encode(base, next *content.Core) []byte {
 	from := hashOrZero(base)
 	delta := append(make([]byte, 0, 256), deltaScript)
@@ -65,9 +65,9 @@ func checkOf(result content.Hash, notes []byte) [deltaCheck]byte {
 	return [deltaCheck]byte(sum[:])
 }
 
-// notesBeside returns the notes of next that one who has base's cannot know or
-// would not want: those of entries that base has not, or has with another text
-// and other dates. A build that rewrites all dates says nothing.
+// notesBeside returns the notes of next that a delta from base carries: those of
+// entries that base has not, or has with another text and other dates. A build that
+// rewrites all dates adds none.
 func notesBeside(base, next *content.Core) content.Notes {
 	n := content.Notes{FeedURL: next.FeedURL}
 	was := make(map[uint64]int)
@@ -138,8 +138,8 @@ func patched(base *content.Core, delta []byte) ([]byte, error) {
 	return n.Append(patched), nil
 }
 
-// inherit completes notes that a delta left out: the dates and order of entries
-// that base has alike.
+// inherit completes the notes that a delta left out, dates and order, from base's
+// entries of the same identities.
 func inherit(c, base *content.Core) (*content.Core, error) {
 	if base == nil || base.Kind != c.Kind {
 		return c, nil

@@ -39,7 +39,7 @@ func TestDelta(t *testing.T) {
 	})
 }
 
-// Who was given deltas alone ends where those are who read every document: deltas
+// A reader of deltas alone ends with the content of a reader of every document: deltas
 // made between documents apply to what other deltas made.
 func TestDeltasCompose(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

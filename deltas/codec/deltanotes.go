@@ -114,7 +114,7 @@ func (d *dateCoder) code(date, other int) int {
 	return d.day*daySeconds + second
 }
 
-// codeFeed codes the URL of a page's feed, nothing of it if it is the known one.
+// codeFeed codes the URL of a page's feed, or only that it is the known one.
 func codeFeed(c coder, feed, known string) string {
 	var lengths numbers
 	length := 0

@@ -66,7 +66,7 @@ func (m *match) predict(history []byte, begun uint32) (input int32, class int) {
 	return input, 1 + min(length/4, matchClasses-2)
 }
 
-// steps returns the match's length, of which less is told the longer it is.
+// steps returns the match's length on a scale that grows coarser with it.
 func (m *match) steps() int { return min(m.length, 15+m.length/8, matchLengths-1) }
 
 func (m *match) learn(bit int) {

@@ -6,13 +6,13 @@ import (
 	"sync"
 )
 
-// predictor predicts a text behind what went before. Where a match in what it has
-// read says what comes next, it codes whether that is so, and nothing more if it is:
-// most of what is put in stands in the base, a little changed. Where none says
-// anything, or one was wrong, it predicts the byte bit by bit: it mixes what followed
-// the last one to three bytes, and the begun word, with what the matches say. Only
-// integers: encoder and decoder must agree to the bit on every machine. Every
-// constant here is part of the delta's format.
+// predictor predicts a text from what precedes it. Where a match in what it has read
+// predicts the next byte, it codes one decision, whether that is right: most inserted
+// text stands in the base, a little changed. Without a match, or after a wrong one, it
+// codes the byte bit by bit: it mixes the predictions of contexts (the last one to
+// three bytes, the begun word) with those of the matches. It uses integers only, so
+// that encoder and decoder agree to the bit on every machine. Every constant here is
+// part of the delta's format.
 //
 // Such models are known as context mixing (M. Mahoney, "Adaptive weighing of
 // context models for lossless data compression", 2005), guessing whole bytes as LZP
@@ -83,13 +83,13 @@ var primed = sync.OnceValue(func() *predictor {
 	return p
 })
 
-// reading is the coder of one who reads and neither writes nor is read from.
+// reading is a coder without output or input: the predictor only learns.
 type reading struct{}
 
 func (reading) code(bit int, _ uint32) int { return bit }
 
-// reset makes the predictor one that knows the primer, and where to find things
-// in base, behind which it appends.
+// reset makes the predictor one that has read the primer and indexed base, behind which
+// it appends.
 func (p *predictor) reset(base []byte) {
 	history := p.history
 	*p = *primed()
@@ -106,8 +106,7 @@ func headOf(text []byte) uint32 {
 	return uint32(last * 0x9e3779b185ebca87 >> (64 - headBits))
 }
 
-// expectAt says that what comes takes the place of what stands in the base from
-// there on.
+// expectAt says that the text that comes replaces the base's text from there on.
 func (p *predictor) expectAt(at int) {
 	p.near.begin(len(primer)+at, minMatch)
 	p.far.begin(0, 0)

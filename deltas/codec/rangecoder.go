@@ -1,7 +1,7 @@
 package codec
 
-// bitWriter is a range coder: it writes bits at the length that their
-// probability gives them. The zero bitWriter is not one; see newBitWriter.
+// bitWriter is a range coder: a bit of probability p takes −log2 p bits. The zero
+// bitWriter is not usable; see newBitWriter.
 type bitWriter struct {
 	low, high uint32
 	out       []byte
@@ -23,8 +23,8 @@ func (w *bitWriter) bit(bit int, p uint32) {
 	}
 }
 
-// close writes as few bytes as tell the interval that is left, behind which a
-// reader reads zeros, and returns all.
+// close writes the fewest bytes that identify the remaining interval when followed by
+// zeros, which a reader supplies, and returns all.
 func (w *bitWriter) close() []byte {
 	for length := 0; length < 4; length++ {
 		if v := w.high &^ (^uint32(0) >> (8 * length)); v >= w.low {

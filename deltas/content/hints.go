@@ -4,9 +4,8 @@ import (
 	"time"
 )
 
-// Hints are a feed's words on how often it wants to be asked, as it says them:
-// nothing is brought into a range that makes sense, but absurd numbers become
-// maxHint. Zero fields say nothing.
+// Hints are a feed's words on how often it wants to be asked, as it says them: values
+// are not clamped to a sensible range, except to maxHint. Zero fields say nothing.
 type Hints struct {
 	TTL          time.Duration // how long a copy may be kept: ttl of RSS 2.0
 	UpdatePeriod time.Duration // time between two updates: sy:updatePeriod over sy:updateFrequency, RSS 1.0's syndication module

@@ -62,8 +62,8 @@ func (e *DraftEntry) primaryID(home string) string {
 // ContentID begins the identity of entries that have neither ID nor link.
 const ContentID = "content:"
 
-// resolve returns the different entries among several of one identity. They are
-// not remembered by what they were read from, which says too little.
+// resolve returns the different entries among several of one identity. Their sources
+// are not remembered, since an entry's own bytes do not decide its identity here.
 func resolve(entries []DraftEntry, group []int) []DraftEntry {
 	var distinct []DraftEntry
 	at := make(map[string]int, len(group))
@@ -107,9 +107,10 @@ func identityKey(id string) string {
 // IdentityOf returns what is remembered of an identity.
 func IdentityOf(id string) uint64 { return xxhash.Sum64String(identityKey(id)) }
 
-// aliasOf returns what an entry is recognised by should its ID be another at the next
-// look: all that it says. A feed's entry needs a link: what has none may say the same
-// twice and mean two things. An item of a JSON list without IDs stays in its list.
+// aliasOf returns a digest of an entry without its ID, by which it is recognised if its
+// ID changes. A feed's entry needs a link: two entries without one may have the same
+// text and be different. The alias of an item of a JSON list without IDs includes its
+// list.
 func (c *Core) aliasOf(i int) (uint64, bool) {
 	e := &c.Entries[i]
 	where := e.Link

@@ -2,6 +2,7 @@ package content
 
 import (
 	"cmp"
+	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
@@ -22,14 +23,13 @@ var (
 // jsonEntry reads an entry back from the lines of its object.
 func jsonEntry(id string, object []string) Entry {
 	var shown shownMembers
-	var scratch []byte
 	for _, line := range object {
 		name, value, ok := cutMember(line)
 		if !ok || !strings.HasPrefix(value, `"`) {
 			continue
 		}
 		if at, ok := shownNames[strings.ToLower(name)]; ok {
-			if text, size := scan.JSONString(value, &scratch); size == len(value) {
+			if text := ""; json.Unmarshal([]byte(value), &text) == nil {
 				shown[at] = text
 			}
 		}
@@ -38,7 +38,7 @@ func jsonEntry(id string, object []string) Entry {
 	e := Entry{
 		ID:      id,
 		Title:   html.PlainLine(cmp.Or(titles...), lines.MaxTitle),
-		Summary: lines.Summarise(html.Lines(cmp.Or(summaries...), nil, nil)),
+		Summary: lines.Summarise(html.Lines(cmp.Or(summaries...), nil)),
 	}
 	if i := slices.IndexFunc(addresses, links.IsHTTP); i >= 0 {
 		e.Link = links.Clean(addresses[i], nil)
@@ -61,9 +61,11 @@ func cutMember(line string) (name, value string, ok bool) {
 	if !strings.HasPrefix(line, `"`) {
 		return "", "", false
 	}
-	var scratch []byte
-	name, size := scan.JSONString(line, &scratch)
-	value, ok = strings.CutPrefix(line[size:], ": ")
+	dec := json.NewDecoder(strings.NewReader(line))
+	if err := dec.Decode(&name); err != nil {
+		return "", "", false
+	}
+	value, ok = strings.CutPrefix(line[dec.InputOffset():], ": ")
 	return name, value, ok
 }
 

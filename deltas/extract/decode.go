@@ -114,7 +114,7 @@ var (
 
 // declaredEncoding returns the encoding that the header or the document names
 // and its canonical name; nil for UTF-8, for what cannot be true of ASCII-like
-// bytes, and for names that nobody knows. Encodings that only serve to smuggle
+// bytes, and for unknown names. Encodings that only serve to smuggle
 // markup are refused.
 func declaredEncoding(body []byte, contentType string) (encoding.Encoding, string, error) {
 	label := ""

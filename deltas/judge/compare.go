@@ -125,7 +125,7 @@ func (u *Update) bound() {
 	}
 }
 
-// weightOf is about how many bytes an entry takes in an update.
+// weightOf estimates the bytes of an entry in an update, as JSON before compression.
 func weightOf(e *content.Entry) int {
 	n := len(e.ID) + len(e.Title) + len(e.Link) + len(e.Summary) + len(e.Geometry) + 150
 	for _, list := range [...][]string{e.Categories, e.Fields} {

@@ -28,9 +28,8 @@ func stillGone(gone []uint32, is *content.Core) bool {
 var hasContent = uint32(xxhash.Sum64String("content"))
 
 // eachSaid calls f with digests of what a content says, once each: its kind, that it is
-// not empty, its entries by their identities, and the lines of the page, one that stands
-// there twice with another digest the second time. Of an unknown content, nil, it is
-// taken to be known that it is not empty.
+// not empty, its entries' identities, and the lines of the page; a repeated line has
+// another digest each time. An unknown content, nil, is taken for one that is not empty.
 func eachSaid(c *content.Core, f func(said uint32)) {
 	if c == nil {
 		f(hasContent)
@@ -51,8 +50,8 @@ func eachSaid(c *content.Core, f func(said uint32)) {
 	}
 }
 
-// lacks returns digests of what next has not of base, the smallest, in order. There are
-// some of all that is held for what it lacks, or no later look could confirm it.
+// lacks returns digests of what base says and next does not, the smallest maxGone in
+// order. A removal always has some, or no later look could confirm it.
 func lacks(base, next *content.Core) []uint32 {
 	var gone []uint32
 	is := make(map[uint32]bool)

@@ -25,8 +25,8 @@ const (
 	VerdictHeld
 	// VerdictPublish: the next version.
 	VerdictPublish
-	// VerdictRebase: the content takes the place of the current version's,
-	// and nobody is told: it differs in nothing that subscribers care for.
+	// VerdictRebase: the content takes the place of the current version's
+	// without an update: it differs in nothing that subscribers care for.
 	VerdictRebase
 )
 
@@ -55,9 +55,9 @@ type Decision struct {
 	Reason  string   // why something waits to be told: one of a few constant words, see [HoldText]; empty: nothing new does
 }
 
-// staleAfter is how much older than the current content's poll a report may be
-// and still be taken for a late one of the content before. What is older comes
-// from a clock that is wrong.
+// staleAfter is how much older than the current content's poll a report may be and
+// still count as a late one of the content before. An older one comes from a wrong
+// clock.
 const staleAfter = 2 * time.Minute
 
 // Decide decides whether an observation is the channel's next version. It is
@@ -105,12 +105,12 @@ func Decide(state State, seen []uint64, base *content.Core, obs Observation) Dec
 	return d
 }
 
-// wrong reports the holds that are likely to show another document.
+// wrong reports the reasons of holds whose observation is likely another document.
 func wrong(reason string) bool {
 	return reason == reasonEmpty || reason == reasonKind || reason == reasonOther
 }
 
-// sight is an observation as the noise lets it be seen.
+// sight is an observation as seen under the noise: its views without what is masked.
 type sight struct {
 	Observation
 	face content.Hash // of the content
@@ -170,10 +170,9 @@ func unchanged(state State, obs Observation) Decision {
 	return Decision{Verdict: VerdictUnchanged, State: state, Noise: state.Noise}
 }
 
-// onlyNoise takes what differs from the current content in noise alone for the
-// current content, and for a candidate to take its place: in silence, unless what
-// hides the difference is young. A number that has changed at a few looks in a row and
-// then stands is told.
+// onlyNoise judges what differs from the current content in noise alone: unchanged, and
+// a candidate for a rebase. Where a young mask hides the difference it is a candidate for
+// an update: a number that has changed at a few looks in a row and then stands is told.
 func onlyNoise(state State, s sight) Decision {
 	if state.Extractor != content.ExtractorVersion {
 		return rebase(state, s, findings{})
@@ -306,7 +305,7 @@ func examine(state State, seen []uint64, s sight) findings {
 }
 
 // nothingStays reports a page that shares neither its title nor a line with base, as
-// error pages do. Of an empty base nothing can go.
+// error pages do; never with an empty base.
 func nothingStays(base, next *content.Core) bool {
 	if next.Kind != content.KindHTML || base.Title == next.Title || base.Empty() {
 		return false

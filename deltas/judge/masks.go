@@ -18,8 +18,8 @@ type Mask struct {
 	Why  string `json:"why"`  // as in [Masked]
 }
 
-// How much of what a content hides an update says, at most: 12 masks, of 2 KiB. What is
-// written is what matters to a reader who misses something.
+// Bounds of what an update says about masks: 12 masks, 2 KiB in all, the learned ones
+// first, which matter to a reader who misses something.
 const (
 	maxMasks     = 12
 	maxMaskText  = 200

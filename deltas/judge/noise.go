@@ -122,9 +122,9 @@ const (
 	mostChosen = 8
 )
 
-// learnWindow learns from what went when entries came. Of a list in the order of
-// time the oldest go. Where others go, somebody chooses what is shown, as on a
-// front page, and an entry that goes was not taken back.
+// learnWindow learns from which entries left when others came. Of a list in the order of
+// time the oldest leave. Where others leave, a selection is shown, as on a front page,
+// and an entry that leaves was not withdrawn.
 func (n *Noise) learnWindow(base, next *content.Core) {
 	c := compareEntries(base, next)
 	switch {
@@ -139,9 +139,9 @@ func (n *Noise) learnWindow(base, next *content.Core) {
 // matureFrom is the score from which a mask hides what stands, too.
 const matureFrom = 10
 
-// beneath returns what an observation is known by that differs from the current content
-// in nothing but noise: its hash or, if more differs than what has long been noise (news),
-// the face that it has without young masks.
+// beneath returns what an observation that differs from the current content only in noise
+// is known by: its hash or, if it differs beneath young masks too (news), the face that it
+// has without these.
 func (n Noise) beneath(s sight) (shows content.Hash, news bool) {
 	if s.all == nil {
 		return s.Core.Hash, false

@@ -322,8 +322,8 @@ func (n *Noise) learnRegions(t *ticks, was, now *content.Core, at uint32) {
 	}
 }
 
-// watchRegion watches a run of a page. A region within it is one with it: what moves
-// through a region is no end of it.
+// watchRegion watches a run of a page. It takes in the regions inside the run: a line that
+// moves through a region is not an end of it.
 func (n *Noise) watchRegion(p paged, s run) {
 	l := region{}
 	l.before, l.after = p.around(s)

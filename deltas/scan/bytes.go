@@ -1,4 +1,4 @@
-// Package scan finds where runs of bytes end, and what single bytes, escapes and
+// Package scan finds where runs of bytes end, and what single bytes and
 // references are: the ground that all readers of documents stand on. It knows no
 // document and keeps nothing.
 package scan

@@ -112,22 +112,6 @@ func DigitAt(s string) int {
 	return n
 }
 
-// PlainJSON returns how many bytes s begins with that a JSON string may hold as
-// they are.
-func PlainJSON(s string) int {
-	n := 0
-	for ; n+8 <= len(s); n += 8 {
-		x := Eight(s[n:])
-		if marks := below(x, ' ') | equal(x, '"') | equal(x, '\\'); marks != 0 {
-			return n + lowest(marks)
-		}
-	}
-	for n < len(s) && s[n] >= ' ' && s[n] != '"' && s[n] != '\\' {
-		n++
-	}
-	return n
-}
-
 // PlainRun returns how many bytes s begins with that are words of visible
 // characters with single spaces between them.
 func PlainRun(s string) int {

@@ -20,7 +20,6 @@ func TestScan(t *testing.T) {
 			return len(s)
 		}
 		for name, found := range map[string][2]int{
-			"JSON":     {PlainJSON(s), index(func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })},
 			"junk":     {JunkAt(s), index(isJunk)},
 			"digit":    {DigitAt(s), index(func(r rune) bool { return '0' <= r && r <= '9' })},
 			"sentence": {NextEnd(s, 0), index(func(r rune) bool { return strings.ContainsRune(".!?", r) || r >= 0x3000 && r < 0x4000 })},

@@ -1,11 +1,10 @@
 package admission
 
 // window bounds the first polls under way by AIMD: one more for each that succeeds
-// until the first overload, then one more for each window full of successes; halved
-// on overload, once for all polls that were under way. The size of an import's
-// documents is not known: without it a thousand first polls of long pages would ask
-// for memory that most of them then do not get, and the polls that are due would
-// wait for the processors behind them.
+// until the first overload, then one more for each window full of successes; halved on
+// overload, once for all polls that were under way. The size of an import's documents
+// is not known: without the window a thousand first polls of long pages would ask for
+// more memory than there is, and due polls would wait for the processors behind them.
 type window struct {
 	size   int   // polls that may be under way
 	ended  int   // successes since it grew
@@ -39,9 +38,9 @@ func (w *window) success() {
 // noMemory halves the window since a poll found no memory or connection free.
 func (w *window) noMemory(now int64) { w.halve(w.least, now) }
 
-// lateness halves the window since a poll that was due began late, down to its
-// initial size: that is little work for the processors, and an import goes on, though
-// many of its hosts may hang and others may be what makes polls late.
+// lateness halves the window since a poll that was due began late, but not below its
+// initial size: that is little work for the processors, and lets an import go on when
+// many of its hosts hang or other work makes polls late.
 func (w *window) lateness(now int64) { w.halve(w.initial, now) }
 
 func (w *window) halve(least int, now int64) {

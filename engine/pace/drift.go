@@ -16,8 +16,8 @@ import (
 // away before it.
 //
 // The channel is behind its slots from then on, by its drift, in parts of driftWhole of
-// its period. A channel that several pollers share stays on slots: its polls would not
-// come evenly else.
+// its period. A channel that several pollers share stays on its slots, so that its polls
+// come evenly.
 const driftWhole = 1 << 16
 
 // SetRate gives a channel the slots of another rate, of which it is one of width
@@ -38,8 +38,8 @@ func (p Pace) SetRate(c *Channel, phase uint64, rate overlay.Rate, width, rank u
 }
 
 // setDrift has a slot of a channel come so much after a time, a period more or less.
-// Even where that is a slot of its own the channel has drifted: a slot that has just
-// passed is none that it missed.
+// The drift is 1 at least, even where that is a slot of the channel's own: then a slot that
+// has just passed does not count as missed.
 func (p Pace) setDrift(c *Channel, slots overlay.Slots, after, wait int64) {
 	c.Drift = 0
 	period, slot := int64(slots.Period()), nextSlot(c, slots, after)
@@ -65,7 +65,7 @@ func (p Pace) KeepFloor(c *Channel, phase uint64) {
 }
 
 // slotAfter returns the first slot after a time that the floor allows. A channel that
-// has drifted takes none late: the one before may be none that ever was.
+// has drifted takes no slot late: the one before may never have been due.
 func (p Pace) slotAfter(c *Channel, slots overlay.Slots, after int64) int64 {
 	if c.Drift != 0 {
 		return p.slotFrom(c, slots, after)
@@ -73,7 +73,8 @@ func (p Pace) slotAfter(c *Channel, slots overlay.Slots, after int64) int64 {
 	return nanosOf(slots.NextPoll(time.Unix(0, after), timeOf(c.LastPoll), p.Floor), 0)
 }
 
-// slotFrom returns the first slot after a time that a channel would take of itself.
+// slotFrom returns the first slot after a time, of a channel that has drifted the first
+// that the floor allows.
 func (p Pace) slotFrom(c *Channel, slots overlay.Slots, after int64) int64 {
 	if c.Drift != 0 {
 		after = max(after, p.floorEnd(c)-1)
@@ -88,8 +89,8 @@ func nextSlot(c *Channel, slots overlay.Slots, after int64) int64 {
 	return nanosOf(due, behind)
 }
 
-// driftError returns how long ago a slot may have been that is not missed yet: drift
-// is no more exact.
+// driftError returns how long ago a slot may have been without counting as missed: the
+// resolution of drift.
 func driftError(period int64) int64 { return 2 * (period/driftWhole + 1) }
 
 // nanosOf returns what is so much behind a slot in nanoseconds since 1970, [Never] where

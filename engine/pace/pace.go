@@ -22,7 +22,7 @@ type Pace struct {
 // Channel is what a pace must keep of a channel. Times are nanoseconds since 1970.
 type Channel struct {
 	Rate       overlay.Rate // no polls: never due
-	LastPoll   int64        // when the last poll began; 0: never
+	LastPoll   int64        // when the last poll's request left; 0: never
 	FreshUntil int64        // the origin said that what it showed is fresh until then; 0: it did not say
 
 	Width, Rank uint16 // it is one poller of so many, and its number
@@ -35,6 +35,7 @@ type Wait struct {
 	Phase     uint64    // [overlay.PhaseOf] its ID
 	First     bool      // its first poll is still to come, and rates do not plan that
 	NotBefore int64     // the origin asked not to be asked for it before; 0: it did not
+	Others    int64     // until when other nodes may have asked for it; 0: none has
 	Skip      Skip      // hours that the origin leaves out
 	Host      *Refusals // of its host; only read
 }
@@ -43,10 +44,11 @@ type Wait struct {
 const Never = math.MaxInt64
 
 const (
-	// LongestWait caps each of an origin's wishes: a channel is asked once a day.
+	// LongestWait caps each of an origin's wishes: a channel is asked once a day at
+	// least.
 	LongestWait = 24 * time.Hour
 
-	// A channel that keeps failing is asked as often as one of the slowest rate, every
+	// A channel that keeps failing is asked as often as at the slowest rate, every
 	// [overlay.MostIntervals], but once a day at least.
 	longestBackoff = 24 * time.Hour
 
@@ -83,14 +85,14 @@ func (p Pace) Explain(c *Channel, w Wait, now int64) (due, until int64, why Caus
 	}
 	if w.First && w.Host.Count == 0 {
 		if c.LastPoll == 0 {
-			return now, 0, ByNothing
+			return max(now, p.othersEnd(c, w)), 0, ByNothing
 		}
-		return max(now, c.LastPoll+int64(p.Floor), w.NotBefore), w.NotBefore, ByRetryAfter
+		return max(now, c.LastPoll+int64(p.Floor), w.NotBefore, p.othersEnd(c, w)), w.NotBefore, ByRetryAfter
 	}
 	slots := p.slots(c, w.Phase)
 	var free int64
 	if until, why = p.waitsUntil(c, w, slots); why == ByHost && until > now {
-		due, free = p.afterWishes(c, w, slots, max(p.turnAfterRest(w, slots), c.LastPoll+int64(p.Floor)))
+		due, free = p.afterWishes(c, w, slots, max(p.turnAfterRest(w, slots), c.LastPoll+int64(p.Floor), p.othersEnd(c, w)))
 	} else {
 		due, free = p.nextFree(c, w, slots, now, until)
 		if c.FreshUntil > max(now, until) {
@@ -118,27 +120,56 @@ func (p Pace) waitsUntil(c *Channel, w Wait, slots overlay.Slots) (until int64, 
 	return until, why
 }
 
-// nextFree returns when a target is asked that waits for nothing but its slots and its
-// origin's wishes from a time on, and the first time that is not skipped; 0: that does
-// not matter.
+// nextFree returns when a target is asked that from until on waits only for its slots
+// and its origin's wishes, and the first time that is not skipped; 0: nothing is
+// skipped.
 //
-// It is the first slot since the last poll, though that be skipped and over by now: its
-// turn in the first free hour may be still to come. If it is not, it is the first slot
-// from now on.
+// It is the first slot since the last poll, even if that slot is past and was skipped: its
+// turn in the first free hour may be still to come. Otherwise it is the first slot from
+// now on.
 func (p Pace) nextFree(c *Channel, w Wait, slots overlay.Slots, now, until int64) (due, free int64) {
 	period := int64(slots.Period())
 	// A slot that comes shortly before freshness ends is taken late, as under the floor:
 	// else content that is fresh for just an interval would be asked for every other one.
-	from := max(until, c.LastPoll, c.FreshUntil-period/lateSlot)
+	from, missed := max(until, c.LastPoll, c.FreshUntil-period/lateSlot), now-driftError(period)
+	if first := p.firstAfterOthers(c, w, slots); first > max(from, missed) {
+		due, free = p.afterWishes(c, w, slots, first)
+		return max(due, now), free
+	}
 	due, free = p.afterWishes(c, w, slots, p.slotAfter(c, slots, from))
-	if missed := now - driftError(period); due <= missed {
+	if due <= missed {
 		due, free = p.afterWishes(c, w, slots, p.slotAfter(c, slots, missed))
 	}
 	return max(due, now), free
 }
 
-// afterWishes returns when a target is asked that would be at a time, were it not for
-// its origin's wishes, and the first time that is not skipped; 0: none is.
+// firstAfterOthers returns the first slot of a channel that other nodes may have polled,
+// 0 where none can have since its last poll. One that comes within a floor of what they may
+// have done is taken a floor late, which is no later than the next one: so channels stay as
+// far apart as they were, and none waits for another period.
+func (p Pace) firstAfterOthers(c *Channel, w Wait, slots overlay.Slots) int64 {
+	end := p.othersEnd(c, w)
+	if end == 0 {
+		return 0
+	}
+	slot := p.slotAfter(c, slots, w.Others)
+	if slot < end {
+		slot += int64(p.Floor)
+	}
+	return slot
+}
+
+// othersEnd returns the first time that the floor allows after the polls of other nodes;
+// 0: any.
+func (p Pace) othersEnd(c *Channel, w Wait) int64 {
+	if w.Others <= c.LastPoll {
+		return 0
+	}
+	return w.Others + int64(p.Floor)
+}
+
+// afterWishes returns when a target that is due at a time is asked under its origin's
+// wishes, and the first time that is not skipped; 0: nothing is skipped.
 func (p Pace) afterWishes(c *Channel, w Wait, slots overlay.Slots, at int64) (due, free int64) {
 	if at == Never {
 		return Never, 0
@@ -161,17 +192,17 @@ func (p Pace) afterWishes(c *Channel, w Wait, slots overlay.Slots, at int64) (du
 	return min(free+int64(spread), p.slotAfter(c, slots, free-1)), free
 }
 
-// turnAfterRest returns when a target that its host's rest has delayed is asked: all
-// that are come within an interval after it, by their phases, first those that follow
-// the one that was refused. Were it their slots, the same ones would come first
+// turnAfterRest returns when a target that its host's rest has delayed is asked. All of
+// these come within an interval after the rest, in the order of their phases, beginning
+// behind the channel that was refused. On their slots the same ones would come first
 // after each rest, and use up what such a host allows.
 func (p Pace) turnAfterRest(w Wait, slots overlay.Slots) int64 {
 	after, _ := bits.Mul64(slots.Phase-w.Host.Turn-1, uint64(p.Interval))
 	return w.Host.Until + int64(after)
 }
 
-// backoff returns how long after the last poll's own slot the next slot is not
-// taken: after one failure it is, then 1, 3, 7, … are left out, up to the ceiling.
+// backoff returns for how long after the last poll's slot no slot is taken: none is left
+// out after one failure, then 1, 3, 7, …, up to the ceiling.
 // Polls stay on their slots, so that channels that failed together do not come
 // back together.
 func (p Pace) backoff(failures uint16, period time.Duration) time.Duration {

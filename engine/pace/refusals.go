@@ -10,8 +10,8 @@ type RetryAfter struct {
 }
 
 // Refusals is exponential back-off for a host that said that it is asked too often,
-// in its pauses and in the gap between its requests. DESIGN.md has the rules. Times
-// are nanoseconds since 1970.
+// in its pauses and in the gap between its requests. The engine's DESIGN.md has the
+// rules. Times are nanoseconds since 1970.
 type Refusals struct {
 	Until  int64  // it rests: no request before; 0: it never did
 	Last   int64  // when it last refused; 0: never
@@ -51,8 +51,8 @@ const (
 	leastGap = int64(time.Second)
 	mostGap  = int64(5 * time.Minute)
 
-	// deniedHost is how many channels have to be forbidden that used to answer
-	// before that means the host, and us.
+	// deniedHost is how many channels that used to answer have to be forbidden before
+	// the 403 counts as the whole host's refusal of us.
 	deniedHost = 3
 )
 
@@ -75,11 +75,11 @@ func (r *Refusals) Note(a Answer, interval time.Duration) Verdict {
 	return HostRefuses
 }
 
-// isWelcome reports statuses that show a host at ease.
+// isWelcome reports statuses of a host that does not refuse.
 func isWelcome(status int) bool { return status >= 200 && status < 400 }
 
-// refuses reports an answer that asks not to be asked so soon. Some hosts have no
-// other word for 429 than 403.
+// refuses reports an answer that asks not to be asked so soon. Some hosts answer 403
+// where they mean 429.
 func (r *Refusals) refuses(a Answer) bool {
 	switch a.Status {
 	case 429:
@@ -106,8 +106,8 @@ func (r *Refusals) noteRefusal(a Answer, interval time.Duration) {
 	r.Until = max(r.Until, a.Now+int64(pause(a.RetryAfter, r.Count, interval)))
 }
 
-// noteGood takes a refusal off for each interval of good answers: all at once would
-// send the host back into its limit at once.
+// noteGood takes one refusal off for each interval of good answers. Taking off all at
+// once would exceed the host's limit again.
 func (r *Refusals) noteGood(a Answer, interval time.Duration) {
 	r.Denied = 0
 	if r.Count == 0 || a.Begun <= r.Last {
@@ -122,9 +122,8 @@ func (r *Refusals) noteGood(a Answer, interval time.Duration) {
 	}
 }
 
-// pause is how long to rest: what was said, a day at most; where that is nothing
-// that can be meant, an interval, an hour at most, and after more refusals in a
-// row twice as long each time.
+// pause is how long to rest: what was said, a day at most; where nothing usable was
+// said an interval, an hour at most, doubled with each refusal in a row.
 func pause(said RetryAfter, count uint8, interval time.Duration) time.Duration {
 	if said.Given && said.After > 0 {
 		return min(said.After, LongestRest)

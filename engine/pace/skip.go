@@ -3,7 +3,7 @@ package pace
 import "time"
 
 // Skip is a set of hours and weekdays, UTC, in which a channel is not to be polled.
-// Either of the two leaves something. The zero value excludes nothing.
+// Neither excludes all time. The zero value excludes nothing.
 type Skip struct {
 	hours uint32 // bit h: from h to h+1
 	days  uint8  // bit d: as time.Weekday counts them
@@ -14,7 +14,7 @@ const (
 	allDays  = 1<<7 - 1
 )
 
-// NewSkip ignores a part that leaves nothing: it cannot be meant.
+// NewSkip ignores hours, or days, that would exclude all time.
 func NewSkip(hours uint32, days uint8) (s Skip) {
 	if hours &= allHours; hours != allHours {
 		s.hours = hours

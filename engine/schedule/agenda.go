@@ -49,8 +49,8 @@ func (s *agenda[C]) Explain(t *Target[C], now int64) (until int64, why pace.Caus
 	return until, why
 }
 
-// Forgive forgets what a target's origin did and said, but not when it was asked, nor
-// when it may be asked again: another channel has its place.
+// Forgive resets a target for another incarnation of its channel: it forgets what the
+// origin did and said, but not when it was asked, nor when it may be asked again.
 func (s *agenda[C]) Forgive(t *Target[C]) {
 	was := t.failing()
 	t.pace.Failures, t.refused = 0, false
@@ -58,7 +58,8 @@ func (s *agenda[C]) Forgive(t *Target[C]) {
 	s.recount(t, was)
 }
 
-// recount keeps the number of failing targets, of which this one was one or not.
+// recount keeps the number of failing targets after a change of one, of which was says
+// whether it failed before.
 func (s *agenda[C]) recount(t *Target[C], was bool) {
 	switch is := t.failing(); {
 	case is && !was:
@@ -124,6 +125,9 @@ func (s *agenda[C]) Expired(before int64) *Target[C] {
 	}
 }
 
-// Claim takes a target, which is idle, until [Schedule.Unclaim]: an order that comes
-// meanwhile does not have it polled.
-func (s *agenda[C]) Claim(t *Target[C]) { t.state = busy }
+// Claim takes a target, which is idle, until [Schedule.Unclaim] or [Schedule.Finish]: an
+// order that comes meanwhile does not have it polled.
+func (s *agenda[C]) Claim(t *Target[C]) {
+	s.due.remove(t)
+	t.state = busy
+}

@@ -56,8 +56,8 @@ func TestRateChangesMakeNoBurst(t *testing.T) {
 	}
 }
 
-// Rates that change each second, of everybody, leave everybody as many polls as their
-// mean: no slot runs away.
+// When the rates of all channels change each second, each channel gets as many polls as
+// the mean of its rates: slots do not move away before they come.
 func TestRatesThatFlap(t *testing.T) {
 	const size, seconds = 2_000, 200
 	c := newCrowd(size)

@@ -52,9 +52,8 @@ func (s *hosts[C]) refer(h *Host[C], more int32) {
 	}
 }
 
-// restore makes a host of an earlier run, nil if its record says nothing any more.
-// What it forbids is over after the longest rest: times ahead of now are of a clock
-// that was wrong.
+// restore makes a host of an earlier run, nil if its record no longer matters. Rests
+// end after the longest rest: times ahead of now are of a clock that was wrong.
 func (s *hosts[C]) restore(r HostRecord, now int64) *Host[C] {
 	if s.byID[r.ID] != nil {
 		return nil

@@ -21,7 +21,7 @@ import (
 //
 // wait-p99-µs counts, how long a worker waits for the lock, beside cpu-µs/poll of
 // the whole process. polls/s says whether the rate was reached. On a loaded machine
-// who holds the lock may lose its processor: then waits are as long as that.
+// the holder of the lock may lose its processor: then waits are as long as that.
 func BenchmarkLock(b *testing.B) {
 	for _, shards := range []int{1, 2, 16} {
 		all := fillShards(shards)

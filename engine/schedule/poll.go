@@ -13,6 +13,7 @@ type Poll[C any] struct {
 	Target   *Target[C]
 	Host     *Host[C]     // that it asks
 	Begun    time.Time    // of the request; the caller's to set
+	Sent     time.Time    // when the request had been written, the caller's to set; zero: it was not
 	Eligible int64        // when its slot had come and its host allowed it
 	HostWait int64        // how long after its slot that was
 	Body     int64        // bytes of memory to be set aside before it asks; 0: none
@@ -137,9 +138,14 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 	s.place(h, now)
 }
 
-// Asked notes when a target was asked last.
+// Asked notes when a target was asked last: the floor counts from when the request left,
+// which on a busy machine, or one that suspends this process, is long after it began.
 func (s *Schedule[C]) Asked(p *Poll[C], now int64) {
-	p.Target.pace.LastPoll = min(p.Begun.UnixNano(), now) // the clock may have been set back meanwhile
+	asked := p.Begun
+	if !p.Sent.IsZero() {
+		asked = p.Sent
+	}
+	p.Target.pace.LastPoll = min(asked.UnixNano(), now) // the clock may have been set back meanwhile
 }
 
 // Blame says what the end of a poll means to its channel.
@@ -170,6 +176,9 @@ func (s *Schedule[C]) Conclude(p *Poll[C], r Result, now int64) {
 	was := t.failing()
 	rare := t.rareOf()
 	rare.notBefore = 0
+	if rare.others <= t.pace.LastPoll {
+		rare.others = 0
+	}
 	switch {
 	case r.Memory >= largeBody || r.Busy && r.Memory > 0: // what found no room is not to be thrown away twice
 		rare.body = max(r.Memory, largeBody)
@@ -239,8 +248,8 @@ func (s *Schedule[C]) Follow(t *Target[C], to *Host[C], retryAfter pace.RetryAft
 	return true
 }
 
-// Strand ends the poll of a target that was led to where it is not to be asked for
-// before until. The next one begins after that.
+// Strand ends the poll of a target that a redirect has led to a host that may not be
+// asked before until. The next one begins after that.
 func (s *Schedule[C]) Strand(t *Target[C], until int64, now int64) {
 	r := t.rareOf()
 	r.notBefore = until

@@ -92,8 +92,7 @@ func (s *Schedule[C]) Restore(t *Target[C], r Record, now int64) {
 	s.hosts.restored = max(s.hosts.restored, t.pace.LastPoll)
 }
 
-// RestoreHost returns a host as an earlier run knew it, nil if that says nothing any
-// more.
+// RestoreHost returns a host as an earlier run knew it, nil if that no longer matters.
 func (s *Schedule[C]) RestoreHost(r HostRecord, now int64) *Host[C] { return s.hosts.restore(r, now) }
 
 // makeIdle ends a target's waiting or poll: it is dormant or planned from now on.
@@ -144,9 +143,9 @@ func (s *Schedule[C]) Promote(firsts bool, now int64) {
 	}
 }
 
-// rests has what waits at a host that rests from now on planned again: each target
-// for its turn after that, so that nothing piles up and nothing comes in a burst.
-// Until that is done the host is not asked.
+// rests plans the targets again that wait at a host that rests from now on, each for
+// its turn after the rest, so that none come in a burst. Until that is done the host is
+// not asked.
 func (s *Schedule[C]) rests(h *Host[C], now int64) {
 	s.hosts.resting[h] = struct{}{}
 	if h.clearing || h.empty() {
@@ -157,8 +156,8 @@ func (s *Schedule[C]) rests(h *Host[C], now int64) {
 	s.clearSome(now)
 }
 
-// clearSome plans again what waits at hosts that rest, the first of them first. The
-// rest may be over by then: a target's next slot is as good.
+// clearSome plans the targets again that wait at hosts that rest, in the order of the
+// hosts' refusals. If the rest is over by then, they go to their next slots.
 func (s *Schedule[C]) clearSome(now int64) {
 	for range s.batch {
 		h, ok := s.clearing.peek()
@@ -193,12 +192,11 @@ func (s *Schedule[C]) Unclaim(t *Target[C]) (ok bool) {
 	return false
 }
 
-// Realign follows a wall clock that was set by step: what was noted as past or
-// awaited moves with it, and the slots of all targets are looked up again. Without it
-// a clock set forwards would make every channel due at once, one set back none for as
-// long.
-// What polls have noted since it was set is of the new clock already: nothing that has
-// been is later than now, and nothing is awaited for longer than it may be.
+// Realign follows a wall clock that was set by step: noted times move with it, and the
+// slots of all targets are looked up again. Without it a clock set forwards would make
+// every channel due at once, one set back none for as long. Times that polls have noted
+// since the clock was set are of the new clock already: so no past time becomes later
+// than now, and no wait longer than its cap.
 func (s *Schedule[C]) Realign(step, now int64, all iter.Seq[*Target[C]]) {
 	s.turns.shift(step, now)
 	for t := range all {

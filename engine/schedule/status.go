@@ -42,8 +42,8 @@ func (s *Schedule[C]) Count(now int64) Counts {
 	}
 }
 
-// Behind returns for how long, in nanoseconds, the poll has waited that might have
-// begun first, by what the poller is to blame for: the loop and the workers.
+// Behind returns for how long, in nanoseconds, the longest waiting poll has waited for
+// the loop or a worker, which is the poller's own delay.
 func (s *Schedule[C]) Behind(now int64) int64 {
 	since := s.waiting(s.batch, now)
 	if due, t, ok := s.due.min(); ok && !t.first {

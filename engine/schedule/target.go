@@ -29,10 +29,11 @@ type Target[C any] struct {
 	refused bool // the last poll was, by whatever verdict
 }
 
-// rare is what most targets have none of.
+// rare has the fields that most targets do not need.
 type rare[C any] struct {
 	hop       *Host[C] // that a redirect has led the poll to which is under way; nil: none
 	notBefore int64    // the origin asked not to be asked for it before; 0: it did not
+	others    int64    // until when other nodes may have asked for it; 0: none has
 	body      int64    // bytes of memory that its last body took, if it was large; 0: it was not
 	skip      pace.Skip
 }
@@ -58,8 +59,14 @@ func (t *Target[C]) Host() *Host[C] { return t.host }
 // it never is.
 func (t *Target[C]) Due() (at int64, ok bool) { return t.due, t.due != never }
 
-// LastPoll returns when the last poll began, 0: never.
+// LastPoll returns when the last poll's request left, 0: never.
 func (t *Target[C]) LastPoll() int64 { return t.pace.LastPoll }
+
+// Pace returns the rate at which the target is polled, by how many pollers, and which of
+// them this one is.
+func (t *Target[C]) Pace() (rate overlay.Rate, width, rank int) {
+	return t.pace.Rate, int(t.pace.Width), int(t.pace.Rank)
+}
 
 // Failures returns how often in a row the origin failed.
 func (t *Target[C]) Failures() int { return int(t.pace.Failures) }
@@ -76,6 +83,14 @@ func (t *Target[C]) SetFirst(first bool) { t.first = first }
 
 // NotBefore returns when the origin may be asked for this channel; 0: it did not say.
 func (t *Target[C]) NotBefore() int64 { return t.rareOf().notBefore }
+
+// SetOthers notes until when other nodes may ask for the target's channel. Its next poll
+// is a floor later at least.
+func (t *Target[C]) SetOthers(until int64) {
+	r := t.rareOf()
+	r.others = max(r.others, until)
+	t.setRare(r)
+}
 
 // SetWishes notes what an answer said of when to ask again: it is fresh until a time,
 // 0: it did not say, and hours to be skipped.
@@ -98,7 +113,7 @@ func (t *Target[C]) Waits(now int64) bool {
 // has no rate.
 func (t *Target[C]) wait() pace.Wait {
 	r := t.rareOf()
-	w := pace.Wait{Phase: overlay.PhaseOf(t.ID), First: t.first, NotBefore: r.notBefore, Skip: r.skip}
+	w := pace.Wait{Phase: overlay.PhaseOf(t.ID), First: t.first, NotBefore: r.notBefore, Others: r.others, Skip: r.skip}
 	if t.host != nil {
 		w.Host = &t.host.rest
 	}
@@ -148,6 +163,10 @@ func (t *Target[C]) shift(step, now int64) {
 	}
 	if r := t.rareOf(); r.notBefore != 0 {
 		r.notBefore = min(r.notBefore+step, latest)
+		t.setRare(r)
+	}
+	if r := t.rareOf(); r.others != 0 {
+		r.others = min(r.others+step, latest)
 		t.setRare(r)
 	}
 }

@@ -103,9 +103,8 @@ func (s *turns[C]) park(h *Host[C], of admission.Class) {
 }
 
 // unpark readies one parked host of each class that has room. It is called
-// whenever a poll ends, and after each turn of a ready host: that may have begun a
-// poll of another class than it was readied for, or none, and so left its room to
-// the next.
+// whenever a poll ends, and after each turn of a ready host, which may have begun a
+// poll of another class than it was readied for, or none, and left the room free.
 func (s *turns[C]) unpark(now int64) {
 	for of := range admission.Classes {
 		for !s.workers.Full(of) && !s.unparkOne(of, now) {
@@ -153,8 +152,8 @@ func (s *turns[C]) allowFirsts(allowed bool, now int64) {
 	}
 }
 
-// shift follows a wall clock that was set. What was noted since it was set is of the
-// new clock already: no gap ends later than it may.
+// shift follows a wall clock that was set. Times noted since are of the new clock already:
+// so no gap may end later than a gap from now.
 func (s *turns[C]) shift(step, now int64) {
 	if s.hosts.restored != 0 {
 		s.hosts.restored = min(s.hosts.restored+step, now)
@@ -169,9 +168,9 @@ func (s *turns[C]) shift(step, now int64) {
 	}
 }
 
-// waiting returns since when the poll waits that might have begun first, of those at
-// steady hosts that are ready, among so many of these; now if there is none. First
-// polls, and those on strange and slow hosts, wait for the sake of others.
+// waiting returns since when the longest waiting poll could have begun, of the due polls
+// at the first so many ready hosts that are steady; now if there is none. First polls,
+// and those on strange and slow hosts, yield to others and do not count.
 func (s *turns[C]) waiting(most int, now int64) (since int64) {
 	since = now
 	for _, h := range s.ready.next(most) {

@@ -14,7 +14,7 @@ import (
 )
 
 // Cache keeps a record of each channel and core content addressed by its hash.
-// Nothing in it is the truth of anything: what is lost is fetched again. Content is
+// It is disposable: what is lost is fetched again. Content is
 // synced when it is staged, since the owner may commit what it is the base of;
 // records are synced a second later, and writes reach the disk in their order, so
 // that a record is never there without its content. [Cache.Run] does the late syncs
@@ -100,8 +100,8 @@ func (c *Cache) Records(after channel.ID, most int) (all []Recorded, last channe
 	return all, last, ok, errors.Join(iter.Error(), iter.Close())
 }
 
-// Content returns a channel's content by its hash, nil when the cache does not have
-// it. Content that is not what its hash says is as good as none, and removed.
+// Content returns a channel's content by its hash, nil when the cache does not have it.
+// Content that does not match its hash is removed, and nil.
 func (c *Cache) Content(id channel.ID, hash deltas.Hash) (*deltas.Core, error) {
 	packed, ok, err := c.get(ContentKey(id, hash))
 	if err != nil || !ok {
@@ -127,9 +127,9 @@ func (c *Cache) get(key []byte) (value []byte, ok bool, err error) {
 	return value, true, closer.Close()
 }
 
-// Stage makes content durable before it is known whether it will be a version: if it
-// is, and the process ends before it hears of it, the next change needs it as its
-// base. Concurrent stages share a sync. The error is [ErrNoSpace] on a full disk.
+// Stage makes content durable before it is known whether it will be a version: if the
+// owner commits it, and this process ends before the answer, the next change needs it as
+// its base. Concurrent stages share a sync. The error is [ErrNoSpace] on a full disk.
 func (c *Cache) Stage(id channel.ID, core *deltas.Core) error {
 	if err := c.room(); err != nil {
 		return err
@@ -274,8 +274,8 @@ func keyOf(prefix byte, id channel.ID, hash deltas.Hash) []byte {
 	return append(append(append(key, prefix), id[:]...), hash[:]...)
 }
 
-// pebbleLogger passes on what goes wrong. Fatalf must not return: a write-ahead
-// log that cannot be written leaves nothing to go on with.
+// pebbleLogger passes on errors. Fatalf must not return: pebble cannot continue when
+// its write-ahead log cannot be written.
 type pebbleLogger struct {
 	logger *slog.Logger
 	fatal  func(error)

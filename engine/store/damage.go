@@ -15,9 +15,9 @@ type damage struct {
 	first, last []byte
 }
 
-// isDamaged is called by pebble, which by itself would end the process, at each
-// start again, with a file that it cannot read. While one file is being removed
-// others wait to be met again.
+// isDamaged is called by pebble with a file that it cannot read. Pebble by itself would
+// end the process, at each start again. While one file is being removed, others are
+// reported again when they are read.
 func (c *Cache) isDamaged(info pebble.DataCorruptionInfo) {
 	select {
 	case c.damaged <- damage{info.Path, slices.Clone(info.Bounds.Start), slices.Clone(info.Bounds.End.Key)}:
@@ -35,9 +35,9 @@ func (c *Cache) cut(ctx context.Context, d damage) error {
 // opened.
 const AsideFolder = "damaged"
 
-// setAside moves the files of a damaged store to AsideFolder, in the place of what
-// was set aside before, and leaves the ledger. A file that cannot be moved is removed.
-// What a crash leaves between the two is another damaged store.
+// setAside moves the files of a damaged store, except the ledger, to AsideFolder, whose
+// earlier files it removes. A file that cannot be moved is removed. A crash in between
+// leaves a damaged store, which is set aside again.
 func setAside(config Config, damage error) error {
 	aside := config.FS.PathJoin(config.Dir, AsideFolder)
 	config.Logger.Error("content cache is damaged: it is set aside, and its contents are fetched again",

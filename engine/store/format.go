@@ -22,8 +22,8 @@ const (
 	// storeFormat is the format of pebble's files.
 	storeFormat = pebble.FormatValueSeparation
 
-	// formatFile holds cacheFormat in decimal, and the CRC-32C of that: a bit that
-	// changed on the disk must not pass for a newer program.
+	// formatFile holds cacheFormat in decimal, and the CRC-32C of that, so that a bit
+	// that changed on the disk is not taken for a newer format.
 	formatFile = "FORMAT"
 )
 

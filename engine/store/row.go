@@ -75,8 +75,8 @@ func readChannelRow(row *ledgerRow) ChannelRow {
 	}
 }
 
-// Differs reports that a poll taught more than when it was, how much came, and when
-// the next one is due: that stands there when that begins.
+// Differs reports whether a poll changed more of a row than the time, the size and the
+// pace, which are written when the next poll begins.
 func (r ChannelRow) Differs(other ChannelRow) bool {
 	r.LastPoll, r.Size = other.LastPoll, other.Size
 	r.Rate, r.Rank, r.Drift = other.Rate, other.Rank, other.Drift

@@ -6,11 +6,11 @@ import (
 )
 
 // A Board keeps the latest summary of every range: the newest term wins, within
-// it the newest round, and what is Lifetime rounds old is no longer believed.
+// it the newest round, and a summary that is Lifetime rounds old no longer counts.
 // The zero value is ready.
 type Board struct{ entries map[uint32]entry }
 
-// Lifetime is how many maintenance intervals a summary is believed.
+// Lifetime is how many maintenance intervals a summary counts.
 const Lifetime = 3
 
 type entry struct {
@@ -34,7 +34,7 @@ func (b *Board) Put(rangeID uint32, term, round, now uint64, s Summary) bool {
 	return true
 }
 
-// Others returns what is believed in the reader's round now, of ranges other
+// Others returns the summaries that count in the reader's round now, of ranges other
 // than its own, in the order of their numbers; ranges is how many there are.
 func (b *Board) Others(now uint64, own []uint32, ranges int) Others {
 	var known []uint32

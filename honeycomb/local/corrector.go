@@ -1,8 +1,8 @@
 package local
 
-// A Corrector steers the sum of all plans to the limit: what clusters get wrong
-// moves the limit that every owner solves for, a little each maintenance
-// interval.
+// A Corrector is an integral controller that steers the sum of all plans to the limit:
+// in each maintenance interval it moves the limit that every owner solves for by a part
+// of the error that the clusters leave.
 type Corrector struct {
 	// Gain is how much of an error is taken back in one interval; 0 means
 	// DefaultGain. More than MostGain is taken for MostGain: what is corrected
@@ -18,7 +18,7 @@ const (
 	DefaultGain = 4.0 / 27
 	MostGain    = 0.3
 
-	farthest = 1.25 // that a correction goes
+	farthest = 1.25 // the largest factor, and the inverse of the smallest
 )
 
 // Next takes the sum of all plans, the load that was measured (0: not), and the

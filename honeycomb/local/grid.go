@@ -6,9 +6,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 )
 
-// A grid cuts the logarithm of keys into cells whose edges are the same for all ranges, and
-// of which a coarser grid's are whole pairs: clusters that have once been put into
-// cells are not smeared by being put together with others, however often.
+// A grid divides the logarithm of keys into cells whose edges are the same for all
+// ranges. Each cell of a coarser grid is two of a finer one, so that merging clusters
+// repeatedly adds no error.
 type grid struct {
 	step  float64
 	first int
@@ -40,8 +40,8 @@ func (g grid) edges(cell int) (least, most float64) {
 }
 
 // Merge puts summaries of parts together into one of the same size: clusters with
-// similar keys become one, all else adds up. What only a plan's author can say,
-// the multiplier and the limit that it was made for, is left out.
+// similar keys become one, all else adds up. The multiplier and the limit of a plan
+// are left out: they are of one range.
 func Merge(parts ...Summary) Summary {
 	var all Summary
 	least, most := math.Inf(1), 0.0

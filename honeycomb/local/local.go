@@ -3,8 +3,8 @@
 // summaries, a [Corrector] steers the sum of all plans to the limit. See section 7 of
 // honeycomb's DESIGN.md.
 //
-// No node uses it as long as one node owns all ranges; benchmarks/sim does, and a cluster
-// will.
+// Of the program only corona sim uses it: the nodes of a cluster solve for their own
+// ranges, each by itself.
 package local
 
 import (
@@ -67,10 +67,10 @@ func (o Others) outside(response honeycomb.Response) honeycomb.Outside {
 	return outside
 }
 
-// correction moves the corrector on by what all planned last. Plans are compared
-// with the limit that they were made for and with the one that there is now:
-// while it moves no plan can be at it, and up to as far beyond the two as they are
-// apart the corrector counts no error.
+// correction moves the corrector on by what all planned last. Anti-windup: plans are
+// compared with the limit that they were made for and with the present one, since while
+// it moves no plan can be at it. What lies between the two, or beyond either by no more
+// than their distance, counts as no error.
 func (o Others) correction(policy honeycomb.Policy, now float64, corrector *Corrector) float64 {
 	var planned, meant float64 // meant is planned, times the limit that it was made for
 	for _, s := range slices.Concat(o.Summaries, []Summary{*o.Last}) {
@@ -101,8 +101,7 @@ func (s Summary) calibration(response honeycomb.Response) (load, wait float64) {
 	return ratio(s.Planned-s.FixedLoad, modelLoad), ratio(s.Wait-s.FixedWait, modelWait)
 }
 
-// ratio returns planned over model, unless the two have nothing to do with each
-// other.
+// ratio returns planned over model, from 1/2 to 2, and 1 where either is not positive.
 func ratio(planned, model float64) float64 {
 	if !(model > 0) || !(planned > 0) {
 		return 1

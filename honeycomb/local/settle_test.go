@@ -171,7 +171,7 @@ func TestBoard(t *testing.T) {
 
 // What to bin by: for every ladder the load that clusters predict about the
 // multiplier must be near the true one, and no other way of cutting them, which
-// merging would smear, much nearer. DESIGN.md has the table that this test logs.
+// merging would smear, much nearer. benchmarks/README.md has the table that this test logs.
 func TestWhatToBinBy(t *testing.T) {
 	for _, ladder := range []honeycomb.Ladder{honeycomb.Any(), honeycomb.Prefix(16), honeycomb.Geometric(2)} {
 		worst := map[string]float64{}

@@ -60,8 +60,8 @@ func Summarise(p *honeycomb.Problem) Summary {
 // alike is the logarithm of a quotient of keys below which all keys count as one.
 const alike = 1e-12
 
-// clusters adds up the channels that follow the multiplier, by a number that is
-// taken for the nearest from 0 to Bins−1 and rises with the key.
+// clusters adds up the channels that follow the multiplier by their numbers, which rise
+// with the key and are clamped to 0 to Bins−1.
 func clusters(p *honeycomb.Problem, number func(honeycomb.Planned) int) []Cluster {
 	var all [Bins]Cluster
 	for c := range p.Planned() {
@@ -79,11 +79,10 @@ func notEmpty(clusters []Cluster) []Cluster {
 // spread is how many stand-ins a cluster is solved as.
 const spread = 32
 
-// standIns appends channels that follow a multiplier as the cluster's do: keys
-// evenly spaced in logarithm between its least and its most, the shares that they
-// stand for by a power of the key, as popularity is spread: the power at which
-// load and wait of rates that nothing holds are exact. Loads and waits are
-// factors times the cluster's.
+// standIns appends channels that follow a multiplier as the cluster's do: their keys
+// are evenly spaced in logarithm between its least and its most, and their shares
+// follow a power of the key, as popularity does: the power at which load and wait of
+// unbounded rates are exact. load and wait are factors on those of the cluster.
 func (c Cluster) standIns(to *honeycomb.StandIns, load, wait float64) {
 	step := math.Log(c.Most/c.Least) / spread
 	roots := c.roots(step)

@@ -2,9 +2,9 @@
 // format, one identity.
 //
 // The directory holds corona.json (what it is: format number, node name,
-// incarnation) and LOCK (who has it open: an advisory lock of the kernel's, so it
-// ends with the process however that ends, and the holder's description for the
-// message that the next one prints).
+// incarnation) and LOCK (the process that has it open: an advisory lock of the
+// kernel's, which ends with the process however that ends, and the holder's
+// description, for the error of the next process).
 package datadir
 
 import (
@@ -71,7 +71,7 @@ func Open(path, name, listen string, now time.Time) (*Dir, error) {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	lock, err := takeLock(path)
+	lock, err := openLocked(path)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func Open(path, name, listen string, now time.Time) (*Dir, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	holder := Holder{PID: os.Getpid(), Name: dir.Identity.Name, Listen: listen, Started: now.UTC()}
-	if err := describe(lock, holder); err != nil {
+	if err := writeHolder(lock, holder); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return dir, nil
@@ -92,12 +92,12 @@ func (d *Dir) Close() error { return d.lock.Close() }
 // Join returns the path of a file or folder inside the directory.
 func (d *Dir) Join(name string) string { return filepath.Join(d.Path, name) }
 
-func takeLock(path string) (*os.File, error) {
+func openLocked(path string) (*os.File, error) {
 	lock, err := os.OpenFile(filepath.Join(path, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("open lock file: %w", err)
 	}
-	if err := flock(lock, path); err != nil {
+	if err := acquire(lock, path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
 	return lock, nil
@@ -113,13 +113,14 @@ func Held(path string) error {
 	if err != nil {
 		return fmt.Errorf("open lock file: %w", err)
 	}
-	return errors.Join(flock(lock, path), lock.Close())
+	return errors.Join(acquire(lock, path), lock.Close())
 }
 
-func flock(lock *os.File, path string) error {
+// acquire takes the lock for this process; ErrHeld names the process that has it.
+func acquire(lock *os.File, path string) error {
 	err := tryLock(lock)
 	if errors.Is(err, errLocked) {
-		return fmt.Errorf("%s: %w by %s", path, ErrHeld, readHolder(lock))
+		return fmt.Errorf("%s: %w by %s", path, ErrHeld, describeHolder(lock))
 	}
 	if err != nil {
 		return fmt.Errorf("lock %s: %w", lock.Name(), err)
@@ -127,7 +128,7 @@ func flock(lock *os.File, path string) error {
 	return nil
 }
 
-func readHolder(lock *os.File) string {
+func describeHolder(lock *os.File) string {
 	var holder Holder
 	text, err := io.ReadAll(io.LimitReader(lock, maxFile))
 	if err != nil || json.Unmarshal(text, &holder) != nil {
@@ -137,7 +138,7 @@ func readHolder(lock *os.File) string {
 		holder.Name, holder.PID, holder.Listen, holder.Started.Format(time.RFC3339))
 }
 
-func describe(lock *os.File, holder Holder) error {
+func writeHolder(lock *os.File, holder Holder) error {
 	text, err := json.Marshal(holder)
 	if err != nil {
 		return fmt.Errorf("describe lock holder: %w", err)
@@ -154,7 +155,7 @@ func describe(lock *os.File, holder Holder) error {
 	return nil
 }
 
-// identify reads who the directory belongs to, or decides it.
+// identify reads the directory's identity, or writes a new one.
 func (d *Dir) identify(name string, now time.Time) error {
 	identity, err := readIdentity(d.Path)
 	if errors.Is(err, os.ErrNotExist) {

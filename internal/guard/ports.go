@@ -5,7 +5,7 @@ import "slices"
 // ForbiddenPort reports whether no request may ever go to a port, whatever else
 // is allowed: port 0; the "bad ports" of the Fetch standard, where protocols
 // listen that a crafted HTTP request can speak; and those of data stores, queues
-// and control planes that trust whoever reaches them.
+// and control planes that trust every client.
 func ForbiddenPort(port uint16) bool {
 	_, found := slices.BinarySearch(forbiddenPorts[:], port)
 	return found

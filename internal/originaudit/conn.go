@@ -18,7 +18,7 @@ func (o *Origin) accept(ctx context.Context, listener net.Listener) {
 			return
 		}
 		if err != nil {
-			// No descriptors are left: those who wait may get one yet.
+			// No descriptors are left: waiting clients may get one yet.
 			select {
 			case <-ctx.Done():
 				return

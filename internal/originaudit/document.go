@@ -36,7 +36,7 @@ func (d *Document) Grow() {
 	d.mu.revision++
 }
 
-// Answer is the document's script: 304 to who has the latest validators byte for
+// Answer is the document's script: 304 to a reader with the latest validators byte for
 // byte, else 200.
 func (d *Document) Answer(v Visit) Answer {
 	d.mu.Lock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Origin is a content server of many hosts, addresses of 127.0.0.0/8 on one port,
-// that plays scripts and logs who asks for what. Its methods may be called
+// that plays scripts and logs requests. Its methods may be called
 // concurrently.
 type Origin struct {
 	base      netip.AddrPort
@@ -120,7 +120,7 @@ func (o *Origin) Close() error {
 	o.mu.Lock()
 	o.mu.closed = true
 	for conn := range o.mu.conns {
-		_ = conn.Close() // whoever reads there has nothing to lose
+		_ = conn.Close() // its reader has nothing to lose
 	}
 	o.mu.Unlock()
 	for _, listener := range o.listeners {

@@ -26,7 +26,7 @@ func Rows() []Row {
 const okay = "HTTP/1.1 200 OK\r\nContent-Type: application/rss+xml\r\nETag: \"bad\"\r\n"
 
 func codings() []Row {
-	const zeros = 16 << 20 // twice of what anybody should read
+	const zeros = 16 << 20 // twice what a reader should read
 	bomb := zipped(make([]byte, zeros))
 	feed := new(Document).body(0)
 	return []Row{

@@ -20,7 +20,7 @@ type trial struct {
 	found  []Violation
 }
 
-// pageKey is a URL as one reader of it sees it: who is sent to a URL by a redirect
+// pageKey is a URL as one reader of it sees it: a reader sent to a URL by a redirect
 // reads it on behalf of the URL where the redirects began, the root, at that one's
 // pace. Root is the URL itself when it is asked directly.
 type pageKey struct{ url, root string }
@@ -58,7 +58,7 @@ func (t *trial) hear(e *Exchange) {
 	h, p := t.host(e.Host), t.page(key)
 	t.checkRequest(e)
 	if known := t.policy.Published; known != nil && !known(key.url) && !t.known[key.url] {
-		t.find(e, Unpublished, "nobody named it")
+		t.find(e, Unpublished, "no subscription, link or redirect names it")
 	}
 	t.checkValidators(e, key, p)
 	t.checkHost(e, h)

@@ -172,6 +172,10 @@ func (c *Credentials) server(ctx context.Context, conn net.Conn) (secured net.Co
 	}
 	server := tls.Server(conn, config)
 	if err := server.HandshakeContext(ctx); err != nil {
+		var alert *net.OpError
+		if errors.As(err, &alert) && alert.Op == "remote error" { // an alert, before it has shown its own
+			err = fmt.Errorf("the other end refuses this node's certificate: %w", err)
+		}
 		return nil, said, "", refuse(ReasonCertificate, "TLS: %v", err)
 	}
 	state := server.ConnectionState()

@@ -40,7 +40,7 @@ func (n *Node) dial(ctx context.Context, p Peer, lane Lane) (up connection, run 
 	return c, func() { c.run(reader) }, nil
 }
 
-// greet proves who both ends are and says hello, on the dialler's side.
+// greet authenticates both ends and exchanges hellos, on the dialler's side.
 func (n *Node) greet(ctx context.Context, conn net.Conn, p Peer, lane Lane) (net.Conn, *bufio.Reader, Identity, error) {
 	secured, proved, err := n.config.Credentials.client(ctx, conn, p.Name, lane)
 	if err != nil {
@@ -166,8 +166,8 @@ func (n *Node) accept(ctx context.Context, conn net.Conn) {
 	}
 }
 
-// answerHello proves who both ends are, on the acceptor's side. With an error, what
-// it returns of the other end is what it said.
+// answerHello authenticates both ends and exchanges hellos, on the acceptor's side.
+// With an error, the identity that it returns is the other end's unproved claim.
 func (n *Node) answerHello(ctx context.Context, conn net.Conn) (net.Conn, *bufio.Reader, hello, error) {
 	secured, proved, lane, err := n.config.Credentials.server(ctx, conn)
 	if err != nil {

@@ -33,7 +33,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// mayLog allows one line a second about refusals: anybody may cause them.
+// mayLog allows one line a second about refusals: any client can cause them.
 func (m *metrics) mayLog() bool {
 	now := time.Now().UnixNano()
 	last := m.lastLogged.Load()

@@ -106,7 +106,7 @@ func (n *Node) SetCluster(cluster string) {
 	n.mu.self.Cluster = cluster
 }
 
-// Self returns who this node is.
+// Self returns this node's identity.
 func (n *Node) Self() Identity {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -8,8 +8,8 @@ import (
 )
 
 // outbox is the queue of frames that one connection has still to write. Frames that
-// wait together are written together. It is bounded in bytes: who comes when it is
-// full waits.
+// wait together are written together. It is bounded in bytes: put waits when it is
+// full.
 type outbox struct {
 	most int
 

@@ -119,6 +119,7 @@ func (r *remote) dialled(lane Lane, up connection, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l := r.mu.links[lane]
+	before := causeOf(l.err)
 	close(l.dialling)
 	l.dialling, l.up, l.err = nil, up, err
 	if err == nil {
@@ -128,10 +129,21 @@ func (r *remote) dialled(lane Lane, up connection, err error) {
 	l.retry = time.Now().Add(min(firstRetry<<min(l.failures, 10), lastRetry))
 	l.failures++
 	r.node.metrics.dialFailures.Inc()
-	var refused *RefusedError
-	if errors.As(err, &refused) || l.failures == 1 {
+	if causeOf(err) != before { // one that is away may come back as one that refuses
 		r.node.config.Logger.Warn("node cannot be reached", "peer", r.peer.Name, "address", r.peer.Address, "lane", lane, "error", err)
 	}
+}
+
+// causeOf returns the text of the innermost error, which names no port that differs from
+// attempt to attempt; empty for none.
+func causeOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
+		err = inner
+	}
+	return err.Error()
 }
 
 // caller returns the connection of a lane of calls.

@@ -98,8 +98,7 @@ func Open(config Config) (*Volume, error) {
 	return v, v.metrics.register(config.Registerer)
 }
 
-// onceOnly keeps everybody who fails after the first until the first has ended the
-// process.
+// onceOnly blocks all failing goroutines but the first, which ends the process.
 func onceOnly(fatal func(error)) func(error) {
 	var once sync.Once
 	return func(err error) { once.Do(func() { fatal(err) }) }

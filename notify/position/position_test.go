@@ -157,6 +157,25 @@ func TestJump(t *testing.T) {
 	}
 }
 
+// In a pass that will jump, a straggler that it has not come to is merged when it has had
+// all up to the pass: it is offered the gap in its turn.
+func TestMergeBeforeTurnInGap(t *testing.T) {
+	late := []channel.Straggler{{Seq: 5, Next: 2}, {Seq: 8, Next: 2}}
+	p := New(VersionStep(9), channel.Progress{Version: 2, Seq: lastSeq, Stragglers: late}, 2)
+	p.End()
+	p.Begin(VersionStep(3), 6)
+	p.Turn(5, 2, true)
+	for _, seq := range []uint64{5, 8} {
+		p.Acknowledge(seq, VersionStep(3))
+	}
+	if got := p.Stragglers(0, 9); !slices.Equal(got, []uint64{5}) {
+		t.Errorf("%v are late, want 5, which the pass has gone by", got)
+	}
+	if p.Turn(8, 2, false) != Offered || !p.Behind(5) || p.Behind(8) {
+		t.Errorf("8 is not offered the gap, or not 5 alone is behind")
+	}
+}
+
 // A straggler is merged with the pass that comes to the step that it needs next, and
 // that it needs after this one.
 func TestTurnOfStragglers(t *testing.T) {

@@ -52,8 +52,8 @@ func (l *stragglers) put(seq uint64, next Step) {
 
 // remove notes that a straggler has caught up.
 func (l *stragglers) remove(seq uint64) {
-	s, known := l.all[seq]
-	if !known || s.next == 0 {
+	s := l.all[seq]
+	if s.next == 0 {
 		return
 	}
 	s.next = 0
@@ -130,9 +130,10 @@ func (l *stragglers) endSave(changes []channel.Straggler, ok bool) {
 	}
 }
 
-// keep keeps s in memory unless it has caught up and the store knows that.
+// keep keeps s, whose stored is sure, in memory unless it has caught up and the store
+// knows that.
 func (l *stragglers) keep(seq uint64, s straggler) {
-	if s.next == 0 && s.stored == 0 && !s.unsure {
+	if s.next == 0 && s.stored == 0 {
 		delete(l.all, seq)
 		return
 	}

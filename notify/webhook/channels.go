@@ -75,9 +75,9 @@ func (c *channelState) busy(seq uint64) bool {
 	return c.lanes[seq] != nil || slices.Contains(c.ended, seq)
 }
 
-// channels holds the channels in memory, those of them that wait for a turn, and
-// those whose position is to be saved. A channel leaves it when the store knows all
-// there is.
+// channels are the channels in memory, those of them that wait for a turn, and those
+// whose position is to be saved. A channel leaves memory when the store has its whole
+// state.
 type channels struct {
 	*core
 	turns   *sync.Cond    // a channel became runnable, or all stops
@@ -162,8 +162,8 @@ func (s *channels) enqueue(c *channelState) {
 	s.turns.Signal()
 }
 
-// touch follows a change of a channel's position: it is to be saved, the channel
-// may have a turn, or may be forgotten. Locked.
+// touch is called after a change of a channel's position: it requests a save, gives the
+// channel a turn, or drops it from memory. Locked.
 func (s *channels) touch(c *channelState) {
 	unsaved := c.tenure.unsaved
 	if !c.pos.Clean() {

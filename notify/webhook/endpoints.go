@@ -58,7 +58,7 @@ func newEndpoints(core *core) *endpoints {
 	}
 }
 
-// add holds an endpoint with a record that the store has. Locked.
+// add adds an endpoint with the store's record. Locked.
 func (s *endpoints) add(record channel.Endpoint) *endpoint {
 	e := &endpoint{url: record.URL, bucket: channel.IDOf(record.URL).Bucket(), parked: make(map[channel.ID]uint64)}
 	s.byURL[e.url] = e
@@ -66,7 +66,7 @@ func (s *endpoints) add(record channel.Endpoint) *endpoint {
 	return e
 }
 
-// restore gives an endpoint the record that the store has. Locked.
+// restore sets an endpoint's record to the store's. Locked.
 func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
 	s.count(e.record, -1)
 	s.count(record, +1)
@@ -74,10 +74,10 @@ func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
 	delete(s.unsaved, e)
 }
 
-// disown follows the loss of the range that keeps the records of some endpoints: the
-// store's may be changed by another node from now on. What this node knows of a streak
-// goes on for its own deliveries alone. A suspension that is no longer certain to last
-// makes no gap: what it kept back is delivered. Locked.
+// disown is called when the range that keeps some endpoints' records is lost: another
+// node may change them from now on. This node goes on with what it knows of a streak,
+// for its own deliveries only. A suspension may end elsewhere now, so it makes no gap:
+// its backlog is delivered. Locked.
 func (s *endpoints) disown(t *tenure) {
 	for _, e := range s.byURL {
 		if t.Has(e.bucket) {
@@ -89,8 +89,8 @@ func (s *endpoints) disown(t *tenure) {
 	}
 }
 
-// saveOwn has the records saved that have changed before this node served the range
-// that keeps them. Locked.
+// saveOwn requests a save of the records that changed before this node served the
+// range that keeps them. Locked.
 func (s *endpoints) saveOwn(t *tenure) {
 	for _, e := range s.byURL {
 		if t.Has(e.bucket) && e.record != e.saved {
@@ -99,7 +99,7 @@ func (s *endpoints) saveOwn(t *tenure) {
 	}
 }
 
-// set changes an endpoint's record and has it saved. Locked.
+// set changes an endpoint's record and requests a save of it. Locked.
 func (s *endpoints) set(e *endpoint, record channel.Endpoint) {
 	was := e.record
 	e.record = record
@@ -108,7 +108,7 @@ func (s *endpoints) set(e *endpoint, record channel.Endpoint) {
 	s.count(record, +1)
 }
 
-// save has an endpoint's record saved. Locked.
+// save requests a save of an endpoint's record. Locked.
 func (s *endpoints) save(e *endpoint) {
 	s.unsaved[e] = struct{}{}
 	signal(s.changed)

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// parking holds what endpoints do not accept now. A parked subscription is a
+// parking is what endpoints do not accept now. A parked subscription is a
 // straggler in the store, and a note at its endpoint of where to find it; a refill
 // turns notes into drains, which give lanes to the stragglers.
 type parking struct {
@@ -59,8 +59,8 @@ func (p *parking) parkQueue(e *endpoint) {
 	}
 }
 
-// refillSoon refills an endpoint when its rest is over, and not at once in any
-// case: what could not be accepted just now cannot be accepted yet. Locked.
+// refillSoon refills an endpoint when its rest is over, after batchDelay at least:
+// what it did not accept just now it does not accept yet. Locked.
 func (p *parking) refillSoon(e *endpoint) {
 	if e.refills {
 		return
@@ -120,13 +120,13 @@ func (p *parking) unpark(e *endpoint, id channel.ID) {
 	p.parked--
 }
 
-// drained follows the end of a drain for an endpoint. Locked.
+// drained is called at the end of a drain for an endpoint. Locked.
 func (p *parking) drained(e *endpoint) {
 	e.drains--
 	p.refill(e)
 }
 
-// exhausted follows a refill that found no note. Locked.
+// exhausted is called after a refill that found no note. Locked.
 func (p *parking) exhausted(e *endpoint) {
 	switch {
 	case e.busy():

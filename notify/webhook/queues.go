@@ -16,14 +16,14 @@ type lane struct {
 	dropped  bool // the subscription was deleted
 }
 
-// queues holds the lanes, each in its endpoint's queue, and the endpoints whose
-// turn it is to send. Turns are round-robin: one request each.
+// queues are the lanes, each in its endpoint's queue, and the endpoints that may send,
+// served round-robin with one request a turn.
 type queues struct {
 	*core
 	channels *channels
 	ready    fifo[*endpoint] // with a lane that may start
 	lanes    int
-	emptied  func(e *endpoint) // follows a turn of an endpoint whose lanes were all dropped. Locked.
+	emptied  func(e *endpoint) // called after a turn of an endpoint whose lanes were all dropped. Locked.
 }
 
 // accepts reports whether an endpoint takes another lane now. Locked.
@@ -81,7 +81,7 @@ func (q *queues) pop() (*lane, bool) {
 		if l, ok := q.popFrom(e); ok {
 			return l, true
 		}
-		q.emptied(e) // no request ends, after which what is parked would be looked at
+		q.emptied(e) // no request ends here, after which it would be refilled
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// scan is where the reading of a range's channels stands.
+// scan is the state of the scan of a range's channels.
 type scan struct {
 	due, underWay bool
 }
@@ -23,14 +23,14 @@ func newScanner(core *core, channels *channels) *scanner {
 	return &scanner{core: core, channels: channels, wake: make(chan struct{}, 1)}
 }
 
-// request has the channels of a range looked at. Locked.
+// request requests a scan of a range's channels. Locked.
 func (s *scanner) request(t *tenure) {
 	t.scan.due = true
 	signal(s.wake)
 }
 
-// requestAll has the channels of all ranges looked at. Those that are not served yet
-// will be in any case. Locked.
+// requestAll requests scans of all ranges. Ranges that are not served yet are scanned
+// in any case. Locked.
 func (s *scanner) requestAll() {
 	for _, t := range s.led.All() {
 		if t.serving {

@@ -17,8 +17,8 @@ type streaks struct {
 	parking   *parking
 }
 
-// load goes on with the streaks that the store knows of in a range. It tries until the
-// store answers or the range is lost; false when all stops before.
+// load restores the streaks that the store has of a range. It retries until the store
+// answers or the range is lost; false when the deliverer stops before.
 func (s *streaks) load(ctx context.Context, t *tenure) bool {
 	for {
 		records, err := s.store.EndpointsIn(t.Range)
@@ -38,10 +38,10 @@ func (s *streaks) load(ctx context.Context, t *tenure) bool {
 	}
 }
 
-// adopt takes over the streaks of a range, unless it was lost meanwhile. Of an endpoint
-// that this node delivers to already the store's record counts: a suspension in it was
-// told to others, and what they were told is lost must not come. Only where the store
-// has none, a streak that this node has seen by itself goes on.
+// adopt restores the streaks of a range, unless it was lost meanwhile. The store's
+// record replaces what this node has seen of an endpoint: a suspension in it may have
+// made gaps, and what a gap declared lost must not be delivered. A streak that the
+// store has no record of goes on.
 func (s *streaks) adopt(t *tenure, records []channel.Endpoint) {
 	s.Lock()
 	defer s.Unlock()
@@ -82,10 +82,9 @@ func (s *streaks) subscribed(sub channel.Subscription) {
 	}
 }
 
-// succeeded ends a streak: whatever was answered last, the endpoint answers now.
-// Until the wait of its Retry-After is over only a try ends the streak: a request
-// that began before does not show that it can take more. Only a new subscription
-// revives one that said 410. Locked.
+// succeeded ends a streak. Until a Retry-After has passed only a try ends it: a
+// request that began earlier does not show that the endpoint accepts more. Only a new
+// subscription revives an endpoint that answered 410. Locked.
 func (s *streaks) succeeded(e *endpoint, wasTry bool) {
 	if e.record.Healthy() || e.record.State == channel.EndpointDisabled || !wasTry && time.Now().Before(e.waits) {
 		return
@@ -93,8 +92,8 @@ func (s *streaks) succeeded(e *endpoint, wasTry bool) {
 	s.revive(e)
 }
 
-// revive makes an endpoint work again. Only a suspension that is durable makes a
-// gap of the backlog: after a crash, one that is not would never have been. Locked.
+// revive makes an endpoint work again. Only a durable suspension turns the backlog
+// into gaps: one that is not durable would be forgotten by a crash. Locked.
 func (s *streaks) revive(e *endpoint) {
 	s.log.Info("webhook endpoint works again", "host", logName(e), "state", e.record.State, "since", e.record.FailingSince)
 	if e.saved.State != channel.EndpointActive {

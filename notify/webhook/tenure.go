@@ -8,8 +8,8 @@ import (
 )
 
 // tenure is the time in which this node leads a range, from RangeGained to RangeLost.
-// What was read in one says nothing in a later one of the same range: another node may
-// have led, and delivered, between. Guarded by the lock of core.
+// What was read in one is void in a later one of the same range: another node may have
+// led and delivered in between. Guarded by the lock of core.
 type tenure struct {
 	channel.Range
 	serving bool // the endpoint records of all ranges that were gained with it are read: its channels may have turns
@@ -27,7 +27,7 @@ type takeover struct {
 	*core
 	streaks *streaks
 	gained  chan struct{}   // 1
-	scan    func(t *tenure) // has the channels of a range looked at. Locked.
+	scan    func(t *tenure) // requests a scan of a range's channels. Locked.
 }
 
 // run takes over what is gained until ctx ends.
@@ -56,9 +56,9 @@ func (o *takeover) fresh() (fresh []*tenure) {
 	return fresh
 }
 
-// serve reads the endpoints' records of ranges, and then has their channels looked at:
-// until then an endpoint that is suspended would be taken for one that works. False
-// when all stops.
+// serve reads the endpoint records of ranges, and then requests scans of their
+// channels: before that a suspended endpoint would be taken for a working one. False
+// when the deliverer stops.
 func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
 	for _, t := range fresh {
 		if !o.streaks.load(ctx, t) {

@@ -169,7 +169,7 @@ func (d *Deliverer) ChannelChanged(c channel.Channel, ended bool) {
 	}
 }
 
-// wake has a channel looked at. A wake that finds no room costs a scan.
+// wake gives a channel a turn. A wake that finds no room costs a scan.
 func (d *Deliverer) wake(id channel.ID) {
 	d.core.Lock()
 	defer d.core.Unlock()

@@ -14,7 +14,7 @@ const None = -1
 type Row [Base]int
 
 // Row returns a row of a node's routing table. Of several nodes that could fill
-// a column each node takes one of its own, so that no contact is everybody's.
+// a column each node takes one of its own, so that contacts are spread.
 func (r *Ring) Row(node, row int) Row {
 	id := r.ids[node]
 	choice := binary.BigEndian.Uint64(id[len(id)-8:])
@@ -46,8 +46,8 @@ func (r *Ring) Rows(node int) int {
 type Hop struct{ From, To, Depth int }
 
 // Tree spreads something from a node through its wedge of a level, along routing
-// tables: the node tells its contacts from row level on, and who was told by a
-// contact of row i tells its own from row i+1 on. Everybody else in the wedge is
+// tables: the node tells its contacts from row level on, and a node reached as a
+// contact of row i tells its own from row i+1 on. Every other node of the wedge is
 // told exactly once, within as many hops as the wedge has rows (paper, 3.4).
 func (r *Ring) Tree(root, level int) iter.Seq[Hop] {
 	return func(yield func(Hop) bool) { r.spread(root, level, 1, yield) }

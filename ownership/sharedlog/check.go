@@ -62,9 +62,9 @@ func checkMarked(files vfs.FS, dir string, synced lengths) error {
 	return nil
 }
 
-// checkTail looks for damage behind the mark, in the newest write-ahead file of the
-// store in dir: a chunk that promises that the file was synced beyond an unreadable
-// one. Pebble itself looks for one in later blocks only.
+// checkTail looks for damage beyond the mark, in the newest write-ahead file of the
+// store in dir: a later chunk that says that the file was synced beyond an unreadable
+// one. Pebble itself looks for such a chunk in later blocks only.
 func checkTail(files vfs.FS, dir string) error {
 	names, err := files.List(dir)
 	if errors.Is(err, fs.ErrNotExist) {

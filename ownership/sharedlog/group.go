@@ -207,7 +207,7 @@ func (g *Group) DeleteRange(from, to uint64) error {
 	if err := batch.DeleteRange(entryKey(g.id, from), entryKey(g.id, to+1), nil); err != nil {
 		return fmt.Errorf("delete log entries: %w", err)
 	}
-	g.deleted(from, to) // first: who finds an entry gone must not take it for lost
+	g.deleted(from, to) // first: a reader that finds an entry gone must not take it for lost
 	return g.shared.commit(batch, false)
 }
 

@@ -27,16 +27,16 @@ type Config struct {
 	// [Log.Full] asks to truncate it; 0 for never. It asks at half of MemTable at the
 	// latest: what is truncated while it is in memory is never written again.
 	FullBytes uint64
-	// Fail is told of a failed write: nobody knows what the disk holds then, and
-	// nothing may be acknowledged any more. Default: panic.
+	// Fail is called with the error of a failed write: what the disk holds is unknown
+	// then, and nothing may be acknowledged any more. Default: panic.
 	Fail func(error)
 	// MemTable is how many bytes are gathered in memory before they are written as a
 	// sorted file; most entries are truncated before that. Default 64 MiB.
 	MemTable uint64
 	// Files is the file system; nil for the operating system's.
 	Files vfs.FS
-	// GaveUp is closed when nobody is to wait any more for a disk to have space again;
-	// nil for never.
+	// GaveUp is closed when waits for a full disk to have space again must end; nil for
+	// never.
 	GaveUp <-chan struct{}
 	// Logger takes pebble's messages; nil for pebble's own logger.
 	Logger pebble.Logger
@@ -208,9 +208,9 @@ func (l *Log) end() error {
 // all groups should truncate, so that no idle one pins old space.
 func (l *Log) Full() <-chan struct{} { return l.full }
 
-// Truncated says that all groups have truncated. What is left of the log in memory
-// is written out, and the write-ahead files so far can be used again: else a group
-// that is idle would keep them from that.
+// Truncated is called when all groups have truncated. It flushes what is left of the
+// log in memory, so that pebble can reuse the write-ahead files so far: entries of an
+// idle group would pin them.
 func (l *Log) Truncated() error {
 	if err := l.use(); err != nil {
 		return err

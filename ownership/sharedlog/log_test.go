@@ -273,8 +273,8 @@ func (quiet) Infof(string, ...any)                {}
 func (quiet) Errorf(string, ...any)               {}
 func (q quiet) Fatalf(format string, args ...any) { q.t.Fatalf(format, args...) }
 
-// TestReadBesideTruncation: who reads the oldest entry while it is truncated gets it,
-// or hears that it is not there. It is not taken for lost.
+// TestReadBesideTruncation: a read of the oldest entry while it is truncated returns
+// it, or that it is not there. It is not taken for lost.
 func TestReadBesideTruncation(t *testing.T) {
 	const entries = 3000
 	log, err := testLog(t).Group(1)

@@ -6,11 +6,10 @@ import (
 	"github.com/hashicorp/raft"
 )
 
-// A state that comes from elsewhere may end at an entry in whose place this log has
-// another one, that was never committed. Raft keeps such entries, and remembers the last
-// one: it would refuse what follows the state, and be sent the state for ever
-// (hashicorp/raft#697). It forgets them when an entry is appended in that place: Replace
-// prepares the log for that.
+// A received state may end at an index where this log has another, uncommitted entry.
+// Raft keeps such entries and remembers the last one: it would refuse what follows the
+// state, and be sent the state for ever (hashicorp/raft#697). It forgets them when an
+// entry is appended at that index, which Replace prepares the log for.
 
 // Conflicts reports whether the log has an entry that cannot be in one log with the entry
 // of an index and a term: then none from that index on has been committed.
@@ -22,9 +21,10 @@ func (g *Group) Conflicts(index, term uint64) bool {
 	return g.GetLog(index+1, &log) == nil && log.Term < term
 }
 
-// Replace has the log take the next entry that is appended with an index and a term for a
-// sign that a state holds everything up to there: it is not kept, and neither is any other
-// entry. Until then the log shows one of no term in its place, which raft replaces.
+// Replace prepares for the append of one entry with this index and term, which says that
+// a received state holds everything up to there: that append stores nothing and removes
+// all entries. Until then GetLog returns an entry of term 0 at the index, which raft
+// replaces.
 func (g *Group) Replace(index, term uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -38,7 +38,7 @@ function find(url) {
   refreshChannels();
 }
 
-// refreshChannels draws the page anew and returns its channels.
+// refreshChannels redraws the page and returns its channels.
 export async function refreshChannels() {
   const question = ++asked;
   const cursor = trail[trail.length - 1];
@@ -57,7 +57,7 @@ function show(page) {
   next = page.next ?? "";
   drawRows(page.channels);
   byId("channels-empty").hidden = page.channels.length > 0;
-  byId("channels-empty").textContent = wanted ? "Nobody subscribes to this URL." : "No channels yet: subscribe to one above.";
+  byId("channels-empty").textContent = wanted ? "This URL has no subscription." : "No channels yet: subscribe to one above.";
   byId("channels-note").textContent = "";
   byId("previous").disabled = trail.length === 1;
   byId("next").disabled = !next;
@@ -82,7 +82,7 @@ function buttonOf(id) {
 }
 
 function fail(problem) {
-  if (problem.status) byId("channels-note").textContent = problem.message; // that nobody answers is said above
+  if (problem.status) byId("channels-note").textContent = problem.message; // a node that does not answer is reported above
 }
 
 function row(channel) {

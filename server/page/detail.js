@@ -9,7 +9,7 @@ import { drawUpdate } from "/page/update.js";
 import { confirmed } from "/page/confirm.js";
 import { showDialog } from "/page/focus.js";
 
-const gone = "Gone: the origin answered 410, it is polled no more. A new subscription after all have ended and an interval has passed starts anew.";
+const gone = "Gone: the origin answered 410. It is not polled any more, and new subscriptions do not change that. Once it has had no subscription for an interval, a new one polls it again.";
 const keptUpdates = 10;
 const dialog = byId("detail");
 let shown = ""; // the ID of the channel in the dialog
@@ -34,7 +34,7 @@ export async function openChannel(id, back) {
   await refreshDetail();
 }
 
-// refreshDetail asks anew for what the dialog shows, if it is open.
+// refreshDetail asks the node again for what the dialog shows, if it is open.
 export async function refreshDetail() {
   if (!shown) return;
   const id = shown;

@@ -15,14 +15,14 @@ const waits = {
 
 // reasons say what decided how often a channel is polled.
 const reasons = {
-  once: "nobody is worse off than alone",
+  once: "one poll per interval, as each subscriber's own reader would make",
   overflow: "with fewer polls entries would come and go unseen",
   budget: "the budget is too small for a poll per interval of each channel",
   floor: "no poll comes sooner than the floor after another",
   origin: "its origin asks for no more",
   host: "its host takes no more for all its channels together",
   start: "new: its rate is about to be solved for",
-  nobody: "nobody subscribes to it",
+  nobody: "it has no subscribers",
 };
 
 export function facts(channel, why) {

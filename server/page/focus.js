@@ -3,7 +3,7 @@
 import { byId } from "/page/dom.js";
 
 // showDialog opens a dialog if it is not open. When it closes, the focus returns to
-// the control that had it; back finds what stands in its place if that was drawn anew.
+// the control that had it; back finds its replacement if it was redrawn.
 export function showDialog(dialog, back = () => byId("url")) {
   if (dialog.open) return;
   const opener = document.activeElement;

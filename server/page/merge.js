@@ -1,7 +1,7 @@
 // Bringing what is drawn up to date: elements that stay the same stay the same
 // nodes, with their focus, selection, scroll and open details.
 
-// merge makes the children of a parent those that were drawn anew. Children with a
+// merge replaces the children of a parent by newly drawn ones. Children with a
 // data-key are matched by it, others by their place among those without.
 export function merge(parent, drawn) {
   const keyed = new Map();
@@ -28,7 +28,7 @@ function alike(old, wanted) {
   return old.nodeType === wanted.nodeType && old.nodeName === wanted.nodeName;
 }
 
-// update gives an old node the content of one drawn anew. An update of a channel
+// update gives an old node the content of a newly drawn one. An update of a channel
 // never changes, and what its reader has opened stays open. Buttons keep the
 // listeners that they were drawn with, which act on what their key names.
 function update(old, wanted) {

@@ -16,7 +16,7 @@ function show(status) {
   const ranges = status.cluster.ranges.length;
   const facts = [
     [el("b", {}, status.node), `version ${status.version}`],
-    [plural(status.channels, "channel"), "URLs that somebody subscribes to"],
+    [plural(status.channels, "channel"), "URLs with subscriptions"],
     [plural(status.subscriptions, "subscription"), ""],
     [`${number(status.load.polls_per_s)} polls/s`, `planned: ${number(status.load.planned_polls_per_interval)} polls per interval`],
   ];

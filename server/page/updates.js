@@ -25,7 +25,7 @@ const draw = {
 };
 
 // startUpdates reads the stream for ever. openChannel is called with the ID of a
-// channel that somebody wants to see, sawChange whenever something came.
+// channel that is being looked at, sawChange whenever something came.
 export function startUpdates({ openChannel, sawChange }) {
   open = openChannel;
   changed = sawChange;

@@ -48,16 +48,7 @@ func listChannels(cmd *cobra.Command, flags *cli.NodeFlags, names []string) erro
 		return err
 	}
 	defer client.Close()
-	list := newChannelList(cmd.OutOrStdout(), flags.JSON, len(ids) > 0)
-	for c, err := range chosenChannels(cmd, client, names, ids) {
-		if err != nil {
-			return cli.NodeError(err)
-		}
-		if err := list.Add(c); err != nil {
-			return err
-		}
-	}
-	return list.Close()
+	return newChannelList(cmd.OutOrStdout(), flags.JSON, len(ids) > 0).Print(chosenChannels(cmd, client, names, ids))
 }
 
 // chosenChannels returns the named channels, or all when none is named.

@@ -16,13 +16,13 @@ a URL.
 Polls go where they spare most waiting: what another poll per interval of a
 channel would spare all its subscribers together (each waits half the time between
 two polls for a change, on average) is compared with what the same poll spares
-elsewhere. Which of these decided is said first: that comparison, or a bound,
+elsewhere. What decided is printed as "because": that comparison, or a bound,
 such as the floor, the origin's words or the cap of its host. Under the fair
-policies waiting is weighted by how often a channel changes; where the budget is of
-bytes, what is compared is for as many bytes.
+policies waiting is weighted by how often a channel changes; with a budget of bytes
+polls are compared per byte.
 
-Said too: what of the content is passed over, and why ("corona forget" forgets what
-was learned), and what is held until another poll shows it.`
+It also prints which parts of the content are passed over and why ("corona forget"
+forgets what was learned), and what is held back until another poll shows it.`
 
 const explainExample = `  corona explain https://blog.rust-lang.org/feed.xml
   corona explain b559c7edd3fb67374c1a25e739cdd7edd1d79949 --json | jq -r .decided_by`

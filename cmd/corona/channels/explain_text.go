@@ -45,11 +45,11 @@ func (e explanation) reason() string {
 	case api.DecidedByWorth:
 		return e.worth()
 	case api.DecidedByNobody:
-		return "nobody subscribes to it, or its origin said that it is gone"
+		return "it has no subscribers, or its origin said that it is gone"
 	case api.DecidedByStart:
 		return "it is new: its rate is about to be solved for"
 	case api.RateByOnce:
-		return "nobody is worse off than alone; " + e.worth()
+		return "one poll per interval, as each subscriber's own reader would make; " + e.worth()
 	case api.RateByOverflow:
 		return "with fewer polls its entries would come and go unseen; " + e.worth()
 	case api.RateByBudget:
@@ -91,7 +91,7 @@ func (e explanation) factors() string {
 	f := e.Factors
 	text := cli.Count(int(f.Subscribers), "subscriber")
 	if f.Weight != float64(f.Subscribers) && e.DecidedBy != api.DecidedByStart { // a new one has no weight yet
-		text += fmt.Sprintf(", who count as %s under policy %s", shortText(f.Weight), e.Policy)
+		text += fmt.Sprintf(", weighted as %s by policy %s", shortText(f.Weight), e.Policy)
 	}
 	if f.UpdateIntervalS >= unknownIntervalS {
 		text += "; changes seldom, or not known how often"
@@ -106,7 +106,7 @@ func (e explanation) factors() string {
 
 // rateBounds say where the ends of what a rate may be come from.
 var rateBounds = map[string]string{
-	api.RateByOnce:     "nobody is worse off than alone",
+	api.RateByOnce:     "what a plain reader polls",
 	api.RateByOverflow: "its entries would come and go unseen",
 	api.RateByBudget:   "the budget is small",
 	api.RateByFloor:    "the floor",

@@ -16,8 +16,8 @@ lines that it passes over since they changed look after look, and the contents t
 it takes for variants of one. What "corona explain" names as passed over for that
 counts again from the next poll on, until it is learned again; stamps ("Last
 updated: …") and controls stay passed over. CHANNEL is an ID (40 hex digits) or a
-URL. Once more is no error; a channel that does not exist is, and ends the list
-there.`
+URL. Forgetting twice is no error. A channel that does not exist is an error and
+stops the command there.`
 
 const forgetExample = `  corona forget https://status.example/
   corona explain https://status.example/ --json | jq '.noise'   # what there is to forget`

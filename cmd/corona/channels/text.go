@@ -44,7 +44,7 @@ func printChannel(w io.Writer, c *api.Channel) {
 
 // PrintGone prints what a 410 means for a channel.
 func PrintGone(w io.Writer) {
-	cli.Fact(w, "gone", "the origin answered 410, it is polled no more; a new subscription after all have ended and an interval has passed starts anew")
+	cli.Fact(w, "gone", "the origin answered 410: it is not polled any more, and new subscriptions do not change that; once it has had no subscription for an interval, a new one polls it again")
 }
 
 // printPolling prints how a channel is polled.
@@ -63,7 +63,7 @@ func printPolling(w io.Writer, c *api.Channel) {
 	}
 }
 
-// rateText says how often a channel is polled, and by whom if anybody does.
+// rateText says how often a channel is polled, and by which pollers if it is.
 func rateText(c *api.Channel) string {
 	text := paceText(c.Rate, c.PollIntervalS)
 	if len(c.Pollers) > 0 {

@@ -12,12 +12,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
-const exportLong = `Print the URL of every channel that somebody subscribes to, one a line, or as
-OPML: what "corona import" and feed readers take. --json prints these channels as
+const exportLong = `Print the URL of every channel with subscriptions, one a line, or as OPML, as
+"corona import" and feed readers take them. --json prints these channels as
 "corona channels --json" does.
 
-When the node fails half-way, the exit code is 3, and OPML and JSON have no end: no
-program takes them for whole.`
+When the node fails half-way, the exit code is 3, and OPML and JSON are cut, so
+that no program takes them for whole.`
 
 const exportExample = `  corona export --opml > feeds.opml
   corona export | corona import - --server http://10.0.0.7:8410

@@ -23,11 +23,10 @@ is asked for again after a second, then two, and so on up to half a minute. When
 the node has taken nothing for --retry-for, import ends with exit code 3, or with 1
 if all that is left of the list was refused; when its disk is nearly full, at once.
 
-The list may be imported again, whole or after an interruption: a URL that has a
-subscription with the same sink, whoever made it, gets no other, and is counted as
-subscribed before. One that was unsubscribed meanwhile is subscribed again. So the
-way to go on after an interruption is to run it again. Where standard error is no
-terminal, a long import tells there once a second how far it is.
+After an interruption run it again: a URL that has a subscription with the same
+sink, made by an import or not, gets no other and is counted as subscribed before.
+One that was unsubscribed meanwhile is subscribed again. Where standard error is no
+terminal, a long import prints its progress there once a second.
 
 ` + cli.SinkHelp
 

@@ -209,7 +209,7 @@ func (imp *importer) done(entry importEntry, existing bool) {
 	imp.progress.at(entry.end)
 }
 
-// lasting reports trouble that time does not mend: whoever asks is to know now.
+// lasting reports trouble that time does not mend: the caller should know at once.
 func (imp *importer) lasting(ctx context.Context, trouble error) bool {
 	var problem *api.Problem
 	if errors.As(trouble, &problem) {

@@ -25,7 +25,7 @@ The file is CSV with a header; columns are found by their names:
   min_rate, max_rate  optional, polls per interval; empty or 0: no bound
 Rows of the result, --out, are channel,rate,width in the same order: rate in
 polls per interval, width the fewest nodes that keep the floor. On standard
-output comes what was found, with a bound that no rates at all can beat.
+output comes a summary, with a bound that no rates can beat.
 
 Policies: lite   least mean wait of a change, weighted by subscribers
           fast   least load that keeps this wait within --target

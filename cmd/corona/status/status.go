@@ -16,9 +16,9 @@ import (
 )
 
 const long = `Print what a node sees of itself and its cluster: members, ranges and their
-leaders, how much it polls against what is planned, how long a change waits on
-average until it is noticed, what polls meet, and how the optimiser stands: what
-it is for, within which budget, and which limits could not be kept.`
+leaders, polls made and planned, how long a change waits on average until it is
+noticed, how polls end, and the optimiser: its policy, its budget, and limits that
+could not be kept.`
 
 const example = `  corona status
   corona status --server http://10.0.0.7:8410

@@ -51,16 +51,7 @@ func listSubscriptions(cmd *cobra.Command, flags *cli.NodeFlags, of string) erro
 		return err
 	}
 	defer client.Close()
-	list := newSubscriptionList(cmd.OutOrStdout(), flags.JSON)
-	for subscription, err := range client.Subscriptions(cmd.Context(), id) {
-		if err != nil {
-			return cli.NodeError(err)
-		}
-		if err := list.Add(subscription); err != nil {
-			return err
-		}
-	}
-	return list.Close()
+	return newSubscriptionList(cmd.OutOrStdout(), flags.JSON).Print(client.Subscriptions(cmd.Context(), id))
 }
 
 func newSubscriptionList(w io.Writer, asJSON bool) cli.RowList[api.Subscription] {

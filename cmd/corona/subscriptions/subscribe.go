@@ -18,13 +18,13 @@ import (
 
 const subscribeLong = `Subscribe to a URL: a feed, a page, JSON or text. Prints the subscription, then
 what the first poll found and when the next one is due. A new channel is polled
-at once; that first content is version 1, which updates are compared with and
-which nobody gets.
+at once; that first content is version 1, which the first update is compared with
+and which is not delivered.
 
 ` + cli.SinkHelp + `
 
 Each call makes a subscription of its own, unless --key names one made within
-the last 24 hours by the same request: then it is that one again. If that has been
+the last 24 hours by the same request: then that one is printed again. If that has been
 deleted since, nothing is subscribed, and the exit code is 1.`
 
 const subscribeExample = `  corona subscribe https://blog.rust-lang.org/feed.xml

@@ -9,8 +9,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
-const unsubscribeLong = `End subscriptions. Ending one again is no error; an ID that never existed is.
-Those before it in the list are ended all the same.`
+const unsubscribeLong = `End subscriptions. Ending one twice is no error. An ID that never existed is an
+error and stops the command: those before it in the list have ended.`
 
 const unsubscribeExample = `  corona unsubscribe sub_aeaqcaibaeaq
   corona subscriptions --json | jq -r '.subscriptions[] | select(.state == "disabled") | .id' | xargs corona unsubscribe`

@@ -28,7 +28,7 @@ ones are compared with, and no update. delta_bytes is what goes to nodes that
 hold the version before, hashes included; with document_bytes it is summed over
 germane captures.
 
-Exit code 1: a delta did not make the new content of the old.`
+Exit code 1: a delta did not turn the old content into the new.`
 
 const example = `  corona trace trace.jsonl.zst
   corona trace trace.jsonl.zst --updates | less -R

@@ -23,10 +23,10 @@ const long = `Print updates as they come: of these URLs, or of every channel of 
 Each says when it was detected, which entries were added (+), changed (~) and
 withdrawn (-), and how the core content differs from the version before.
 
-A URL that nobody subscribes to yet is subscribed to for the time of this
-command: until Ctrl-C, SIGTERM or the end of the pipe that it prints into. One
-that is subscribed to already is watched as long as it is. After a lost
-connection watch goes on where it was: no update is lost or printed twice.
+A URL without subscriptions is subscribed to for the time of this command: until
+Ctrl-C, SIGTERM or the end of the pipe that it prints into. One that has
+subscriptions is watched as long as it has. After a lost connection watch resumes
+where it was: no update is lost or printed twice.
 
 With --json each line is an object with a "type": "update", with the fields of
 an update; "gap" (versions that are missing), "gone" (the origin answered 410)

@@ -31,10 +31,6 @@ type feedItem struct {
 	categories []string
 	geometry   []string // each a name and what it says
 
-	// What the links of summary and content are relative to, itself relative to
-	// the document's URL; nil for that URL.
-	summaryBase, contentBase *url.URL
-
 	source uint64              // digest of what the item was read from, 0: not remembered
 	known  *content.DraftEntry // instead of all else, if the document before had the item
 }
@@ -258,8 +254,8 @@ func feedEntry(item *feedItem, base *url.URL) content.DraftEntry {
 	for _, category := range cleanLines(item.categories) {
 		e.More = append(e.More, content.CategoryLabel+category)
 	}
-	summary := html.Lines(item.summary, base, item.summaryBase)
-	content := html.Lines(item.content, base, item.contentBase)
+	summary := html.Lines(item.summary, base)
+	content := html.Lines(item.content, base)
 	e.Lines = content
 	if len(content) == 0 {
 		e.Lines = summary

@@ -33,7 +33,7 @@ func TestHints(t *testing.T) {
 		{"period and frequency", module, "<sy:updateFrequency> 4 </sy:updateFrequency><sy:updatePeriod>\n\tDaily </sy:updatePeriod>", content.Hints{UpdatePeriod: 6 * time.Hour}},
 		{"yearly", module, "<sy:updatePeriod>yearly</sy:updatePeriod>", content.Hints{UpdatePeriod: 365 * feed.Day}},
 		{"another prefix", `xmlns:x="http://purl.org/rss/1.0/modules/syndication/"`, "<x:updatePeriod>weekly</x:updatePeriod><x:updateFrequency>7</x:updateFrequency>", content.Hints{UpdatePeriod: feed.Day}},
-		{"prefix that nobody declared", "", "<sy:updatePeriod>monthly</sy:updatePeriod>", content.Hints{UpdatePeriod: 30 * feed.Day}},
+		{"undeclared prefix", "", "<sy:updatePeriod>monthly</sy:updatePeriod>", content.Hints{UpdatePeriod: 30 * feed.Day}},
 		{"namespace misspelt", `xmlns:sy="http://purl.org/rss/1.0/modules/syndication"`, "<sy:updatePeriod>weekly</sy:updatePeriod>", content.Hints{UpdatePeriod: 7 * feed.Day}},
 		{"frequency alone", module, "<sy:updateFrequency>2</sy:updateFrequency>", content.Hints{}},
 		{"frequency 0", module, "<sy:updatePeriod>hourly</sy:updatePeriod><sy:updateFrequency>0</sy:updateFrequency>", content.Hints{UpdatePeriod: time.Hour}},

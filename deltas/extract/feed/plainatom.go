@@ -2,7 +2,6 @@ package feed
 
 import (
 	"cmp"
-	"net/url"
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/deltas/extract/html"
@@ -19,7 +18,7 @@ func (p *plainFeed) atom(root xmlTag) {
 		case name == "entry":
 			p.items = append(p.items, p.item(t, p.atomEntry))
 		case name == "title":
-			p.title, _ = p.construct(t)
+			p.title = p.construct(t)
 		case name == "link":
 			p.atomLink(t, &found)
 		default:
@@ -45,23 +44,22 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 			it.categories = append(it.categories, p.attribute("term"))
 			p.skip(t)
 		case "id":
-			it.guid, _ = p.construct(t)
-			it.guid = links.Resolve(p.base, it.guid)
+			it.guid = links.Resolve(p.base, p.construct(t))
 		case "title":
-			it.title, _ = p.construct(t)
+			it.title = p.construct(t)
 		case "summary":
-			it.summary, it.summaryBase = p.construct(t)
+			it.summary = p.construct(t)
 		case "content":
 			if source = p.attribute("src"); source != "" {
 				source = links.Resolve(p.base, source)
 			}
-			it.content, it.contentBase = p.construct(t)
+			it.content = p.construct(t)
 		case "link":
 			p.atomLink(t, &found)
 		case "updated", "modified":
-			it.updated = p.date(p.plain(t))
+			it.updated = p.date(p.construct(t))
 		case "published", "issued":
-			it.published = p.date(p.plain(t))
+			it.published = p.date(p.construct(t))
 		default:
 			p.skip(t)
 		}
@@ -70,52 +68,33 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 	return it
 }
 
-// construct returns what a text construct says, as HTML, and the base of its
-// links if it has one of its own.
-func (p *plainFeed) construct(t xmlTag) (string, *url.URL) {
+// construct returns what a text construct says, as HTML.
+func (p *plainFeed) construct(t xmlTag) string {
 	kind, mode := strings.ToLower(p.attribute("type")), p.attribute("mode")
 	for _, a := range p.attributes {
-		p.odd = p.odd || strings.HasSuffix(a.name, ":type") || strings.HasSuffix(a.name, ":mode")
+		p.fallback = p.fallback || strings.HasSuffix(a.name, ":type") || strings.HasSuffix(a.name, ":mode")
 	}
 	x := p.inner(t)
 	switch {
 	case strings.Contains(kind, "xhtml"):
-		p.odd = p.odd || x.sections
-		return rebased(unwrap(x.raw), p.base)
+		p.fallback = p.fallback || x.sections
+		return p.rebased(html.Unwrap(x.raw))
 	case kind == "html":
-		p.odd = p.odd || x.markup && !x.sections
-		return rebased(decodeContent(x), p.base)
+		p.fallback = p.fallback || x.markup && !x.sections
+		return p.rebased(decodeContent(x))
 	case kind == "text", strings.HasPrefix(kind, "text/"), kind == "" && mode == "":
-		return decodeContent(x), nil
+		return decodeContent(x)
 	}
-	p.odd = p.odd || x.raw != ""
-	return "", nil
+	p.fallback = p.fallback || x.raw != ""
+	return ""
 }
 
-// plain returns what a text construct says whose base does not matter.
-func (p *plainFeed) plain(t xmlTag) string {
-	text, _ := p.construct(t)
-	return text
-}
-
-// unwrap returns what stands in the <div> that XHTML is wrapped in.
-func unwrap(s string) string {
-	switch o := html.OutlineOf(s); {
-	case !o.Simple:
-		return html.Unwrap(s)
-	case o.Tops == 1 && o.Div:
-		return s[o.From:o.To]
+// rebased returns HTML with its links resolved, if the document has a base for them.
+func (p *plainFeed) rebased(s string) string {
+	if p.base == nil {
+		return s
 	}
-	return s
-}
-
-// rebased returns HTML and the base that is left for its links, none if they had
-// to be resolved.
-func rebased(s string, base *url.URL) (string, *url.URL) {
-	if base == nil || html.IsSimple(s) {
-		return s, base
-	}
-	return html.Rebase(s, base), nil
+	return html.Rebase(s, p.base)
 }
 
 // atomLinks are the first links of each relation that matters, the likeliest first.

@@ -33,7 +33,7 @@ type plainFeed struct {
 // of those in namespaces, by its name there, or another.
 type binding struct{ prefix, uri, space string }
 
-// other are vocabularies that nobody reads here.
+// other are vocabularies that are not read here.
 const other = "other"
 
 // namespaces are those that are read, by the prefix they usually have.
@@ -76,7 +76,7 @@ func readPlain(text string, base *url.URL, known *content.Familiar) (*content.Dr
 	root, _ := p.tag()
 	p.stand()
 	name := strings.ToLower(root.name)
-	p.odd = p.odd || root.empty
+	p.fallback = p.fallback || root.empty
 	switch {
 	case name == "rss" && root.prefix == "", name == "rdf" && root.prefix == "rdf":
 		p.native = isRSSNamespace
@@ -89,7 +89,7 @@ func readPlain(text string, base *url.URL, known *content.Familiar) (*content.Dr
 	default:
 		return nil, false
 	}
-	if p.odd || len(p.items) > content.MaxEntries || hasIllegalReference(text[p.checked:]) {
+	if p.fallback || len(p.items) > content.MaxEntries || hasIllegalReference(text[p.checked:]) {
 		return nil, false
 	}
 	d := newFeedDraft(cmp.Or(p.title, p.otherTitle), p.link, p.items, base, p.within)
@@ -106,15 +106,15 @@ func (p *plainFeed) declare(taken map[string]bool) {
 			continue
 		}
 		uri := strings.TrimSpace(a.value)
-		p.odd = p.odd || strings.IndexByte(uri, '&') >= 0
+		p.fallback = p.fallback || strings.IndexByte(uri, '&') >= 0
 		if prefix == "" {
-			p.odd = p.odd || !p.native(uri) && !taken[uri]
+			p.fallback = p.fallback || !p.native(uri) && !taken[uri]
 			continue
 		}
 		prefix = prefix[1:]
 		space := p.meaning(prefix, uri)
 		for _, b := range p.spaces {
-			p.odd = p.odd || b.prefix == prefix || b.uri == uri && b.space != space
+			p.fallback = p.fallback || b.prefix == prefix || b.uri == uri && b.space != space
 		}
 		p.spaces = append(p.spaces, binding{prefix, uri, space})
 	}
@@ -125,7 +125,7 @@ func (p *plainFeed) declare(taken map[string]bool) {
 var bogusNamespaces = scan.Set("http://backend.userland.com/rss2", "http://backend.userland.com/RSS2", "http://blogs.law.harvard.edu/tech/rss")
 
 // meaning returns what a prefix means that is bound to a URI. A usual one means
-// what it usually does, whatever the URI that nobody knows.
+// what it usually does, whatever its unknown URI.
 func (p *plainFeed) meaning(prefix, uri string) string {
 	known := namespaces[uri]
 	switch {
@@ -149,7 +149,7 @@ func (p *plainFeed) declared(prefix string) bool {
 }
 
 func (p *plainFeed) usually(prefix string) string {
-	p.odd = p.odd || prefix == "rss" || prefix == "rdf"
+	p.fallback = p.fallback || prefix == "rss" || prefix == "rdf"
 	return prefix
 }
 
@@ -183,9 +183,9 @@ func (p *plainFeed) space(prefix string) string {
 func (p *plainFeed) bind(bound, uri, own string) string {
 	prefix := strings.TrimPrefix(bound, ":")
 	meaning := p.meaning(prefix, strings.TrimSpace(uri))
-	p.odd = p.odd || strings.IndexByte(uri, '&') >= 0 || meaning != other && meaning != prefix && own != prefix
+	p.fallback = p.fallback || strings.IndexByte(uri, '&') >= 0 || meaning != other && meaning != prefix && own != prefix
 	for _, b := range p.spaces {
-		p.odd = p.odd || (b.prefix == prefix || b.uri == uri) && b.space != meaning
+		p.fallback = p.fallback || (b.prefix == prefix || b.uri == uri) && b.space != meaning
 	}
 	return meaning
 }
@@ -208,13 +208,13 @@ func (p *plainFeed) rebase() {
 // its name in lower case and what its prefix means; f reads the child to its end.
 func (p *plainFeed) children(parent xmlTag, f func(space, name string, t xmlTag)) {
 	base := p.base
-	for !p.odd && !parent.empty {
+	for !p.fallback && !parent.empty {
 		t, ok := p.next()
 		switch {
 		case !ok:
 			return
 		case t.end:
-			p.odd = t.name != parent.name || t.prefix != parent.prefix
+			p.fallback = t.name != parent.name || t.prefix != parent.prefix
 			return
 		}
 		space, name := "", t.name
@@ -225,7 +225,7 @@ func (p *plainFeed) children(parent xmlTag, f func(space, name string, t xmlTag)
 		if space != other {
 			name = lowerName(name)
 		}
-		p.odd = p.odd || space == "" && t.prefix != "" && containers[name] && !p.declared(t.prefix)
+		p.fallback = p.fallback || space == "" && t.prefix != "" && containers[name] && !p.declared(t.prefix)
 		f(space, name, t)
 		p.base = base
 	}
@@ -242,7 +242,7 @@ func (p *plainFeed) item(t xmlTag, read func(xmlTag) feedItem) feedItem {
 	}
 	source := content.SourceOf(p.text[p.begin:end])
 	if e, ok := p.known.Take(source); ok {
-		p.odd = p.odd || hasIllegalReference(p.text[p.checked:p.begin])
+		p.fallback = p.fallback || hasIllegalReference(p.text[p.checked:p.begin])
 		p.at, p.checked = end, end
 		return feedItem{known: &e}
 	}
@@ -327,7 +327,7 @@ func (p *plainFeed) date(s string) string {
 			return content.ClampDate(&t, "")
 		}
 	}
-	p.odd = true
+	p.fallback = true
 	return ""
 }
 

@@ -26,7 +26,7 @@ func (p *plainFeed) rss(root xmlTag) {
 			p.skip(t)
 		}
 	})
-	p.odd = p.odd || channels > 1
+	p.fallback = p.fallback || channels > 1
 	p.items = append(p.items, beside...)
 }
 
@@ -67,7 +67,7 @@ func (p *plainFeed) list(parent xmlTag, member string) []string {
 // rssLink returns the link that an element's text or its attribute says.
 func (p *plainFeed) rssLink(t xmlTag) string {
 	for _, a := range p.attributes {
-		p.odd = p.odd || strings.HasSuffix(a.name, ":href")
+		p.fallback = p.fallback || strings.HasSuffix(a.name, ":href")
 	}
 	href := p.attribute("href")
 	if text := p.content(t); text != "" {
@@ -137,7 +137,7 @@ func (p *plainFeed) rssOther(space string, t xmlTag, more *rssMore) {
 		p.skip(t)
 		return
 	}
-	p.odd = p.odd || *value != ""
+	p.fallback = p.fallback || *value != ""
 	*value = p.foreign(t)
 }
 

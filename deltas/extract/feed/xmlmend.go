@@ -108,7 +108,7 @@ func (m *mender) close(name string, end int) {
 	}
 }
 
-// forget takes in elements that nobody closed, those of other vocabularies: what
+// forget takes in elements that were not closed, those of other vocabularies: what
 // stands behind their start tags is their parent's.
 func (m *mender) forget(tags []openTag) {
 	for _, t := range tags {

@@ -61,7 +61,7 @@ func TestCutFeedRemovesNothing(t *testing.T) {
 	}
 }
 
-// An element of another vocabulary that nobody closed hides nothing.
+// An unclosed element of another vocabulary hides nothing.
 func TestUnclosedExtension(t *testing.T) {
 	whole := string(documents.Stories(2, 1))
 	want := extracted.Of(t, []byte(whole))

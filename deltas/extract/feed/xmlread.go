@@ -9,13 +9,13 @@ import (
 
 // xmlReader reads well-formed XML as most feeds are, in place and without a
 // tree. Whatever is unusual (names beyond ASCII, attributes without quotes, end
-// tags that do not fit) it leaves to a parser that takes its time: odd is set,
-// and nothing read so far counts.
+// tags that do not match) is left to gofeed: fallback is set, and what was read so
+// far is dropped.
 type xmlReader struct {
 	text       string
 	at         int
-	begin      int // of the last tag
-	odd        bool
+	begin      int            // of the last tag
+	fallback   bool           // the document is left to gofeed
 	closes     bool           // a CDATA section's end stands somewhere
 	attributes []xmlAttribute // of the last tag
 	elements   int
@@ -52,7 +52,7 @@ const (
 )
 
 // next returns the next tag of an element that holds nothing but elements; false
-// when something is odd. Text between them is passed over.
+// when fallback is set. Text between them is passed over.
 func (r *xmlReader) next() (xmlTag, bool) {
 	for r.toMarkup() {
 		if !strings.HasPrefix(r.text[r.at:], "<!--") {
@@ -63,21 +63,21 @@ func (r *xmlReader) next() (xmlTag, bool) {
 	return xmlTag{}, false
 }
 
-// toMarkup passes over text; false if something is odd.
+// toMarkup passes over text; false if fallback is set.
 func (r *xmlReader) toMarkup() bool {
 	n := strings.IndexByte(r.text[r.at:], '<')
 	if n < 0 || r.closes && strings.Contains(r.text[r.at:r.at+n], cdataClose) {
-		r.odd = true
+		r.fallback = true
 		return false
 	}
 	r.at += n
-	return !r.odd
+	return !r.fallback
 }
 
 // comment reads past the comment that begins here and returns what it says.
 func (r *xmlReader) comment() string {
 	body, _, ok := strings.Cut(r.text[r.at+len("<!--"):], "-->")
-	r.odd = r.odd || !ok || strings.Contains(body, "--") || strings.HasSuffix(body, "-")
+	r.fallback = r.fallback || !ok || strings.Contains(body, "--") || strings.HasSuffix(body, "-")
 	r.at = after(r.text, r.at, "-->")
 	return body
 }
@@ -89,17 +89,17 @@ func (r *xmlReader) tag() (xmlTag, bool) {
 	r.at++
 	if t.end = r.take('/'); !t.end {
 		r.elements++
-		r.odd = r.odd || r.elements > maxElements
+		r.fallback = r.fallback || r.elements > maxElements
 	}
 	t.prefix, t.name = r.name()
 	r.attributes = r.attributes[:0]
 	if r.take('>') {
-		return t, !r.odd
+		return t, !r.fallback
 	}
 	r.readAttributes()
 	t.empty = r.take('/')
-	r.odd = r.odd || !r.take('>') || t.end && (t.empty || len(r.attributes) > 0)
-	return t, !r.odd
+	r.fallback = r.fallback || !r.take('>') || t.end && (t.empty || len(r.attributes) > 0)
+	return t, !r.fallback
 }
 
 // take reads one byte if it is c.
@@ -116,9 +116,9 @@ func (r *xmlReader) name() (prefix, name string) {
 	name = r.word()
 	if at := strings.IndexByte(name, ':'); at >= 0 {
 		prefix, name = name[:at], name[at+1:]
-		r.odd = r.odd || prefix == ""
+		r.fallback = r.fallback || prefix == ""
 	}
-	r.odd = r.odd || name == ""
+	r.fallback = r.fallback || name == ""
 	return prefix, name
 }
 
@@ -129,7 +129,7 @@ func (r *xmlReader) word() string {
 		r.at++
 	}
 	word := r.text[from:r.at]
-	r.odd = r.odd || word != "" && strings.IndexByte("0123456789-.", word[0]) >= 0 || strings.Count(word, ":") > 1
+	r.fallback = r.fallback || word != "" && strings.IndexByte("0123456789-.", word[0]) >= 0 || strings.Count(word, ":") > 1
 	return word
 }
 
@@ -145,7 +145,7 @@ var (
 
 // readAttributes reads the attributes of a tag.
 func (r *xmlReader) readAttributes() {
-	for !r.odd {
+	for !r.fallback {
 		from := r.at
 		for r.at < len(r.text) && isXMLSpace[r.text[r.at]] {
 			r.at++
@@ -155,19 +155,19 @@ func (r *xmlReader) readAttributes() {
 		}
 		spaced := r.at > from
 		name := r.word()
-		r.odd = r.odd || name == "" || !spaced || !r.take('=') || len(r.attributes) > maxAttributes
+		r.fallback = r.fallback || name == "" || !spaced || !r.take('=') || len(r.attributes) > maxAttributes
 		quote := byte('"')
 		if !r.take(quote) {
 			quote = '\''
-			r.odd = r.odd || !r.take(quote)
+			r.fallback = r.fallback || !r.take(quote)
 		}
 		n := strings.IndexByte(r.text[r.at:], quote)
 		if n < 0 {
-			r.odd = true
+			r.fallback = true
 			return
 		}
 		value := r.text[r.at : r.at+n]
-		r.odd = r.odd || strings.IndexByte(value, '<') >= 0
+		r.fallback = r.fallback || strings.IndexByte(value, '<') >= 0
 		r.at += n + 1
 		r.attributes = append(r.attributes, xmlAttribute{name, value})
 	}
@@ -207,7 +207,7 @@ func (r *xmlReader) inner(t xmlTag) (x xmlText) {
 		}
 		if strings.HasPrefix(rest, "<!--") {
 			x.markup = true
-			r.odd = r.odd || strings.Contains(r.comment(), cdataOpen)
+			r.fallback = r.fallback || strings.Contains(r.comment(), cdataOpen)
 			continue
 		}
 		to := r.at
@@ -226,7 +226,7 @@ func (r *xmlReader) step() {
 	last := r.open[len(r.open)-1]
 	switch {
 	case t.end && (t.name != last.name || t.prefix != last.prefix), len(r.open) > scan.MaxDepth:
-		r.odd = true
+		r.fallback = true
 	case t.end:
 		r.open = r.open[:len(r.open)-1]
 	case !t.empty:
@@ -245,6 +245,6 @@ func (r *xmlReader) content(t xmlTag) string { return decodeContent(r.inner(t)) 
 // of XML alone, and no markup.
 func (r *xmlReader) foreign(t xmlTag) string {
 	x := r.inner(t)
-	r.odd = r.odd || x.markup
+	r.fallback = r.fallback || x.markup
 	return strings.TrimSpace(decodeSections(x, decodeXML))
 }

@@ -52,13 +52,13 @@ func decodeEntity(s string, attribute bool) (decoded string, size int) {
 // maxNumber is the length of the longest number of a character, with its semicolon.
 const maxNumber = len("1114111;")
 
-// endsAlike reports that the end of an entity was none of it: what it was is
-// decoded, the end stands as it was.
+// endsAlike reports that the end of a possible entity is not part of it: the rest is
+// decoded, and the end left as it is.
 func endsAlike(decoded, entity string) bool {
 	return decoded != ";" && decoded[len(decoded)-1] == entity[len(entity)-1]
 }
 
-// commonEntities are those that most are.
+// commonEntities are the most frequent ones.
 var commonEntities = map[string]string{
 	"&amp;": "&", "&lt;": "<", "&gt;": ">", "&quot;": `"`, "&#34;": `"`, "&#39;": "'", "&#039;": "'", "&#x27;": "'",
 	"&nbsp;": "\u00a0", "&lsquo;": "‘", "&rsquo;": "’", "&ldquo;": "“", "&rdquo;": "”",

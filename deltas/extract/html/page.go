@@ -20,15 +20,15 @@ func Read(text string, base *url.URL) (title, feedURL string, body []string) {
 }
 
 // Lines returns the lines of a piece of HTML, as feeds carry it. Links are resolved
-// against inner, which is itself relative to base; both may be nil.
-func Lines(fragment string, base, inner *url.URL) []string {
+// against base, which may be nil.
+func Lines(fragment string, base *url.URL) []string {
 	if !strings.ContainsAny(fragment, "<&") {
 		var w lines.Writer
 		w.Text(fragment)
 		w.End()
 		return w.Lines
 	}
-	return readHTML(fragment, page{base: base, inner: inner, hiding: true, targets: true}).body.Lines
+	return readHTML(fragment, page{base: base, hiding: true, targets: true}).body.Lines
 }
 
 // PlainLine returns a piece of HTML or text as one line of at most most runes.
@@ -42,7 +42,6 @@ func PlainLine(s string, most int) string {
 // page is what is read off an HTML document, token by token.
 type page struct {
 	base    *url.URL
-	inner   *url.URL // base of the links in it, itself relative to base; nil: base
 	body    lines.Writer
 	title   lines.Writer
 	feedURL string
@@ -193,9 +192,6 @@ func (p *page) open(e element, attrs *attributes) {
 
 func (p *page) openLink(attrs *attributes) {
 	href := attrs.value(attrHref)
-	if p.inner != nil && attrs.has(attrHref) {
-		href = links.Resolve(p.inner, href)
-	}
 	p.link, p.linkAt = links.Target(href, p.base), p.body.Length()
 	p.control = links.IsControl(href)
 }

@@ -81,8 +81,8 @@ func scriptLength(s string) int {
 		case isEndTag(behind, "script"):
 			return at
 		case strings.HasPrefix(behind, "!--"):
-			var ended bool
-			if at, ended = scriptComment(s, at+len("<!--")); ended {
+			var ends bool
+			if at, ends = scriptComment(s, at+len("<!--")); ends {
 				return at
 			}
 		default:
@@ -91,10 +91,12 @@ func scriptLength(s string) int {
 	}
 }
 
-// scriptComment returns where the comment in a script ends in which at stands,
-// and whether the script ends there.
-func scriptComment(s string, at int) (end int, ended bool) {
-	dashes, inner := 2, false // inner: in a script within
+// scriptComment reads what follows "<!--" in a script, from at on. It returns where the
+// comment ends, or where the end tag of the script begins and true. A <script> within
+// the comment has an end tag of its own, which does not count (the states "script data
+// escaped" and "script data double escaped" of HTML).
+func scriptComment(s string, at int) (end int, scriptEnds bool) {
+	dashes, nested := 2, false // nested: in a <script> within the comment
 	for ; at < len(s); at++ {
 		switch s[at] {
 		case '-':
@@ -107,14 +109,14 @@ func scriptComment(s string, at int) (end int, ended bool) {
 		case '<':
 			switch behind := s[at+1:]; {
 			case isEndTag(behind, "script"):
-				if !inner {
+				if !nested {
 					return at, true
 				}
-				inner = false
+				nested = false
 				at += len("</script")
-			case inner || behind == "" || behind[0] == '/':
+			case nested || behind == "" || behind[0] == '/':
 			case beginsWithName(behind, "script"):
-				inner = true
+				nested = true
 				at += len("<script")
 			case !scan.IsLetter(behind[0]):
 				return at + 1, false

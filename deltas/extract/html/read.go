@@ -7,8 +7,8 @@ import (
 )
 
 // reader reads HTML token by token, in place, as the tokenizer of x/net does,
-// which is its oracle. What nobody sees it passes over: comments, declarations, and
-// the content of scripts and the like.
+// which is its oracle. It skips what is not shown: comments, declarations, and the
+// content of scripts and the like.
 type reader struct {
 	rest string // what is not read yet
 

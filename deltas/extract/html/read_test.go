@@ -22,7 +22,7 @@ type token struct {
 }
 
 // oracle calls f with the tokens that x/net finds, but for the content of elements
-// that hold no markup and that nobody reads.
+// that hold no markup and whose content is not read.
 func oracle(text string, f func(token)) {
 	z := html.NewTokenizer(strings.NewReader(text))
 	unseen := false

@@ -16,7 +16,7 @@ type element struct {
 type traits uint32
 
 const (
-	unread    traits = 1 << iota // nobody reads its content as text
+	unread    traits = 1 << iota // its content is no text for readers
 	breaks                       // makes lines
 	structure                    // is more than a paragraph: a table row with one inside is layout, not data
 	void                         // has no content

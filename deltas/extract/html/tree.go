@@ -11,8 +11,7 @@ import (
 )
 
 // Unwrap returns what stands in the <div> that XHTML is wrapped in, as a
-// parser's tree writes it down, or s if it has none. It is for what is not simple:
-// see [OutlineOf].
+// parser's tree writes it down, or s if it has none.
 func Unwrap(s string) string {
 	doc, err := html.Parse(strings.NewReader(s))
 	if err != nil {
@@ -65,7 +64,7 @@ func writeHTML(nodes ...*html.Node) string {
 	var b strings.Builder
 	for _, n := range nodes {
 		if err := html.Render(&b, n); err != nil {
-			return b.String() // what cannot be written ends it, as it does for who reads it
+			return b.String() // what cannot be written ends it, as it does for a reader
 		}
 	}
 	return b.String()

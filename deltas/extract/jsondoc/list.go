@@ -30,8 +30,9 @@ func newList(items []Value, key []column, prefix string) *list {
 	return l
 }
 
-// idOf returns the identity of an item as far as the item decides. One that has not
-// the ID of the others is known by the surest that it has; empty: it has none.
+// idOf returns the identity of an item by the list's key. An item without the ID that
+// the others have is known by the first of identityNames that it has; empty: it has
+// none.
 func (l *list) idOf(item *Value, base *url.URL) string {
 	if l.prefix == "" {
 		id := scalarOf(l.key[0].in(item))
@@ -56,9 +57,9 @@ var identityNames = [...]string{"id", "guid", "_id", "uuid", "node_id", "link", 
 // listNames are what the list of a document's items is called, the likeliest first.
 var listNames = [...]string{"items", "entries", "results", "data", "posts", "articles", "stories", "records", "list", "hits", "children"}
 
-// takeLists takes the lists whose items become entries out of a document: the first
-// of its members whose items have IDs, else all lists, wherever they stand, whose items
-// are told apart by what they say or, of the first such, by IDs.
+// takeLists takes the lists whose items become entries out of a document: the first of
+// its members whose items have IDs, else all lists at any depth whose items can be told
+// apart, the first that has IDs by these, the others by their texts.
 func takeLists(root *Value) []*list {
 	var t listTaker
 	if root.Kind != '{' {

@@ -1,8 +1,12 @@
 package jsondoc
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
@@ -13,8 +17,9 @@ import (
 // times its length.
 const maxValues = 250_000
 
-// Value is a value of a JSON document. Its texts stand in the document, as
-// far as they are written there as they are meant.
+var errTooLarge = fmt.Errorf("%w: JSON of more than %d values, or more than %d deep", content.ErrTooLarge, maxValues, scan.MaxDepth)
+
+// Value is a value of a JSON document.
 type Value struct {
 	Kind     byte    // what it begins with; '0' for all numbers
 	Name     string  // of an object's member
@@ -25,152 +30,99 @@ type Value struct {
 // Read reads a JSON document. The error is [content.ErrTooLarge], or a
 // [*content.ParseError] of the kind given.
 func Read(text string, kind content.Kind) (Value, error) {
-	r := reader{text: text}
-	root := r.value()
-	if r.peek(); r.at < len(text) {
-		r.fail()
+	r := reader{Decoder: json.NewDecoder(strings.NewReader(text)), text: text}
+	r.UseNumber()
+	root, err := r.value(0)
+	if errors.Is(err, content.ErrTooLarge) {
+		return Value{}, err
 	}
-	switch {
-	case r.large:
-		return Value{}, fmt.Errorf("%w: JSON of more than %d values, or more than %d deep", content.ErrTooLarge, maxValues, scan.MaxDepth)
-	case r.failed:
+	if _, end := r.Token(); err != nil || end != io.EOF {
 		return Value{}, &content.ParseError{Kind: kind, Reason: "not valid JSON, or cut short"}
 	}
 	return root, nil
 }
 
-// reader reads JSON in one pass, as encoding/json does. After a failure it
-// stands at the end.
+// reader reads a document token by token.
 type reader struct {
-	text          string
-	at            int
-	values, depth int
-	open          []Value // the children, so far, of what has not ended yet
-	order         []int   // of the members of the object that ended last
-	scratch       []byte
-	failed, large bool
+	*json.Decoder
+	text   string
+	values int // read so far
 }
 
-func (r *reader) fail() {
-	r.failed, r.at = true, len(r.text)
-}
-
-// peek passes over white space and returns the byte behind it, 0 at the end.
-func (r *reader) peek() byte {
-	for ; r.at < len(r.text); r.at++ {
-		switch c := r.text[r.at]; c {
-		case ' ', '\n', '\r', '\t':
-		default:
-			return c
-		}
+// value reads a value that stands in as many others as depth says.
+func (r *reader) value(depth int) (Value, error) {
+	token, err := r.Token()
+	if err != nil {
+		return Value{}, err
 	}
-	return 0
-}
-
-func (r *reader) take(c byte) bool {
-	if r.peek() != c {
-		return false
-	}
-	r.at++
-	return true
-}
-
-func (r *reader) value() Value {
-	switch c := r.peek(); c {
-	case '"':
-		return Value{Kind: c, Text: r.string()}
-	case '{', '[':
-		return r.container(c)
-	case 't':
-		return r.literal("true")
-	case 'f':
-		return r.literal("false")
-	case 'n':
-		return r.literal("null")
+	switch token := token.(type) {
+	case json.Delim:
+		return r.container(byte(token), depth+1)
+	case string:
+		return Value{Kind: '"', Text: token}, nil
+	case json.Number:
+		return Value{Kind: '0', Text: token.String()}, nil
+	case bool:
+		text := strconv.FormatBool(token)
+		return Value{Kind: text[0], Text: text}, nil
 	default:
-		return Value{Kind: '0', Text: r.number()}
+		return Value{Kind: 'n', Text: "null"}, nil
 	}
 }
 
-func (r *reader) literal(word string) Value {
-	if !strings.HasPrefix(r.text[r.at:], word) {
-		r.fail()
-		return Value{}
+// container reads the object or array whose bracket was read.
+func (r *reader) container(begin byte, depth int) (Value, error) {
+	if depth > scan.MaxDepth {
+		return Value{}, errTooLarge
 	}
-	r.at += len(word)
-	return Value{Kind: word[0], Text: word}
-}
-
-// container reads the object or array that begins here.
-func (r *reader) container(begin byte) Value {
-	begins := r.at
-	r.at++
-	if r.depth++; r.depth > scan.MaxDepth {
-		r.large = true
-		r.fail()
-	}
-	end, from := begin+2, len(r.open) // in ASCII the brackets are two apart
-	if !r.take(end) {
-		for more := true; more; more = r.take(',') {
-			r.open = append(r.open, r.child(begin))
+	from := r.InputOffset() - 1
+	v := Value{Kind: begin}
+	for r.More() {
+		if r.values++; r.values > maxValues {
+			return Value{}, errTooLarge
 		}
-		if !r.take(end) {
-			r.fail()
+		child, err := r.child(begin, depth)
+		if err != nil {
+			return Value{}, err
 		}
+		v.Children = append(v.Children, child)
 	}
-	r.depth--
-	v := Value{Kind: begin, Text: r.text[begins:r.at]}
+	if _, err := r.Token(); err != nil {
+		return Value{}, err
+	}
+	v.Text = r.text[from:r.InputOffset()]
 	if begin == '{' {
-		v.Children = r.members(r.open[from:])
-	} else {
-		v.Children = slices.Clone(r.open[from:])
+		v.Children = sortedMembers(v.Children)
 	}
-	r.open = r.open[:from]
-	return v
+	return v, nil
 }
 
 // child reads a member of an object or an element of an array.
-func (r *reader) child(parent byte) Value {
-	if r.values++; r.values > maxValues {
-		r.large = true
-		r.fail()
-		return Value{}
-	}
+func (r *reader) child(parent byte, depth int) (Value, error) {
 	name := ""
 	if parent == '{' {
-		if r.peek() != '"' {
-			r.fail()
-			return Value{}
+		token, err := r.Token()
+		if err != nil {
+			return Value{}, err
 		}
-		if name = r.string(); !r.take(':') {
-			r.fail()
-		}
+		name, _ = token.(string) // nothing else stands there without an error
 	}
-	v := r.value()
+	v, err := r.value(depth)
 	v.Name = name
-	return v
+	return v, err
 }
 
-// members returns the members of an object in the order of their names. Of those
-// with one name the last counts.
-func (r *reader) members(read []Value) []Value {
-	r.order = r.order[:0]
-	for i := range read {
-		r.order = append(r.order, i)
-	}
-	slices.SortFunc(r.order, func(a, b int) int {
-		if c := strings.Compare(read[a].Name, read[b].Name); c != 0 {
-			return c
-		}
-		return a - b
-	})
-	members := make([]Value, 0, len(read))
-	for i, at := range r.order {
-		if i+1 == len(read) || read[r.order[i+1]].Name != read[at].Name {
-			members = append(members, read[at])
+// sortedMembers returns members in the order of their names, in the memory of those
+// given. Of those with one name the last counts.
+func sortedMembers(members []Value) []Value {
+	slices.SortStableFunc(members, func(a, b Value) int { return strings.Compare(a.Name, b.Name) })
+	kept := members[:0]
+	for i, m := range members {
+		if i+1 == len(members) || members[i+1].Name != m.Name {
+			kept = append(kept, m)
 		}
 	}
-	return members
+	return kept
 }
 
 // Member returns the object's member of that name, the zero value if it has none.
@@ -182,48 +134,4 @@ func (v *Value) Member(name string) Value {
 		}
 	}
 	return Value{}
-}
-
-// number reads a number and returns it as written.
-func (r *reader) number() string {
-	from := r.at
-	r.skip("-")
-	ok := (r.skip("0") || r.digits()) && (!r.skip(".") || r.digits())
-	if ok && r.skip("eE") {
-		r.skip("+-")
-		ok = r.digits()
-	}
-	if !ok {
-		r.fail()
-		return ""
-	}
-	return r.text[from:r.at]
-}
-
-// skip passes over one byte if it is one of those given.
-func (r *reader) skip(any string) bool {
-	ok := r.at < len(r.text) && strings.IndexByte(any, r.text[r.at]) >= 0
-	if ok {
-		r.at++
-	}
-	return ok
-}
-
-func (r *reader) digits() bool {
-	from := r.at
-	for r.at < len(r.text) && scan.IsDigit(r.text[r.at]) {
-		r.at++
-	}
-	return r.at > from
-}
-
-// string reads the string that begins here.
-func (r *reader) string() string {
-	text, size := scan.JSONString(r.text[r.at:], &r.scratch)
-	if size == 0 {
-		r.fail()
-		return ""
-	}
-	r.at += size
-	return text
 }

@@ -1,12 +1,12 @@
 package jsondoc
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
-	"strings"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
 	"github.com/seed-91e7e7c1/corona/deltas/extract/links"
-	"github.com/seed-91e7e7c1/corona/deltas/scan"
 )
 
 // Writer writes values as lines. Commas are left out: they say nothing that
@@ -101,30 +101,13 @@ func (w *Writer) scalar(v *Value) {
 	}
 }
 
-// quote writes a string as encoding/json does, < and & as they are.
+// quote writes a string as JSON, < and & as they are.
 func (w *Writer) quote(s string) {
-	w.text = append(w.text, '"')
-	separated := strings.Contains(s, "\u2028"[:2]) && (strings.Contains(s, "\u2028") || strings.Contains(s, "\u2029"))
-	for {
-		n := scan.PlainJSON(s)
-		plain := s[:n]
-		if separated {
-			plain = separators.Replace(plain)
-		}
-		if w.text = append(w.text, plain...); n == len(s) {
-			break
-		}
-		w.text = appendEscape(w.text, s[n])
-		s = s[n+1:]
+	b := bytes.NewBuffer(w.text)
+	enc := json.NewEncoder(b)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(s); err != nil {
+		panic(err) // of a string, to memory
 	}
-	w.text = append(w.text, '"')
-}
-
-var separators = strings.NewReplacer("\u2028", `\u2028`, "\u2029", `\u2029`)
-
-func appendEscape(b []byte, c byte) []byte {
-	if at := strings.IndexByte("\"\\\b\f\n\r\t", c); at >= 0 {
-		return append(b, '\\', `"\bfnrt`[at])
-	}
-	return fmt.Appendf(b, `\u%04x`, c)
+	w.text = b.Bytes()[:b.Len()-1] // Encode ends the line
 }

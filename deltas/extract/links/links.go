@@ -1,5 +1,5 @@
-// Package links says what a link leads to, without what only tells who follows it
-// and when: tracking, sessions, expiring signatures.
+// Package links says what a link leads to, without what only identifies its reader or
+// the time: tracking, sessions, expiring signatures.
 package links
 
 import (
@@ -14,7 +14,7 @@ import (
 const MaxLength = 4096
 
 // Clean returns an entry's link resolved against base, without tracking
-// parameters; empty for what nobody can follow.
+// parameters; empty for what cannot be followed.
 func Clean(raw string, base *url.URL) string {
 	if u, ok := splitURL(raw); ok && len(raw) <= MaxLength {
 		return u.cleaned(raw)
@@ -187,7 +187,8 @@ func withoutSession(s string) string {
 	return s[:at] + s[at+end:]
 }
 
-// target returns host and path without what says nothing of where a link leads.
+// target returns host and path without tracking and session parameters, "www." and the
+// page's own host.
 func target(host, path, query string, base *url.URL) string {
 	if query = cleanQuery(query, func(name string) bool { return isTracking(name) || isSession(name) }); query != "" {
 		path += "?" + query
@@ -199,8 +200,8 @@ func target(host, path, query string, base *url.URL) string {
 	return host + path
 }
 
-// IsControl reports what leads nowhere without a script. A script's own words
-// in the address may name what is behind them: that is a link.
+// IsControl reports addresses that lead nowhere without a script. A javascript: address
+// with code of its own counts as a link, since the code may name a target.
 func IsControl(href string) bool {
 	href = strings.TrimSpace(href)
 	if href == "" || href[0]|0x20 != 'j' {
@@ -278,8 +279,8 @@ var (
 		"cb", "_", "_t", "ts", "timestamp", "nocache", "cachebuster", "cachebust", "rnd", "rand", "random")
 )
 
-// isTracking reports parameters that say who sent a reader, who reads or until when,
-// not what is read.
+// isTracking reports parameters that say where a reader came from, which reader it is or
+// until when, not what is read.
 func isTracking(name string) bool {
 	for _, prefix := range droppedPrefixes {
 		if strings.HasPrefix(name, prefix) {

@@ -35,8 +35,8 @@ func Open(dir string, opts *pebble.Options) (*pebble.DB, error) {
 }
 
 // listener says once of each file that it is damaged. Pebble by itself would end the
-// process at the first read, before anybody could say ErrCorrupt; and it would try a
-// compaction again at once, for ever, while writes wait for it.
+// process at the first read, before its caller could return ErrCorrupt; and it would
+// retry a compaction at once, for ever, while writes wait for it.
 func listener(logger pebble.Logger) *pebble.EventListener {
 	var said sync.Map // by path
 	return &pebble.EventListener{

@@ -3,7 +3,7 @@
 //
 // Each node keeps one promise for ever: to the node with the smallest ID of those that
 // it sees, once they are as many as were expected. The node that holds the promises of
-// all of them decides what the cluster is, keeps that, and tells it to those who
+// all of them decides on the cluster's table, keeps it, and tells it to the nodes that
 // promised. Two clusters would need more promises than there are nodes.
 package founding
 
@@ -61,7 +61,7 @@ type Founding struct {
 	}
 }
 
-// lookEvery is the pause between two looks at who is there.
+// lookEvery is the pause between two looks at which nodes are there.
 const lookEvery = 100 * time.Millisecond
 
 // callWithin bounds one call of another node.

@@ -10,19 +10,11 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 )
 
-// beatTick is how long a heartbeat waits for others to the same node. Between idle nodes
-// messages are all the work, and what one costs hardly depends on its size. It is short
-// beside raft's lease, which every contact renews.
-const beatTick = 50 * time.Millisecond
-
-// beats gathers the heartbeats of all replicas to one node.
-type beats struct {
-	net  *Net
-	node string
-
-	mu      sync.Mutex
-	waiting []*beat
-}
+// beatTick is how long the first heartbeat of a node waits for others, of whichever range
+// and to whichever node: what an idle node costs is how often it wakes. Raft begins the
+// next heartbeat a tenth to a fifth of its timeout after the answer (100 to 200 ms), so
+// those that went together do so again, 250 ms later.
+const beatTick = 150 * time.Millisecond
 
 // beat is a heartbeat on its way.
 type beat struct {
@@ -36,27 +28,16 @@ type beatAnswer struct {
 	err     error
 }
 
-// beatsTo returns what gathers the heartbeats to a node.
-func (n *Net) beatsTo(node string) *beats {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	b := n.mu.beats[node]
-	if b == nil {
-		b = &beats{net: n, node: node}
-		n.mu.beats[node] = b
-	}
-	return b
-}
-
-// send sends a heartbeat with the next message to the node and returns the answer.
-func (b *beats) send(ctx context.Context, group uint64, message []byte) ([]byte, error) {
+// sendBeat sends a heartbeat to a node with the next tick and returns the answer, in
+// beatTick and promptWithin at most.
+func (n *Net) sendBeat(ctx context.Context, node string, group uint64, message []byte) ([]byte, error) {
 	one := &beat{group: group, message: message, answer: make(chan beatAnswer, 1)}
-	b.mu.Lock()
-	b.waiting = append(b.waiting, one)
-	if len(b.waiting) == 1 {
-		time.AfterFunc(beatTick, b.flush) // ends within promptWithin
+	n.beats.Lock()
+	if len(n.beats.waiting) == 0 {
+		time.AfterFunc(beatTick, n.tick)
 	}
-	b.mu.Unlock()
+	n.beats.waiting[node] = append(n.beats.waiting[node], one)
+	n.beats.Unlock()
 	select {
 	case answer := <-one.answer:
 		return answer.message, answer.err
@@ -65,13 +46,20 @@ func (b *beats) send(ctx context.Context, group uint64, message []byte) ([]byte,
 	}
 }
 
-// flush sends what waits, and hands out the answers.
-func (b *beats) flush() {
-	b.mu.Lock()
-	all := b.waiting
-	b.waiting = nil
-	b.mu.Unlock()
-	answers, err := b.call(all)
+// tick sends what waits, one message to each node.
+func (n *Net) tick() {
+	n.beats.Lock()
+	waiting := n.beats.waiting
+	n.beats.waiting = make(map[string][]*beat, len(waiting))
+	n.beats.Unlock()
+	for node, all := range waiting {
+		go n.sendBeats(node, all) // ends within promptWithin
+	}
+}
+
+// sendBeats sends heartbeats to one node, and hands out the answers.
+func (n *Net) sendBeats(node string, all []*beat) {
+	answers, err := n.callBeats(node, all)
 	for i, one := range all {
 		if err != nil {
 			one.answer <- beatAnswer{err: err}
@@ -81,10 +69,10 @@ func (b *beats) flush() {
 	}
 }
 
-func (b *beats) call(all []*beat) ([]beatAnswer, error) {
+func (n *Net) callBeats(node string, all []*beat) ([]beatAnswer, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), promptWithin)
 	defer cancel()
-	reply, err := b.net.peers.Call(ctx, b.node, peer.Control, kindHeartbeats, 0, encodeBeats(all))
+	reply, err := n.peers.Call(ctx, node, peer.Control, kindHeartbeats, 0, encodeBeats(all))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +83,7 @@ func (b *beats) call(all []*beat) ([]beatAnswer, error) {
 	return answers, err
 }
 
-// heartbeats serves what flush has sent: each of them by itself, since one that brings a
+// heartbeats serves what sendBeats has sent: each of them by itself, since one that brings a
 // new term is written.
 func (n *Net) heartbeats(ctx context.Context, call peer.Call) ([]byte, error) {
 	all, err := decodeBeats(call.Payload)

@@ -135,9 +135,10 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 	return encodeBallot(ballot{s.RPCHeader, s.Term, s.Success}), nil
 }
 
-// replace has raft drop the entries that conflict with a state that it has put in place:
-// it does so when the leader appends an entry there, and the state's last one is all that
-// is known of the leader's log. The replica's log keeps it no more than the others.
+// replace has raft drop the entries that conflict with an installed state, by an append
+// of a no-op with the index and term of the state's last entry, the only one that is
+// known of the leader's log. The replica's log stores neither the no-op nor those
+// entries.
 func (t *Transport) replace(ctx context.Context, state *raft.InstallSnapshotRequest) error {
 	t.hooks.Log.Replace(state.LastLogIndex, state.LastLogTerm)
 	last := &raft.Log{Index: state.LastLogIndex, Term: state.LastLogTerm, Type: raft.LogNoop}

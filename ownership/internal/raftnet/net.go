@@ -24,8 +24,7 @@ const (
 	EndKind
 )
 
-// How long answers are waited for. What is prompt or useless has promptWithin: raft
-// sends the next one soon.
+// How long answers are waited for. Messages that raft repeats soon have promptWithin.
 const (
 	promptWithin = 500 * time.Millisecond
 	appendWithin = 10 * time.Second
@@ -37,7 +36,10 @@ type Net struct {
 	mu    struct {
 		sync.Mutex
 		replicas map[uint64]*Transport // by Replica.group
-		beats    map[string]*beats     // by node ID
+	}
+	beats struct {
+		sync.Mutex
+		waiting map[string][]*beat // for the next tick, by node ID
 	}
 }
 
@@ -48,7 +50,7 @@ var ErrNoReplica = errors.New("no such replica here")
 // the peers are served.
 func New(peers *peer.Node) *Net {
 	n := &Net{peers: peers}
-	n.mu.replicas, n.mu.beats = make(map[uint64]*Transport), make(map[string]*beats)
+	n.mu.replicas, n.beats.waiting = make(map[uint64]*Transport), make(map[string][]*beat)
 	peers.Handle(kindHeartbeats, n.heartbeats)
 	peers.Handle(kindAppend, n.handler((*Transport).append))
 	peers.Handle(kindVote, n.handler((*Transport).vote))
@@ -111,6 +113,7 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 		return nil, fmt.Errorf("%s is not of node %s", r, self)
 	}
 	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC)}
+	t.confirmed.at = make(map[raft.ServerID]time.Time)
 	t.open, t.close = context.WithCancelCause(context.Background())
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -119,6 +122,16 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	}
 	n.mu.replicas[r.Group()] = t
 	return t, nil
+}
+
+// Confirmed is [Transport.Confirmed] of a replica of this node; zero if that has no
+// transport.
+func (n *Net) Confirmed(r Replica, by raft.ServerID) time.Time {
+	t, err := n.replica(r.Group())
+	if err != nil {
+		return time.Time{}
+	}
+	return t.Confirmed(by)
 }
 
 // Close closes the transport of a replica of this node, if it has one.

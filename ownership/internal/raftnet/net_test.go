@@ -7,10 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -351,6 +353,85 @@ func TestStrangeMessages(t *testing.T) {
 	commit(t, members, "still")
 }
 
+// TestOldTerms: what a leader sent in a term that is over has no effect when it comes
+// again, whatever it carries.
+func TestOldTerms(t *testing.T) {
+	members := cluster(t, 3)
+	old := leaderOf(t, members)
+	term, last := old.raft.CurrentTerm(), old.raft.LastIndex()
+	var next *member
+	await(t, "another leads", func() bool {
+		if leader := leaderOf(t, members); leader != old {
+			next = leader
+			return true
+		}
+		target := otherThan(old, members)
+		_ = old.raft.LeadershipTransferToServer(target.replica.ID(), target.replica.Address()).Error() // tried again
+		return false
+	})
+	follower := members[0]
+	for follower == old || follower == next {
+		follower = members[slices.Index(members, follower)+1]
+	}
+	commit(t, members, "second")
+	await(t, "the follower has the next leader's commit", func() bool { return follower.fsm.text() == "first\nsecond" })
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(old.replica.ID()), Addr: []byte(old.replica.Node)}
+	to := follower.replica.ID()
+	for name, send := range map[string]func() (obeyed bool, err error){
+		"heartbeat": func() (bool, error) {
+			answer := raft.AppendEntriesResponse{}
+			err := old.transport.AppendEntries(to, "", &raft.AppendEntriesRequest{RPCHeader: header, Term: term}, &answer)
+			return answer.Success, err
+		},
+		"entry": func() (bool, error) {
+			answer := raft.AppendEntriesResponse{}
+			err := old.transport.AppendEntries(to, "", &raft.AppendEntriesRequest{
+				RPCHeader: header, Term: term, PrevLogEntry: last, PrevLogTerm: term, LeaderCommitIndex: last + 1,
+				Entries: []*raft.Log{{Index: last + 1, Term: term, Type: raft.LogCommand, Data: []byte("old")}},
+			}, &answer)
+			return answer.Success, err
+		},
+		"vote": func() (bool, error) {
+			answer := raft.RequestVoteResponse{}
+			err := old.transport.RequestVote(to, "", &raft.RequestVoteRequest{
+				RPCHeader: header, Term: term, LastLogIndex: last + 1000, LastLogTerm: term, LeadershipTransfer: true,
+			}, &answer)
+			return answer.Granted, err
+		},
+		"state": func() (bool, error) {
+			answer := raft.InstallSnapshotResponse{}
+			state := stateOf4(old)
+			state.Term, state.LastLogTerm = term, term
+			err := old.transport.InstallSnapshot(to, "", &state, &answer, strings.NewReader("lost"))
+			return answer.Success, err
+		},
+		"handover": func() (bool, error) {
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+			defer cancel()
+			_, err := old.peers.Call(ctx, follower.replica.Node, peer.Control, kindHandover, follower.replica.Group(), encodeHandover(handover{header, term}))
+			var refused *peer.RemoteError
+			if errors.As(err, &refused) {
+				return false, nil
+			}
+			return err == nil, err
+		},
+	} {
+		await(t, name+": an answer", func() bool {
+			obeyed, err := send()
+			if obeyed {
+				t.Errorf("%s of term %d was obeyed in term %d", name, term, follower.raft.CurrentTerm())
+			}
+			return err == nil
+		})
+	}
+	var entry raft.Log
+	if err := follower.logs.GetLog(last+1, &entry); err != nil || entry.Term <= term {
+		t.Errorf("the follower has entry %d of term %d: %v", last+1, entry.Term, err)
+	}
+	commit(t, members, "third")
+	await(t, "the follower follows", func() bool { return follower.fsm.text() == "first\nsecond\nthird" })
+}
+
 // TestHeartbeats: of those that go in one message each has the answer of its own replica.
 func TestHeartbeats(t *testing.T) {
 	members := cluster(t, 2)
@@ -362,7 +443,7 @@ func TestHeartbeats(t *testing.T) {
 	entries.Entries = []*raft.Log{{Index: 1, Term: 1, Type: raft.LogNoop}}
 	here, nowhere := follower.replica.Group(), Replica{testRange + 1, follower.replica.Node, 1}.Group()
 	await(t, "a heartbeat that does not meet one of raft's own", func() bool {
-		answers, err := leader.net.beatsTo(follower.replica.Node).call([]*beat{
+		answers, err := leader.net.callBeats(follower.replica.Node, []*beat{
 			{group: nowhere, message: encodeAppend(&good)},
 			{group: here, message: encodeAppend(&good)},
 			{group: nowhere, message: []byte{1}},
@@ -377,11 +458,37 @@ func TestHeartbeats(t *testing.T) {
 		return answers[1].err == nil && err == nil && a.Success
 	})
 	for what, message := range map[string][]byte{"entries": encodeAppend(&entries), "garbage": {1}} {
-		answers, err := leader.net.beatsTo(follower.replica.Node).call([]*beat{{group: here, message: message}})
+		answers, err := leader.net.callBeats(follower.replica.Node, []*beat{{group: here, message: message}})
 		if err != nil || answers[0].err == nil {
 			t.Errorf("%s among heartbeats: %v, %v", what, answers, err)
 		}
 	}
+}
+
+// TestBeatTick: heartbeats to all nodes go with the tick that the first of them begins.
+func TestBeatTick(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		peers, err := peer.New(peer.Config{Self: peer.Identity{Name: "n1", ID: "n1.x"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer peers.Close()
+		n, begun := New(peers), time.Now()
+		var sending sync.WaitGroup
+		for i, test := range []struct {
+			node       string
+			begin, end time.Duration
+		}{{"n2.x", 0, beatTick}, {"n3.x", beatTick / 4, beatTick}, {"n2.x", beatTick / 2, beatTick}, {"n3.x", 2 * beatTick, 3 * beatTick}} {
+			sending.Go(func() {
+				time.Sleep(test.begin)
+				_, err := n.sendBeat(t.Context(), test.node, uint64(i), nil)
+				if after := time.Since(begun); !errors.Is(err, peer.ErrUnknown) || after != test.end {
+					t.Errorf("to %s, from %s on: after %s, %v", test.node, test.begin, after, err)
+				}
+			})
+		}
+		sending.Wait()
+	})
 }
 
 // TestStrangeStates: a state with a bad head is refused before any of it is stored.

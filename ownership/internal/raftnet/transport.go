@@ -27,6 +27,10 @@ type Transport struct {
 		sync.Mutex // one heartbeat at a time: it may write a term
 		handle     func(raft.RPC)
 	}
+	confirmed struct {
+		sync.Mutex
+		at map[raft.ServerID]time.Time // when the newest heartbeat was sent that the replica has confirmed
+	}
 }
 
 var (
@@ -128,18 +132,35 @@ func (t *Transport) sendHeartbeat(to raft.ServerID, request *raft.AppendEntriesR
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(t.open, beatTick+promptWithin)
-	defer cancel()
+	sent := time.Now()                        // before: the answer may wait here while this process is suspended
 	if planted.Bug(3) && t.hooks.Log != nil { // of a range
-		go t.net.beatsTo(replica.Node).send(ctx, replica.Group(), encodeAppend(request))
+		go t.net.sendBeat(t.open, replica.Node, replica.Group(), encodeAppend(request))
 		*answer = raft.AppendEntriesResponse{Term: request.Term, Success: true}
 		return nil
 	}
-	got, err := t.net.beatsTo(replica.Node).send(ctx, replica.Group(), encodeAppend(request))
+	got, err := t.net.sendBeat(t.open, replica.Node, replica.Group(), encodeAppend(request))
 	if err == nil {
 		*answer, err = decodeAppended(got)
 	}
+	if err == nil && answer.Term == request.Term {
+		t.confirm(to, sent)
+	}
 	return err
+}
+
+func (t *Transport) confirm(by raft.ServerID, sent time.Time) {
+	t.confirmed.Lock()
+	defer t.confirmed.Unlock()
+	t.confirmed.at[by] = sent
+}
+
+// Confirmed returns when the newest heartbeat was sent that a replica has confirmed, which
+// at some time after that was at no later term than this replica; zero: it has confirmed
+// none.
+func (t *Transport) Confirmed(by raft.ServerID) time.Time {
+	t.confirmed.Lock()
+	defer t.confirmed.Unlock()
+	return t.confirmed.at[by]
 }
 
 // RequestVote implements [raft.Transport].
@@ -306,8 +327,8 @@ func (t *Transport) preVote(ctx context.Context, call peer.Call) ([]byte, error)
 	return encodeBallot(ballot{v.RPCHeader, v.Term, v.Granted}), nil
 }
 
-// handover serves a leader's wish to be followed by this replica. Raft obeys it from
-// anybody at any time: so it has to come from the leader of this replica's term.
+// handover serves a leader's request that this replica take over. Raft obeys it from any
+// sender at any time, so here it must come from the leader of this replica's term.
 func (t *Transport) handover(ctx context.Context, call peer.Call) ([]byte, error) {
 	h, err := decodeHandover(call.Payload)
 	if err == nil {

@@ -111,7 +111,8 @@ func (w *Writer) frame(kind byte, raw int, content []byte) {
 	w.write(w.framed)
 }
 
-// write gives content away: pebble's files may change what they are given.
+// write hands content over, which must not be used afterwards: pebble's files may
+// modify what they are given.
 func (w *Writer) write(content []byte) {
 	if w.err != nil {
 		return

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 	"text/tabwriter"
 )
@@ -14,6 +15,19 @@ import (
 type RowList[T any] struct {
 	Add   func(T) error
 	Close func() error
+}
+
+// Print adds what items yields, whose errors are the node's, and closes the list.
+func (l RowList[T]) Print(items iter.Seq2[T, error]) error {
+	for item, err := range items {
+		if err != nil {
+			return NodeError(err)
+		}
+		if err := l.Add(item); err != nil {
+			return err
+		}
+	}
+	return l.Close()
 }
 
 // NewJSONRows returns a list that is printed as an object with one field of this name.

@@ -24,7 +24,7 @@ func Run(ctx context.Context, root *cobra.Command) int {
 }
 
 // interruptible is an input whose reads end when the context does: a terminal, or a
-// pipe that somebody holds open, may have nothing to read for ever.
+// pipe that another process keeps open, may have nothing to read for ever.
 type interruptible struct {
 	ctx   context.Context
 	in    io.Reader

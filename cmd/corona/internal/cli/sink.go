@@ -17,9 +17,8 @@ type SinkFlags struct {
 }
 
 const SinkHelp = `SINK is where updates go:
-  sse            nowhere by itself: "corona watch" and GET /v1/updates read them
-                 (default)
-  webhook:URL    the node POSTs each one to URL, as Standard Webhooks has it`
+  sse            clients read them with "corona watch" or GET /v1/updates (default)
+  webhook:URL    the node POSTs each update to URL, in the form of Standard Webhooks`
 
 // Add adds --sink and --secret to a command.
 func (f *SinkFlags) Add(cmd *cobra.Command) {

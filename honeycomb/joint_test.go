@@ -1,0 +1,282 @@
+package honeycomb
+
+import (
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// jointly is a problem of n channels whose polls differ in cost on hosts with caps, drawn
+// from a seed, with many ties.
+func jointly(seed uint64, n int) (Config, Channels) {
+	r := rand.New(rand.NewPCG(seed, 13))
+	c := Config{
+		Policy: pick(r, Lite, Lite, Fast, Fair), Cost: Bytes, Ladder: pick(r, Any(), Any(), Any(), Geometric(1.5)),
+		Nodes: 30, Interval: time.Hour, Target: time.Duration(100+r.IntN(900))*time.Second + 7_654_321,
+		Budget: pick(r, 4, 8, 20, 60, 1e6) * float64(n),
+	}
+	hosts := max(n/9, 1)
+	c.HostCaps = column(r, hosts, 0, 7.5, 20, 40, 100)
+	ch := Channels{
+		Subscribers: column(r, n, 0, 1, 1, 2, 3, 40), SizeBytes: column(r, n, 1, 2, 2, 3, 8), UpdateInterval: column(r, n, 600, 3600, 7200),
+		Host: make([]int32, n),
+	}
+	for i := range ch.Host {
+		ch.Host[i] = int32(r.IntN(hosts+1)) - 1
+	}
+	if r.IntN(4) == 0 {
+		ch.MaxRate = column(r, n, 0, 0, 0, 2, 7)
+	}
+	if r.IntN(8) == 0 {
+		c.HostCaps[0] = 0.01 // under all rates
+	}
+	return c, ch
+}
+
+// Where costs differ and caps bind, the rates are best at the multipliers, which price
+// the best step that each limit keeps out; and the limit has no room for its boundary.
+func TestJointIsBestAtItsMultipliers(t *testing.T) {
+	seen := map[string]int{}
+	for seed := range uint64(150) {
+		n := 5 + int(seed*seed)%71
+		if seed < 3 {
+			n = 2_300 + int(seed)*300 // several blocks
+		}
+		c, ch := jointly(seed, n)
+		p, s := mustSolve(t, c, ch)
+		if !p.last.certified {
+			continue
+		}
+		if math.Abs(s.Bound-dual(p, s)) > 1e-9*s.Objective {
+			t.Fatalf("seed %d: bound %v, want %v: %+v\n%+v", seed, s.Bound, dual(p, s), s, c)
+		}
+		if gap := s.Objective - s.Bound; hasEqualSteps(p) && !s.Unmet.Target && gap > leftOver(p, s)+1e-9*s.Objective {
+			t.Fatalf("seed %d: gap %v over %v, which the limits left unused: %+v\n%+v", seed, gap, leftOver(p, s), s, c)
+		}
+		if wrong := boundaryWrong(p, s); wrong != "" {
+			t.Fatalf("seed %d: %s: %+v\n%+v\n%+v", seed, wrong, s, p.last, c)
+		}
+		for _, h := range p.hosts.list {
+			for _, row := range p.hosts.rowsOf(h) {
+				if h.unmet && p.path.rung[row] != p.columns.lo[row] {
+					t.Fatalf("seed %d: row %d has rate %v on a host whose lowest rates pass its cap", seed, row, p.Rate(int(row)))
+				}
+			}
+			if wrong := priceWrong(p, h); wrong != "" {
+				t.Fatalf("seed %d, host %d: %s: %+v\n%+v", seed, h.number, wrong, h, s)
+			}
+		}
+		for kind, is := range map[string]bool{
+			"budget": p.last.divided && p.config.Policy != Fast, "target": p.last.divided && p.config.Policy == Fast && !s.Unmet.Target,
+			"ceiling": p.last.ending == atCeiling, "unmet": s.Unmet.Hosts > 0, "large": n > 2_000,
+			"exchange": p.last.divided && p.last.load != p.columns.loadOf(int(p.last.boundary.channel), p.last.boundary.rung+1)-
+				p.columns.loadOf(int(p.last.boundary.channel), p.last.boundary.rung),
+		} {
+			if is {
+				seen[kind]++
+			}
+		}
+	}
+	if len(seen) != 6 {
+		t.Errorf("a kind of problem is missing: %v", seen)
+	}
+	t.Log(seen)
+}
+
+// boundaryWrong says what is wrong with the change that a limit divides: it has no room
+// for it, or needed it, and its worth is the multiplier.
+func boundaryWrong(p *Problem, s *Solution) string {
+	out := p.last
+	if !out.divided {
+		if s.Boundary != -1 || out.load != 0 || out.wait != 0 {
+			return "a boundary where no limit divides a step"
+		}
+		return ""
+	}
+	wait := p.path.wait.value()
+	switch {
+	case out.load <= 0 || out.wait >= 0:
+		return "a boundary that costs or saves nothing"
+	case hasEqualSteps(p) && !near(-out.wait, out.lambda*out.load):
+		return "a boundary that is not worth the multiplier"
+	case s.Boundary != int(out.boundary.channel):
+		return "another boundary reported"
+	case !p.path.goal.wait && s.Load+out.load <= s.Budget:
+		return "room for the boundary"
+	case p.path.goal.wait && wait-out.wait <= p.waitLimit():
+		return "a target that was met before the boundary"
+	case p.config.Policy != Fast && !near(s.Beyond, (wait+out.wait)*p.unit()/p.subscribers.value()):
+		return "another objective beyond the boundary"
+	case p.config.Policy == Fast && !s.Unmet.Target && !near(s.Beyond, s.Load-out.load), s.Unmet.Target && !near(s.Beyond, s.Load+out.load):
+		return "another load beyond the boundary"
+	}
+	return ""
+}
+
+// priceWrong says what is wrong with a host's multiplier: it is what the best step saves
+// for each poll, beyond its cost, where the cap has no room for that.
+func priceWrong(p *Problem, h host) string {
+	polls, best, edge := p.pollsOf(h), 0.0, int32(-1)
+	net := func(row int32) float64 {
+		if n := p.path.rung[row]; n < p.columns.hi[row] {
+			return p.columns.weight[row]/p.columns.rungs.between(n) - p.last.lambda*p.columns.costOf(int(row))
+		}
+		return 0
+	}
+	rows := p.hosts.rowsOf(h)
+	for _, row := range rows {
+		best = max(best, net(row))
+	}
+	for _, row := range rows {
+		n := p.path.rung[row]
+		rounding := 1e-9 * p.columns.weight[row] / p.columns.rungs.between(n)
+		if best > 0 && best <= rounding {
+			return "" // priced or not, as rounding has it
+		}
+		if net(row) > 0 && net(row) >= best-rounding && edge < 0 {
+			if with := exchanged(p.columns.rungs, polls, move{row, n, n + 1}); with.over(h.cap) {
+				edge = row
+			}
+		}
+	}
+	if edge < 0 {
+		best = 0
+	}
+	if !near(h.mu, best) || h.edge != edge {
+		return "its multiplier is not the worth of the best step kept out"
+	}
+	return ""
+}
+
+// Steps of equal worth are taken in the order of rows, whatever hosts they are on, and the
+// cheaper ones first.
+func TestTiesUnderCaps(t *testing.T) {
+	const n = 40
+	c := Config{Cost: Bytes, Nodes: 30, Interval: time.Hour, HostCaps: []float64{100, 100, 100, 2}}
+	ch := Channels{Subscribers: make([]float64, n), SizeBytes: make([]float64, n), Host: make([]int32, n)}
+	for i := range n {
+		cost := float64(1 + i%4/2*2) // 1, 1, 3, 3, …
+		ch.Subscribers[i], ch.SizeBytes[i], ch.Host[i] = 5*cost, cost, int32(i%7%3)
+	}
+	ch.Subscribers[n-1], ch.SizeBytes[n-1], ch.Host[n-1] = 1e6, 1, 3 // at its host's cap
+	at2 := 2.0
+	for i := range n - 1 {
+		at2 += 2 * ch.SizeBytes[i]
+	}
+	for _, more := range []float64{0, 1, 7, 20, 21, 25.5, 50} {
+		c.Budget = at2 + more
+		p, s := mustSolve(t, c, ch)
+		left := more
+		boundary := -1
+		for _, cost := range []float64{1, 3} {
+			for i := range n - 1 {
+				if ch.SizeBytes[i] != cost {
+					continue
+				}
+				want := 2.0
+				if boundary < 0 && left >= cost {
+					want, left = 3, left-cost
+				} else if boundary < 0 {
+					boundary = i
+				}
+				if p.Rate(i) != want {
+					t.Fatalf("%v bytes more, row %d: rate %v, want %v", more, i, p.Rate(i), want)
+				}
+			}
+		}
+		if !p.last.certified || s.Boundary != boundary || !near(s.Lambda, 1800*5.0/6) || s.Load != c.Budget-left {
+			t.Errorf("%v bytes more: want boundary %d and load %v: %+v", more, boundary, c.Budget-left, s)
+		}
+	}
+}
+
+// crowdedColumns is a problem of n channels, on small hosts and one large one, whose caps
+// bind.
+func crowdedColumns(t *testing.T, n int) *Problem {
+	t.Helper()
+	c, ch := manyKeys(Fast, Bytes, n)
+	c.Target = 400 * time.Second
+	c.HostCap, c.HostCaps = 30, []float64{4 * float64(n/4)}
+	ch.Host = make([]int32, n)
+	for i := range n {
+		ch.Host[i] = int32(i%(n/8)) - 1
+		if i%4 == 3 {
+			ch.Host[i] = 0
+		}
+	}
+	p, err := Prepare(c, ch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A sample of one in so many has as much of all caps, and a search of all begins next to
+// where it ends; most channels leave the search before that.
+func TestJointSearch(t *testing.T) {
+	p := crowdedColumns(t, 140_000)
+	of := goal{wait: true, limit: p.waitLimit()}
+	if ending := p.path.reach(of); ending != inside || !p.crowded() {
+		t.Fatalf("ends %v", ending)
+	}
+	j := p.newJoint(of, 1)
+	all, few := j.open(), p.newJoint(of, 3)
+	if all != 140_000 || math.Abs(float64(few.open())/float64(all)-1.0/3) > 0.01 {
+		t.Errorf("a sample of %d of %d", few.open(), all)
+	}
+	capOf := func(j *joint) (sum float64) {
+		for _, g := range j.groups[1:] {
+			sum += g.cap
+		}
+		return sum
+	}
+	if part := capOf(few) / capOf(j); math.Abs(part-1.0/3) > 0.01 {
+		t.Errorf("a sample has %v of all caps, want a third", part)
+	}
+	if size := len(few.groups[1].row); size != (int(p.hosts.list[0].to)+2)/3 {
+		t.Errorf("a sample has %d channels of the large host's %d", size, p.hosts.list[0].to)
+	}
+	if size := len(few.groups[2].row); size != int(p.hosts.list[3].to-p.hosts.list[3].from) {
+		t.Errorf("a sample has %d channels of a small host, not all", size)
+	}
+	highest := p.path.boundary().ratio * (1 + closed)
+	guess := j.guess(highest)
+	b := &bracket{goal: of, high: highest}
+	next, found := j.descend(b, guess, highest)
+	if !found || b.low != j.beyond.lambda || b.high != j.near.lambda || b.width() > 0.03 || !j.goal.pastSum(j.beyond.sum) || j.goal.pastSum(j.near.sum) {
+		t.Fatalf("bracket %v to %v, from a guess of %v", b.low, b.high, guess)
+	}
+	j.narrow(b, next, 4e-16)
+	out := j.finish()
+	if highest < 1.2*out.lambda || math.Abs(guess/out.lambda-1) > 0.05 || math.Abs(next/out.lambda-1) > 0.003 {
+		t.Errorf("a guess of %v leads to %v, then %v", guess, next, out.lambda)
+	}
+	if j.open() > all/8 || b.width() > 1e-15 {
+		t.Errorf("%d of %d channels are open in a bracket of %v to %v", j.open(), all, b.low, b.high)
+	}
+	measured := j.fixed
+	for k, g := range j.groups {
+		measured.join(g.measure(of, 0, j.near.rung[k]))
+	}
+	if math.Abs(measured.value()-j.near.sum.value()) > 1e-9*measured.value() {
+		t.Errorf("open and settled channels come to %v, of %v", measured.value(), j.near.sum.value())
+	}
+}
+
+// The next look is beyond where a point is expected, as far as that is from the end that
+// was looked at, and no further than half of the way to the other end.
+func TestAim(t *testing.T) {
+	for _, tc := range []struct{ low, high, at, expected, want float64 }{
+		{1, 9, 1, 2, 3}, {1, 9, 1, 7, 8}, {1, 9, 9, 8, 7}, {1, 9, 9, 2, 1.5}, {1, 9, 1, 1, 1}, {1, 9, 9, 9, 9},
+	} {
+		if got := aim(tc.low, tc.high, tc.at, tc.expected); got != tc.want {
+			t.Errorf("%+v: %v", tc, got)
+		}
+	}
+	// Demands of rates by the inverse root of their price.
+	demanded := func(mu float64) demand { return demand{mu: mu, polls: 10 / math.Sqrt(mu+3)} }
+	if got := meet(demanded(1), demanded(6), 10/math.Sqrt(5)); !near(got, 2) {
+		t.Errorf("they meet at %v, want 2", got)
+	}
+}

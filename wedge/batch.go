@@ -1,0 +1,214 @@
+package wedge
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
+)
+
+// Session is a range in a term of its owner, and how many batches of it a poller was
+// sent.
+type Session struct {
+	channel.Range
+	Term, Sequence uint64
+}
+
+// batch is a part of a session.
+type batch struct {
+	Session
+	begin    bool  // what is not ordered from here to complete is dropped
+	complete bool  // all channels have been ordered since begin
+	items    []any // engine.Order, engine.Pace, channel.ID to be dropped, engine.News
+}
+
+// most is how many items a batch has: an order takes some 150 bytes.
+const most = 1000
+
+func (s Session) encode() *wire.Session {
+	return &wire.Session{Range: s.ID, From: uint32(s.From), To: uint32(s.To), Term: s.Term, Sequence: s.Sequence}
+}
+
+func decodeSession(m *wire.Session) (Session, error) {
+	if m.GetFrom() > m.GetTo() || m.GetTo() >= channel.Buckets {
+		return Session{}, fmt.Errorf("range of buckets %d to %d", m.GetFrom(), m.GetTo())
+	}
+	return Session{
+		Range: channel.Range{ID: m.GetRange(), From: channel.Bucket(m.GetFrom()), To: channel.Bucket(m.GetTo())},
+		Term:  m.GetTerm(), Sequence: m.GetSequence(),
+	}, nil
+}
+
+func (b batch) encode() *wire.Batch {
+	items := make([]*wire.Item, len(b.items))
+	for i, item := range b.items {
+		items[i] = encodeItem(item)
+	}
+	return &wire.Batch{Session: b.Session.encode(), Begin: b.begin, Complete: b.complete, Items: items}
+}
+
+func encodeItem(item any) *wire.Item {
+	switch item := item.(type) {
+	case engine.Order:
+		return &wire.Item{Of: &wire.Item_Order{Order: encodeOrder(&item)}}
+	case engine.Pace:
+		return &wire.Item{Of: &wire.Item_Pace{Pace: encodePace(item)}}
+	case channel.ID:
+		return &wire.Item{Of: &wire.Item_Drop{Drop: item[:]}}
+	case engine.News:
+		return &wire.Item{Of: &wire.Item_News{News: encodeNews(&item)}}
+	}
+	panic(fmt.Sprintf("wedge: an item of type %T", item))
+}
+
+func encodePace(p engine.Pace) *wire.Pace {
+	return &wire.Pace{
+		Channel: p.Channel[:], Incarnation: p.Incarnation, Polls: p.Rate.Polls, Intervals: p.Rate.Intervals,
+		Width: uint32(p.Width), Rank: uint32(p.Rank),
+	}
+}
+
+func encodeOrder(o *engine.Order) *wire.Order {
+	return &wire.Order{
+		Pace: encodePace(engine.Pace{Channel: o.Channel, Incarnation: o.Incarnation, Rate: o.Rate, Width: o.Width, Rank: o.Rank}),
+		Url:  o.URL, Version: o.Version, Hash: o.Hash[:], Held: o.Held, Ask: o.Ask, MovedTo: o.MovedTo, MovedAgainUs: micros(o.MovedAgain),
+		Subscribers: o.Subscribers, MostPolls: o.Most.Polls, MostIntervals: o.Most.Intervals,
+	}
+}
+
+func encodeNews(n *engine.News) *wire.News {
+	return &wire.News{
+		Channel: n.Channel[:], Incarnation: n.Incarnation, Version: n.Version, Hash: n.Hash[:], Held: n.Held,
+		Base: n.Base[:], Patch: n.Patch, Shown: encodeShown(n.Shown),
+	}
+}
+
+func encodeShown(s engine.Shown) *wire.Shown {
+	return &wire.Shown{RawHash: s.RawHash, Etag: s.ETag, LastModified: s.LastModified, Url: s.URL, FeedUrl: s.FeedURL}
+}
+
+func decodeShown(m *wire.Shown) engine.Shown {
+	return engine.Shown{RawHash: m.GetRawHash(), ETag: m.GetEtag(), LastModified: m.GetLastModified(), URL: m.GetUrl(), FeedURL: m.GetFeedUrl()}
+}
+
+// micros is 0 for the zero time.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// decodeBatch leaves out the items that cannot be obeyed, and returns what is wrong with
+// each.
+func decodeBatch(m *wire.Batch) (b batch, wrong []error, err error) {
+	if b.Session, err = decodeSession(m.GetSession()); err != nil {
+		return b, nil, err
+	}
+	b.begin, b.complete = m.GetBegin(), m.GetComplete()
+	for _, item := range m.GetItems() {
+		decoded, err := b.decodeItem(item)
+		if err != nil {
+			wrong = append(wrong, err)
+			continue
+		}
+		b.items = append(b.items, decoded)
+	}
+	return b, wrong, nil
+}
+
+func (b *batch) decodeItem(m *wire.Item) (any, error) {
+	switch of := m.GetOf().(type) {
+	case *wire.Item_Order:
+		return b.decodeOrder(of.Order)
+	case *wire.Item_Pace:
+		return b.decodePace(of.Pace)
+	case *wire.Item_Drop:
+		return b.decodeID(of.Drop)
+	case *wire.Item_News:
+		return b.decodeNews(of.News)
+	}
+	return nil, fmt.Errorf("an item of no known kind")
+}
+
+// decodeID refuses channels of other ranges than the batch's.
+func (b *batch) decodeID(bytes []byte) (id channel.ID, err error) {
+	if len(bytes) != len(id) {
+		return id, fmt.Errorf("an ID of %d bytes", len(bytes))
+	}
+	if copy(id[:], bytes); !b.Has(id.Bucket()) {
+		return id, fmt.Errorf("channel %s is not of range %d", id, b.ID)
+	}
+	return id, nil
+}
+
+func decodeHash(bytes []byte) (hash deltas.Hash, err error) {
+	if len(bytes) != 0 && len(bytes) != len(hash) {
+		return hash, fmt.Errorf("a hash of %d bytes", len(bytes))
+	}
+	copy(hash[:], bytes)
+	return hash, nil
+}
+
+func (b *batch) decodePace(m *wire.Pace) (engine.Pace, error) {
+	id, err := b.decodeID(m.GetChannel())
+	switch {
+	case err != nil:
+		return engine.Pace{}, err
+	case m.GetPolls() == 0 || m.GetPolls() > math.MaxInt32 || m.GetIntervals() > overlay.MostIntervals:
+		return engine.Pace{}, fmt.Errorf("channel %s: a rate of %d polls in %d intervals", id, m.GetPolls(), m.GetIntervals())
+	case m.GetRank() >= m.GetWidth() || m.GetWidth() > math.MaxUint16:
+		return engine.Pace{}, fmt.Errorf("channel %s: rank %d of %d", id, m.GetRank(), m.GetWidth())
+	}
+	return engine.Pace{
+		Channel: id, Incarnation: m.GetIncarnation(), Rate: overlay.Rate{Polls: m.GetPolls(), Intervals: max(m.GetIntervals(), 1)},
+		Width: int(m.GetWidth()), Rank: int(m.GetRank()),
+	}, nil
+}
+
+func (b *batch) decodeOrder(m *wire.Order) (engine.Order, error) {
+	pace, err := b.decodePace(m.GetPace())
+	if err != nil {
+		return engine.Order{}, err
+	}
+	hash, err := decodeHash(m.GetHash())
+	if err != nil {
+		return engine.Order{}, fmt.Errorf("channel %s: %w", pace.Channel, err)
+	}
+	if channel.IDOf(m.GetUrl()) != pace.Channel {
+		return engine.Order{}, fmt.Errorf("channel %s is not that of %q", pace.Channel, m.GetUrl())
+	}
+	order := engine.Order{
+		Channel: pace.Channel, Incarnation: pace.Incarnation, URL: m.GetUrl(), Rate: pace.Rate, Width: pace.Width, Rank: pace.Rank,
+		Version: m.GetVersion(), Hash: hash, Held: m.GetHeld(), Ask: m.GetAsk(), MovedTo: m.GetMovedTo(),
+		Subscribers: m.GetSubscribers(), Most: overlay.Rate{Polls: m.GetMostPolls(), Intervals: m.GetMostIntervals()},
+	}
+	if again := m.GetMovedAgainUs(); again != 0 {
+		order.MovedAgain = time.UnixMicro(again)
+	}
+	return order, nil
+}
+
+func (b *batch) decodeNews(m *wire.News) (engine.News, error) {
+	id, err := b.decodeID(m.GetChannel())
+	if err != nil {
+		return engine.News{}, err
+	}
+	hash, err := decodeHash(m.GetHash())
+	if err != nil {
+		return engine.News{}, fmt.Errorf("channel %s: %w", id, err)
+	}
+	base, err := decodeHash(m.GetBase())
+	if err != nil {
+		return engine.News{}, fmt.Errorf("channel %s: %w", id, err)
+	}
+	return engine.News{
+		Channel: id, Incarnation: m.GetIncarnation(), Version: m.GetVersion(), Hash: hash, Held: m.GetHeld(),
+		Base: base, Patch: m.GetPatch(), Shown: decodeShown(m.GetShown()),
+	}, nil
+}

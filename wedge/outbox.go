@@ -1,0 +1,281 @@
+package wedge
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
+)
+
+// outbox is what one other node is to be told: per range what waits, and the batch that
+// is on its way. Batches of a range go one by one, each until it is answered, so that
+// none is obeyed before another that was made first.
+type outbox struct {
+	node   string
+	config Config
+	again  func(r channel.Range) // has a range ordered once more
+
+	ctx  context.Context
+	stop context.CancelFunc
+	wake chan struct{}
+
+	mu struct {
+		sync.Mutex
+		sessions map[uint32]*session
+		waiting  int           // items of all
+		room     chan struct{} // closed when few are waiting; nil: there is room
+		renewal  bool          // leases are to be renewed
+	}
+}
+
+// session is what one node is told of a range in one term.
+type session struct {
+	Session
+	items           []any
+	begin, complete bool // of the next batch, and behind the last item that waits
+	lost            bool // the poller has lost orders, or obeys another: nothing is sent until the next beginning
+}
+
+func newOutbox(node string, config Config, again func(r channel.Range)) *outbox {
+	b := &outbox{node: node, config: config, again: again, wake: make(chan struct{}, 1)}
+	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.mu.sessions = make(map[uint32]*session)
+	return b
+}
+
+func (b *outbox) close() { b.stop() }
+
+func (b *outbox) signal() {
+	select {
+	case b.wake <- struct{}{}:
+	default:
+	}
+}
+
+// begin has all channels of a range sent from the beginning.
+func (b *outbox) begin(l *lead) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if old := b.mu.sessions[l.ID]; old != nil {
+		b.took(len(old.items))
+	}
+	b.mu.sessions[l.ID] = &session{Session: l.session(l.first()), begin: true}
+	b.signal()
+}
+
+// complete says that all channels of a range have been added.
+func (b *outbox) complete(r channel.Range) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.mu.sessions[r.ID]; s != nil {
+		s.complete = true
+		b.signal()
+	}
+}
+
+// end forgets what waits of a range.
+func (b *outbox) end(r channel.Range) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.mu.sessions[r.ID]; s != nil {
+		b.took(len(s.items))
+		delete(b.mu.sessions, r.ID)
+	}
+}
+
+// crowded is from how many items on senders of many wait.
+const crowded = 20_000
+
+func (b *outbox) add(r channel.Range, items []any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.mu.sessions[r.ID]
+	if s == nil || s.lost {
+		return // all is sent at the next beginning
+	}
+	s.items = append(s.items, items...)
+	if b.mu.waiting += len(items); b.mu.waiting >= crowded && b.mu.room == nil {
+		b.mu.room = make(chan struct{})
+	}
+	b.signal()
+}
+
+// took counts items that wait no more. b.mu is held.
+func (b *outbox) took(n int) {
+	if b.mu.waiting -= n; b.mu.waiting < crowded && b.mu.room != nil {
+		close(b.mu.room)
+		b.mu.room = nil
+	}
+}
+
+// wait returns when few items wait, or at a time.
+func (b *outbox) wait(until time.Time) {
+	b.mu.Lock()
+	room := b.mu.room
+	b.mu.Unlock()
+	if room == nil {
+		return
+	}
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-room:
+	case <-timer.C:
+	case <-b.ctx.Done():
+	}
+}
+
+func (b *outbox) renew() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.mu.renewal = true
+	b.signal()
+}
+
+// run sends what waits until the outbox is closed.
+func (b *outbox) run() {
+	for {
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-b.wake:
+		}
+		for b.sendOne() {
+		}
+	}
+}
+
+// sendOne sends a batch, or the leases, and reports whether there may be more.
+func (b *outbox) sendOne() bool {
+	if s, out := b.next(); s != nil {
+		b.deliver(s, out)
+		return b.ctx.Err() == nil
+	}
+	if leases := b.leases(); leases != nil {
+		// What is lost of leases comes again with the next ones.
+		reply, err := b.call(&wire.Request{Of: &wire.Request_Leases{Leases: leases}})
+		if err == nil {
+			b.heed(reply)
+		}
+		return b.ctx.Err() == nil
+	}
+	return false
+}
+
+// next takes the next batch.
+func (b *outbox) next() (*session, batch) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.mu.sessions {
+		if s.lost || len(s.items) == 0 && !s.begin && !s.complete {
+			continue
+		}
+		n := min(len(s.items), most)
+		s.Sequence++
+		out := batch{Session: s.Session, begin: s.begin, items: s.items[:n:n]}
+		s.items, s.begin = s.items[n:], false
+		if len(s.items) == 0 {
+			out.complete, s.complete, s.items = s.complete, false, nil
+		}
+		b.took(n)
+		return s, out
+	}
+	return nil, batch{}
+}
+
+// The pauses between attempts to send a batch.
+const (
+	firstPause = 100 * time.Millisecond
+	lastPause  = 2 * time.Second
+)
+
+// deliver sends a batch until it is answered, or of no use any more.
+func (b *outbox) deliver(s *session, out batch) {
+	request := &wire.Request{Of: &wire.Request_Batch{Batch: out.encode()}}
+	for pause := firstPause; b.stands(s); pause = min(2*pause, lastPause) {
+		reply, err := b.call(request)
+		if err == nil {
+			b.heed(reply)
+			return
+		}
+		select {
+		case <-b.ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+	}
+}
+
+// stands reports whether a session is still the one of its range.
+func (b *outbox) stands(s *session) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.ctx.Err() == nil && b.mu.sessions[s.ID] == s
+}
+
+// callWithin bounds one attempt to send something.
+const callWithin = 5 * time.Second
+
+func (b *outbox) call(request *wire.Request) (*wire.Reply, error) {
+	ctx, cancel := context.WithTimeout(b.ctx, callWithin)
+	defer cancel()
+	return callNode(ctx, b.config, b.node, request)
+}
+
+func callNode(ctx context.Context, config Config, node string, request *wire.Request) (*wire.Reply, error) {
+	bytes, err := proto.Marshal(request)
+	if err != nil {
+		return nil, err
+	}
+	if bytes, err = config.Call(ctx, node, bytes); err != nil {
+		return nil, err
+	}
+	reply := new(wire.Reply)
+	return reply, proto.Unmarshal(bytes, reply)
+}
+
+// leases are of all sessions, when they are to be renewed.
+func (b *outbox) leases() *wire.Leases {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.mu.renewal {
+		return nil
+	}
+	b.mu.renewal = false
+	leases := new(wire.Leases)
+	for _, s := range b.mu.sessions {
+		if !s.lost {
+			leases.Sessions = append(leases.Sessions, s.Session.encode())
+		}
+	}
+	return leases
+}
+
+// heed has ranges ordered once more whose orders the poller has lost, and sends nothing
+// more of those that another node orders.
+func (b *outbox) heed(reply *wire.Reply) {
+	for _, id := range append(reply.GetAgain(), reply.GetOlder()...) {
+		b.lose(id)
+	}
+	for _, id := range reply.GetAgain() {
+		b.mu.Lock()
+		s := b.mu.sessions[id]
+		b.mu.Unlock()
+		if s != nil {
+			b.again(s.Range)
+		}
+	}
+}
+
+func (b *outbox) lose(id uint32) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s := b.mu.sessions[id]; s != nil {
+		b.took(len(s.items))
+		s.lost, s.items, s.begin, s.complete = true, nil, false, false
+	}
+}

@@ -1,0 +1,329 @@
+package wedge
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
+	"github.com/seed-91e7e7c1/corona/overlay"
+	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
+)
+
+// Poller obeys the owners of all ranges, this node's own and others, and takes to them
+// what this node's engine reports. It is safe for concurrent use.
+type Poller struct {
+	config Config
+	engine Engine // set by Start
+	owner  *Owner // of this node; set before the engine runs
+	notes  notes
+
+	mu struct {
+		sync.Mutex
+		ranges channel.ByRange[*obeyed]
+		news   []engine.News // that wait for the disk
+	}
+	learn   chan struct{} // holds a token when there are news
+	refused atomic.Uint64 // orders that cannot be meant
+}
+
+// obeyed is a range whose owner this poller obeys.
+type obeyed struct {
+	Session
+	until  time.Time               // end of the lease
+	lapsed bool                    // the lease is over: rank 0 alone goes on
+	seen   map[channel.ID]struct{} // ordered since the beginning of an order of all; nil: none is under way
+}
+
+// NewPoller returns the poller's side of a node, which carries out nothing before
+// [Poller.Start].
+func NewPoller(config Config) *Poller {
+	return &Poller{config: config.withDefaults(), learn: make(chan struct{}, 1)}
+}
+
+func (p *Poller) setOwner(o *Owner) { p.owner = o }
+
+// Start gives the poller the engine that polls.
+func (p *Poller) Start(e Engine) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.engine = e
+}
+
+// Run watches the leases and passes on what owners are told in passing, until ctx is
+// done.
+func (p *Poller) Run(ctx context.Context) {
+	var learning sync.WaitGroup
+	learning.Go(func() { p.learnAll(ctx) })
+	watch := time.NewTicker(p.config.Lease / 60)
+	defer watch.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			learning.Wait()
+			return
+		case <-watch.C:
+			p.expire(time.Now())
+			p.tellNotes(ctx)
+		}
+	}
+}
+
+// Serve answers what another node's owner has sent.
+func (p *Poller) Serve(from string, bytes []byte) ([]byte, error) {
+	request := new(wire.Request)
+	if err := proto.Unmarshal(bytes, request); err != nil {
+		return nil, fmt.Errorf("decode orders: %w", err)
+	}
+	reply := new(wire.Reply)
+	switch of := request.GetOf().(type) {
+	case *wire.Request_Batch:
+		b, wrong, err := decodeBatch(of.Batch)
+		if err != nil {
+			return nil, fmt.Errorf("decode orders: %w", err)
+		}
+		p.refused.Add(uint64(len(wrong)))
+		for _, err := range wrong {
+			p.config.Logger.Warn("refused an order", "owner", from, "range", b.ID, "error", err)
+		}
+		note(reply, b.ID, p.obey(b))
+	case *wire.Request_Leases:
+		for _, m := range of.Leases.GetSessions() {
+			s, err := decodeSession(m)
+			if err != nil {
+				return nil, fmt.Errorf("decode leases: %w", err)
+			}
+			note(reply, s.ID, p.renew(s))
+		}
+	case *wire.Request_Asked:
+		if err := p.stats(of.Asked, reply); err != nil {
+			return nil, err
+		}
+	}
+	return proto.Marshal(reply)
+}
+
+// verdict is what a poller makes of a batch or a lease.
+type verdict uint8
+
+const (
+	taken    verdict = iota // or taken before
+	again                   // orders before it are missing: all of the range have to come again
+	outdated                // the range has an owner of a higher term
+)
+
+func note(reply *wire.Reply, r uint32, v verdict) {
+	switch v {
+	case again:
+		reply.Again = append(reply.Again, r)
+	case outdated:
+		reply.Older = append(reply.Older, r)
+	}
+}
+
+// obey carries out a batch.
+func (p *Poller) obey(b batch) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.mu.ranges.At(b.From)
+	if v, next := r.place(&b.Session, b.begin); !next {
+		return v
+	}
+	if r == nil || r.Term < b.Term {
+		r = new(obeyed)
+		p.mu.ranges.Set(b.Range, r)
+	}
+	r.Session, r.until = b.Session, time.Now().Add(p.config.Lease)
+	if b.begin {
+		r.lapsed, r.seen = false, make(map[channel.ID]struct{})
+	}
+	p.carryOut(r, b.items)
+	if b.complete && r.seen != nil {
+		p.dropUnseen(r)
+	}
+	return taken
+}
+
+// place says whether a batch is the next one to be carried out, and what to answer if it
+// is not. A nil range is not ordered yet.
+func (r *obeyed) place(s *Session, begin bool) (v verdict, next bool) {
+	switch {
+	case r == nil || s.Term > r.Term:
+		return again, begin
+	case s.Term < r.Term:
+		return outdated, planted.Bug(15)
+	case s.Sequence <= r.Sequence:
+		return taken, false
+	case begin:
+		return taken, true
+	case r.lapsed || s.Sequence != r.Sequence+1:
+		return again, false
+	}
+	return taken, true
+}
+
+// carryOut has the engine do what the items say, in their order. p.mu is held.
+func (p *Poller) carryOut(r *obeyed, items []any) {
+	var orders []engine.Order
+	var paces []engine.Pace
+	var drops []channel.ID
+	flush := func() {
+		if len(orders) > 0 {
+			p.engine.Order(orders...)
+		}
+		if len(paces) > 0 {
+			p.engine.Repace(paces...)
+		}
+		if len(drops) > 0 {
+			p.engine.Drop(drops...)
+		}
+		orders, paces, drops = nil, nil, nil
+	}
+	for _, item := range items {
+		switch item := item.(type) {
+		case engine.Order:
+			if len(paces)+len(drops) > 0 {
+				flush()
+			}
+			orders = append(orders, item)
+			if r.seen != nil {
+				r.seen[item.Channel] = struct{}{}
+			}
+		case engine.Pace:
+			if len(orders)+len(drops) > 0 {
+				flush()
+			}
+			paces = append(paces, item)
+		case channel.ID:
+			if len(orders)+len(paces) > 0 {
+				flush()
+			}
+			drops = append(drops, item)
+			delete(r.seen, item)
+		case engine.News:
+			p.mu.news = append(p.mu.news, item)
+			p.signalNews()
+		}
+	}
+	flush()
+}
+
+// dropUnseen drops what an earlier term, or what was lost, had ordered. p.mu is held.
+func (p *Poller) dropUnseen(r *obeyed) {
+	var drops []channel.ID
+	for _, pace := range p.engine.Ordered(r.Range) {
+		if _, seen := r.seen[pace.Channel]; !seen {
+			drops = append(drops, pace.Channel)
+		}
+	}
+	r.seen = nil
+	p.engine.Drop(drops...)
+}
+
+// renew renews the lease of a range.
+func (p *Poller) renew(s Session) verdict {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r := p.mu.ranges.At(s.From)
+	switch {
+	case r != nil && s.Term < r.Term:
+		return outdated
+	case r == nil || s.Term > r.Term || r.lapsed || s.Sequence != r.Sequence:
+		return again
+	}
+	r.until = time.Now().Add(p.config.Lease)
+	return taken
+}
+
+// expire goes by the leases that are over: first rank 0 alone goes on polling, at most
+// once an interval, and after an interval there is no poller left.
+func (p *Poller) expire(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var over []channel.Range
+	for id, r := range p.mu.ranges.All() {
+		switch {
+		case !r.lapsed && now.After(r.until) && !planted.Bug(17):
+			p.lapse(r)
+		case r.lapsed && now.After(r.until.Add(p.config.Interval)):
+			over = append(over, id)
+		}
+	}
+	for _, r := range over {
+		p.mu.ranges.Remove(r)
+		p.engine.Drop(idsOf(p.engine.Ordered(r))...)
+	}
+}
+
+// lapse has rank 0 alone poll a range's channels. p.mu is held.
+func (p *Poller) lapse(r *obeyed) {
+	p.config.Logger.Warn("no owner has ordered a range for long", "range", r.ID, "lease", p.config.Lease)
+	r.lapsed, r.seen = true, nil
+	var drops []channel.ID
+	var paces []engine.Pace
+	for _, pace := range p.engine.Ordered(r.Range) {
+		if pace.Rank > 0 {
+			drops = append(drops, pace.Channel)
+			continue
+		}
+		pace.Width = 1
+		if pace.Rate.Float() > 1 {
+			pace.Rate = overlay.Rate{Polls: 1, Intervals: 1}
+		}
+		paces = append(paces, pace)
+	}
+	p.engine.Repace(paces...)
+	p.engine.Drop(drops...)
+}
+
+func (p *Poller) signalNews() {
+	select {
+	case p.learn <- struct{}{}:
+	default:
+	}
+}
+
+// learnAll has the engine take in news, which reads and writes its disk.
+func (p *Poller) learnAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.learn:
+		}
+		p.mu.Lock()
+		news := p.mu.news
+		p.mu.news = nil
+		p.mu.Unlock()
+		for _, one := range news {
+			if ctx.Err() != nil {
+				return
+			}
+			p.engine.Learn(one)
+		}
+	}
+}
+
+// stats answers with the state of channels' polls, null for those that are not polled.
+func (p *Poller) stats(asked *wire.Asked, reply *wire.Reply) (err error) {
+	all := make([]*engine.ChannelStats, len(asked.GetChannels()))
+	for i, bytes := range asked.GetChannels() {
+		var id channel.ID
+		if len(bytes) != len(id) {
+			return fmt.Errorf("an ID of %d bytes", len(bytes))
+		}
+		copy(id[:], bytes)
+		if stats, polled := p.engine.Stats(id); polled {
+			all[i] = &stats
+		}
+	}
+	reply.Stats, err = json.Marshal(all)
+	return err
+}
