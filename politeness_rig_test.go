@@ -55,7 +55,8 @@ type rig struct {
 // The pace of the rig. An interval must be long beside what a loaded machine may
 // add to the time between two requests.
 const (
-	rigInterval = 2 * time.Second
+	rigInterval = 3 * time.Second
+	rigFloor    = 2 * time.Second // below the interval, else polls stay as close together as the first ones came
 	rigSlack    = time.Second
 	rigPatience = time.Minute
 	rigSettle   = time.Second // from an answer to its commit, on a loaded machine
@@ -70,11 +71,11 @@ func newRig(t *testing.T, behaviours []behaviour) *rig {
 		t.Fatal(err)
 	}
 	r := &rig{origin: origin, began: time.Now(), config: corona.Config{
-		Data: t.TempDir(), Interval: rigInterval, Floor: rigInterval, Ranges: 4,
+		Data: t.TempDir(), Interval: rigInterval, Floor: rigFloor, Ranges: 4,
 		AllowPrivate: true, Contact: rigContact, Version: "1.2.3",
 	}}
 	r.policy = originaudit.Policy{
-		Interval: rigInterval, Floor: rigInterval, Parallel: 2, Contact: rigContact, Published: origin.Published, Slack: rigSlack,
+		Interval: rigInterval, Floor: rigFloor, Parallel: 2, Contact: rigContact, Published: origin.Published, Slack: rigSlack,
 	}
 	r.open(t)
 	for i, b := range behaviours {
