@@ -29,6 +29,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
+	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
 // Node is a running node: a cluster of one. It is safe for concurrent use.
@@ -42,6 +43,8 @@ type Node struct {
 	fetcher  *fetcher.Fetcher
 	owner    *primary.Owner
 	engine   *engine.Engine
+	wedge    *wedge.Owner  // nil: a node alone
+	poller   *wedge.Poller // nil: a node alone
 	notifier *notify.Notifier
 	calls    nodeCalls
 
@@ -99,8 +102,8 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open fetcher: %w", err)
 	}
 	n.owner = primary.New(n.primaryConfig(events), n.store, n.metrics)
-	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, n.owner, n.metrics); err != nil {
-		return fmt.Errorf("open engine: %w", err)
+	if err = n.openEngine(); err != nil {
+		return err
 	}
 	if n.notifier, err = notify.New(n.notifyConfig(), n.notifyStores(), n.metrics); err != nil {
 		return fmt.Errorf("open notifier: %w", err)
@@ -142,10 +145,7 @@ func (n *Node) start() error {
 			n.config.Fatal(fmt.Errorf("poll: %w", err))
 		}
 	})
-	if err := n.owner.Start(n.engine); err != nil {
-		return fmt.Errorf("give orders: %w", err)
-	}
-	return nil
+	return n.startOrders(ctx)
 }
 
 // Close stops the node: polling and delivery first, then what they wrote to. It

@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -18,6 +19,11 @@ type nodeCalls struct {
 	explain  ownership.Call[channel.ID, api.Explanation]
 	forget   ownership.Call[channel.ID, struct{}]
 	test     ownership.Call[string, *api.Problem]
+
+	// What a poller tells the owners of channels; see package wedge.
+	report ownership.Call[[]byte, []byte]
+	note   ownership.Call[[]byte, struct{}]
+	move   ownership.Call[engine.Move, struct{}]
 }
 
 type channelsQuery struct {
@@ -30,14 +36,14 @@ const testWithin = 30 * time.Second
 
 func (n *Node) newCalls() nodeCalls {
 	return nodeCalls{
-		channel: ownership.NewCall(n.store, "channel view", func(_ context.Context, _ channel.Range, id channel.ID) (api.Channel, error) {
-			return n.channelHere(id)
+		channel: ownership.NewCall(n.store, "channel view", func(ctx context.Context, _ channel.Range, id channel.ID) (api.Channel, error) {
+			return n.channelHere(ctx, id)
 		}),
-		channels: ownership.NewCall(n.store, "channel views", func(_ context.Context, r channel.Range, q channelsQuery) ([]api.Channel, error) {
-			return n.channelsHere(r, q)
+		channels: ownership.NewCall(n.store, "channel views", func(ctx context.Context, r channel.Range, q channelsQuery) ([]api.Channel, error) {
+			return n.channelsHere(ctx, r, q)
 		}),
-		explain: ownership.NewCall(n.store, "explain", func(_ context.Context, _ channel.Range, id channel.ID) (api.Explanation, error) {
-			return n.explainHere(id)
+		explain: ownership.NewCall(n.store, "explain", func(ctx context.Context, _ channel.Range, id channel.ID) (api.Explanation, error) {
+			return n.explainHere(ctx, id)
 		}),
 		forget: ownership.NewCall(n.store, "forget", func(ctx context.Context, _ channel.Range, id channel.ID) (struct{}, error) {
 			return struct{}{}, n.owner.Forget(ctx, id)
@@ -45,6 +51,15 @@ func (n *Node) newCalls() nodeCalls {
 		test: ownership.NewCall(n.store, "test sink", func(ctx context.Context, _ channel.Range, id string) (*api.Problem, error) {
 			return n.testHere(ctx, id)
 		}).Within(testWithin).Once(),
+		report: ownership.NewCall(n.store, "report", func(ctx context.Context, _ channel.Range, report []byte) ([]byte, error) {
+			return n.wedge.ServeReport(ctx, report)
+		}),
+		note: ownership.NewCall(n.store, "note", func(_ context.Context, _ channel.Range, notes []byte) (struct{}, error) {
+			return struct{}{}, n.wedge.ServeNotes(notes)
+		}),
+		move: ownership.NewCall(n.store, "move", func(ctx context.Context, _ channel.Range, move engine.Move) (struct{}, error) {
+			return struct{}{}, n.owner.Moved(ctx, move)
+		}),
 	}
 }
 

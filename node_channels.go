@@ -20,12 +20,14 @@ func (n *Node) Channel(ctx context.Context, id channel.ID) (*api.Channel, error)
 	return &view, nil
 }
 
-func (n *Node) channelHere(id channel.ID) (api.Channel, error) {
+func (n *Node) channelHere(ctx context.Context, id channel.ID) (api.Channel, error) {
 	stored, err := n.store.Channel(id)
 	if err != nil {
 		return api.Channel{}, err
 	}
-	return n.channelView(stored), nil
+	view := n.channelView(stored)
+	addPollers(&view, n.polled(ctx, id)[0], n.nodeNames())
+	return view, nil
 }
 
 // Channels returns at most limit channels behind after, in the order of their
@@ -45,13 +47,21 @@ func (n *Node) Channels(ctx context.Context, after *channel.ID, limit int) ([]ap
 	return views, nil
 }
 
-func (n *Node) channelsHere(r channel.Range, q channelsQuery) ([]api.Channel, error) {
+func (n *Node) channelsHere(ctx context.Context, r channel.Range, q channelsQuery) ([]api.Channel, error) {
 	stored, err := n.store.ChannelsIn(r, q.After, q.Limit)
-	views := make([]api.Channel, len(stored))
-	for i, ch := range stored {
-		views[i] = n.channelView(ch)
+	if err != nil {
+		return nil, err
 	}
-	return views, err
+	ids := make([]channel.ID, len(stored))
+	for i, ch := range stored {
+		ids[i] = ch.ID
+	}
+	views, names := make([]api.Channel, len(stored)), n.nodeNames()
+	for i, pollers := range n.polled(ctx, ids...) {
+		views[i] = n.channelView(stored[i])
+		addPollers(&views[i], pollers, names)
+	}
+	return views, nil
 }
 
 func (n *Node) channelView(ch channel.Channel) api.Channel {
@@ -77,13 +87,6 @@ func (n *Node) channelView(ch channel.Channel) api.Channel {
 	}
 	if ch.Version == 0 {
 		view.Kind = ""
-	}
-	if rate.Polls > 0 {
-		view.Width = 1
-		view.Pollers = append(view.Pollers, n.Name())
-	}
-	if stats, polled := n.engine.Stats(ch.ID); polled {
-		addPolling(&view, stats)
 	}
 	return view
 }

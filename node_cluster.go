@@ -4,10 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"sync/atomic"
 
+	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/internal/members"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
 // company is what a node of several has of the others.
@@ -17,6 +20,8 @@ type company struct {
 	listener    net.Listener
 	members     *members.Members // nil before the node's ID is known
 	self        members.Member
+	peers       *peer.Node
+	poller      atomic.Pointer[wedge.Poller] // nil before it polls
 }
 
 // openCompany takes the node's addresses and credentials; nil for a node alone.
@@ -63,6 +68,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	c.self = members.Member{
 		ID: self.ID, Name: self.Name, Address: c.listener.Addr().String(), Cluster: self.Cluster,
 		Fresh: self.Cluster == "", Expect: n.config.Cluster.BootstrapExpect,
+		Egress: n.egress(), Extracts: deltas.ExtractorVersion,
 	}
 	var err error
 	c.members, err = members.Open(members.Config{
@@ -72,10 +78,14 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	if err != nil {
 		return nil, fmt.Errorf("gossip: %w", err)
 	}
-	return peer.New(peer.Config{
+	c.peers, err = peer.New(peer.Config{
 		Self: self, Program: n.config.Version, Credentials: c.credentials, Admit: admit, Now: n.config.Now,
 		Logger: n.config.Logger, Registerer: n.metrics,
 	})
+	if err == nil {
+		c.peers.Handle(kindWedge, c.serveWedge)
+	}
+	return c.peers, err
 }
 
 // seen returns the other nodes that are of a cluster, or could found one.

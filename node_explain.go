@@ -21,7 +21,7 @@ func (n *Node) Explain(ctx context.Context, id channel.ID) (*api.Explanation, er
 	return &view, nil
 }
 
-func (n *Node) explainHere(id channel.ID) (api.Explanation, error) {
+func (n *Node) explainHere(ctx context.Context, id channel.ID) (api.Explanation, error) {
 	stored, err := n.store.Channel(id)
 	if err != nil {
 		return api.Explanation{}, err
@@ -34,7 +34,9 @@ func (n *Node) explainHere(id channel.ID) (api.Explanation, error) {
 	if view.Noise, err = n.noiseView(stored); err != nil {
 		return api.Explanation{}, err
 	}
-	if stats, polled := n.engine.Stats(id); polled {
+	pollers := n.polled(ctx, id)[0]
+	view.Width = len(pollers)
+	if stats := together(pollers); stats != nil {
 		view.NextPoll, view.Waiting = timeView(stats.NextPoll), waitingView(stats.Waiting)
 	}
 	return view, nil

@@ -2,13 +2,83 @@ package corona
 
 import (
 	"cmp"
+	"context"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
-// addPolling adds what this node's engine knows of a channel.
-func addPolling(view *api.Channel, stats engine.ChannelStats) {
+// polled returns what the pollers of channels that this node owns know of them, by rank.
+func (n *Node) polled(ctx context.Context, ids ...channel.ID) [][]wedge.Polled {
+	if n.wedge != nil {
+		ctx, cancel := context.WithTimeout(ctx, pollersWithin)
+		defer cancel()
+		return n.wedge.Polled(ctx, ids...)
+	}
+	all := make([][]wedge.Polled, len(ids))
+	for i, id := range ids {
+		if stats, polled := n.engine.Stats(id); polled {
+			all[i] = []wedge.Polled{{Stats: &stats}}
+		}
+	}
+	return all
+}
+
+// pollersWithin is how long pollers have to say what they know of channels.
+const pollersWithin = time.Second
+
+// nodeNames returns the names of the cluster's nodes by ID.
+func (n *Node) nodeNames() map[string]string {
+	names := map[string]string{"": n.Name()} // of a node alone
+	for _, node := range n.store.Nodes() {
+		names[node.ID] = node.Name
+	}
+	return names
+}
+
+// together is what the pollers of a channel know: what the latest poll showed, and when
+// the next one comes. nil: none of them says anything.
+func together(pollers []wedge.Polled) *engine.ChannelStats {
+	var all *engine.ChannelStats
+	var next time.Time
+	for _, p := range pollers {
+		if p.Stats == nil {
+			continue
+		}
+		if at := p.Stats.NextPoll; !at.IsZero() && (next.IsZero() || at.Before(next)) {
+			next = at
+		}
+		if all == nil || p.Stats.LastPoll.After(all.LastPoll) {
+			all = p.Stats
+		}
+	}
+	if all == nil {
+		return nil
+	}
+	latest := *all
+	latest.NextPoll = next
+	return &latest
+}
+
+// addPollers adds who polls a channel, and what they know of it.
+func addPollers(view *api.Channel, pollers []wedge.Polled, names map[string]string) {
+	for _, p := range pollers {
+		view.Pollers = append(view.Pollers, names[p.Node])
+		if p.Stats == nil {
+			view.SilentPollers = append(view.SilentPollers, names[p.Node])
+		}
+	}
+	view.Width = len(pollers)
+	if stats := together(pollers); stats != nil {
+		addPolling(view, stats)
+	}
+}
+
+// addPolling adds what a poller knows of a channel.
+func addPolling(view *api.Channel, stats *engine.ChannelStats) {
 	view.SizeBytes = stats.SizeBytes
 	view.LastPoll = timeView(stats.LastPoll)
 	view.NextPoll = timeView(stats.NextPoll)

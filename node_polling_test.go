@@ -42,7 +42,7 @@ func TestPollingView(t *testing.T) {
 		{"the owner knows where it moved", engine.ChannelStats{MovedTo: "http://c.example/"}, api.Channel{MovedTo: "http://b.example/"}, api.Channel{MovedTo: "http://b.example/"}},
 	}
 	for _, test := range tests {
-		if addPolling(&test.have, test.stats); !reflect.DeepEqual(test.have, test.want) {
+		if addPolling(&test.have, &test.stats); !reflect.DeepEqual(test.have, test.want) {
 			t.Errorf("%s: shown as\n%+v\nwant\n%+v", test.name, test.have, test.want)
 		}
 	}

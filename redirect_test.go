@@ -16,6 +16,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
+	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
 const (
@@ -148,7 +149,7 @@ func weeks(t *testing.T, site *website) *oneChannel {
 			t.Error(err)
 		}
 	})
-	if err := owner.Start(poller); err != nil {
+	if err := owner.Start(wedge.Alone{Engine: poller}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait() // the first poll belongs to no time that is counted

@@ -78,9 +78,13 @@ func scale(b *testing.B, each int) {
 // idlePoller polls nothing.
 type idlePoller struct{}
 
-func (idlePoller) Order(...engine.Order) {}
-func (idlePoller) Repace(...engine.Pace) {}
-func (idlePoller) Drop(...channel.ID)    {}
+func (idlePoller) Begin(channel.Range, uint64)                {}
+func (idlePoller) Complete(channel.Range)                     {}
+func (idlePoller) End(channel.Range)                          {}
+func (idlePoller) Order(...engine.Order)                      {}
+func (idlePoller) Repace(...engine.Pace) (whole []channel.ID) { return nil }
+func (idlePoller) Drop(...channel.ID)                         {}
+func (idlePoller) Wait()                                      {}
 
 func openScale(b *testing.B, cfg ownership.Config) *ownership.Store {
 	store, err := ownership.Open(context.Background(), cfg)

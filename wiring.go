@@ -86,7 +86,7 @@ func (n *Node) primaryConfig(events *observer) primary.Config {
 		Budget:      n.config.Budget,
 		Maintenance: n.config.Maintenance,
 		HostGap:     n.config.hostGap,
-		Pollers:     n.nodes,
+		Pollers:     n.pollers,
 		Measure:     n.measure,
 		Share:       events.share,
 		Now:         n.config.Now,

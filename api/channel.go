@@ -20,6 +20,7 @@ type Channel struct {
 	Width           int        `json:"width"`             // pollers
 	Owner           string     `json:"owner"`
 	Pollers         []string   `json:"pollers"`
+	SilentPollers   []string   `json:"silent_pollers,omitempty"` // those of Pollers that do not say what they know
 	LastPoll        *time.Time `json:"last_poll"`
 	LastChange      *time.Time `json:"last_change"`
 	LastStatus      int        `json:"last_status"` // HTTP status, 0 when there was none

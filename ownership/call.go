@@ -17,7 +17,7 @@ import (
 
 // Call is a kind of call that the leader of a range carries out, whichever node it is
 // made at. Between nodes queries and answers are JSON, so that a program that knows
-// more fields understands one that knows fewer.
+// more fields understands one that knows fewer; bytes go as they are.
 type Call[Q, A any] struct {
 	s      *Store
 	name   string
@@ -99,7 +99,7 @@ func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err er
 
 // fetch makes the call at another node.
 func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, answer *A) error {
-	content, err := json.Marshal(query)
+	content, err := encode(query)
 	if err != nil {
 		return fmt.Errorf("encode query of %s: %w", c.name, err)
 	}
@@ -118,7 +118,7 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, a
 	if err := failureError(got.Failure); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(got.Content, answer); err != nil {
+	if err := decode(got.Content, answer); err != nil {
 		return fmt.Errorf("%w: answer of %s to %s: %w", ErrUnavailable, nodeName(node), c.name, err)
 	}
 	return nil
@@ -126,14 +126,29 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, a
 
 func (c Call[Q, A]) serve(ctx context.Context, r *route, content []byte) ([]byte, error) {
 	var query Q
-	if err := json.Unmarshal(content, &query); err != nil {
+	if err := decode(content, &query); err != nil {
 		return nil, fmt.Errorf("%w: query of %s: %w", ErrInvalid, c.name, err)
 	}
 	answer, err := c.run(ctx, r.Range, query)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(answer)
+	return encode(answer)
+}
+
+func encode(value any) ([]byte, error) {
+	if bytes, raw := value.([]byte); raw {
+		return bytes, nil
+	}
+	return json.Marshal(value)
+}
+
+func decode(content []byte, to any) error {
+	if bytes, raw := to.(*[]byte); raw {
+		*bytes = content
+		return nil
+	}
+	return json.Unmarshal(content, to)
 }
 
 // confirm makes sure that this node still leads the range of one of its replicas.

@@ -50,7 +50,6 @@ type group struct {
 	raft      *raft.Raft
 
 	serving  atomic.Bool   // leads, and has applied all that came before
-	lease    lease         // of its leadership
 	led      uint64        // the term in which it serves, or did last; of watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to

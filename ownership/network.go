@@ -111,7 +111,7 @@ func (n *network) close() {
 
 // NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
-	Name, Address string
+	ID, Name, Address string
 	Self          bool // this node, of which Health says nothing
 	peer.Health
 }
@@ -126,7 +126,7 @@ func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Mis
 func (s *Store) Nodes() (nodes []NodeHealth) {
 	for _, node := range s.nodes {
 		health, _ := s.net.peers.Health(node.Id)
-		nodes = append(nodes, NodeHealth{Name: node.Name, Address: node.Address, Self: node.Id == s.net.self(), Health: health})
+		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, Self: node.Id == s.net.self(), Health: health})
 	}
 	return nodes
 }

@@ -11,8 +11,8 @@ import (
 type hosts struct {
 	interval time.Duration
 	gap      func(host string) time.Duration
-	top      float64 // most polls of one channel per interval
-	pollers  float64 // nodes that share each host's cap
+	top      float64 // most polls of one channel per interval by one node
+	pollers  int     // nodes that share each host's cap, and poll one channel at most
 	seed     maphash.Seed
 	numbers  map[uint64]int32 // by hash of the name, which no two hosts share but by a chance of 2^-64
 	list     []host
@@ -87,11 +87,11 @@ func (h *hosts) drop(number int32) {
 }
 
 // capOf returns this node's part of a host's cap, in polls per interval.
-func (h *hosts) capOf(number int32) float64 { return h.list[number].cap / h.pollers }
+func (h *hosts) capOf(number int32) float64 { return h.list[number].cap / float64(h.pollers) }
 
 // mayBind says whether a host's cap could be passed.
 func (h *hosts) mayBind(number int32) bool {
-	return number != noHost && float64(h.list[number].channels)*h.top > h.capOf(number)
+	return number != noHost && float64(h.list[number].channels)*h.top*float64(h.pollers) > h.capOf(number)
 }
 
 // uncounted says whether a host's cap could be passed and the columns know nothing

@@ -37,16 +37,27 @@ type Store interface {
 	// Forget puts a judge's state that was made from ch in the place of ch's.
 	Forget(ctx context.Context, ch channel.Channel, judge []byte) error
 	EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error
-	// Leased reports that no other node has led the range of a bucket for as long as
-	// [ownership.Lease]. It must not block.
-	Leased(b channel.Bucket) bool
 }
 
-// Poller carries out orders. No method may block.
+// Poller carries out orders: it chooses the nodes that poll a channel, as many of them as
+// the order's width says where there are so many. No method but Wait may block.
 type Poller interface {
+	// Begin says that all channels of a range that this node leads in a term are about
+	// to be ordered, and Complete that they have been: those that have not been ordered
+	// in between are not polled any more.
+	Begin(r channel.Range, term uint64)
+	Complete(r channel.Range)
+	// End says that this node orders a range no longer.
+	End(r channel.Range)
+
 	Order(orders ...engine.Order)
-	Repace(paces ...engine.Pace)
+	// Repace returns the channels that have got pollers who know nothing of them, and
+	// have to be ordered.
+	Repace(paces ...engine.Pace) (whole []channel.ID)
 	Drop(ids ...channel.ID)
+
+	// Wait returns when there is room for many orders, and after some seconds in any case.
+	Wait()
 }
 
 // Config is what an [Owner] needs to know. Interval, Floor, Now and Logger are
@@ -70,7 +81,7 @@ type Config struct {
 	// Several nodes plan, each for the ranges that it leads. Budget and HostGap are the
 	// cluster's: a node plans with its part. Both functions must not wait.
 	Share   func() float64 // the part of all channels that this node leads, from 0 to 1; nil: 1
-	Pollers func() int     // nodes that may poll one host, at least 1; nil: 1
+	Pollers func() int     // egress addresses that poll, at least 1; nil: 1
 
 	// MovedHold is how long permanent redirects must have led to one URL before that
 	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
@@ -96,12 +107,13 @@ func (c Config) budget() float64 {
 	return c.Budget * c.Share()
 }
 
-// pollers returns among how many nodes a host's cap is divided.
-func (c Config) pollers() float64 {
+// pollers returns how many nodes may poll one channel, and among how many a host's cap is
+// divided.
+func (c Config) pollers() int {
 	if c.Pollers == nil {
 		return 1
 	}
-	return float64(max(c.Pollers(), 1))
+	return max(c.Pollers(), 1)
 }
 
 // Validate says what is wrong with what the optimiser is to do.
@@ -171,24 +183,19 @@ func (o *Owner) change(ch channel.Channel, ended bool) {
 	if t == nil {
 		return // or it is told before the range was gained, and read then
 	}
-	_, known := o.mu.plan.factors.get(ch.ID)
 	polled := o.mu.plan.update(ch, ended)
 	if !t.ordered {
 		return
 	}
 	switch polled {
 	case pollStart, pollAnew:
-		order := o.orderOf(ch)
-		if known { // else it was made in this tenure
-			order.Others = t.others
-		}
-		o.mu.poller.Order(order)
+		o.mu.poller.Order(o.orderOf(ch))
 	case pollStop:
 		o.mu.poller.Drop(ch.ID)
 	}
 }
 
-// orderOf is what the poller of rank 0 is told: there is no other yet. o.mu is held.
+// orderOf is what a channel's pollers are told, whichever they are. o.mu is held.
 func (o *Owner) orderOf(ch channel.Channel) engine.Order {
 	known := o.mu.plan.of(ch)
 	rate := known.rate.rate()

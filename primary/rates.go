@@ -23,7 +23,7 @@ type rates struct {
 func (c Config) optimiserConfig() honeycomb.Config {
 	return honeycomb.Config{
 		Policy: c.Policy, Ladder: c.Ladder, Cost: c.Cost, Target: c.Target, Budget: c.Budget,
-		Nodes: 1, Interval: c.Interval, Floor: c.Floor,
+		Nodes: c.pollers(), Interval: c.Interval, Floor: c.Floor,
 	}
 }
 
@@ -89,7 +89,7 @@ func (o *Owner) begin() {
 	p, r := &o.mu.plan, &o.rates
 	p.stale, p.dirty, p.usual = false, nil, p.mean()
 	r.columns, p.columns = columns, columns
-	p.budget, p.hosts.pollers = budget, pollers
+	p.budget, p.hosts.pollers, r.config.Nodes = budget, pollers, pollers
 	p.ceiling, r.config.Budget = o.ceiling(), budget
 	r.config.HostCaps = p.hosts.count()
 	r.config.Capacity = o.capacityLoad()
@@ -206,6 +206,7 @@ type sums struct {
 // A channel that has changed meanwhile waits for the next time.
 func (o *Owner) apply() (all sums) {
 	var paces []engine.Pace
+	var whole []channel.ID
 	o.walk(func(run []entry) {
 		paces = paces[:0]
 		ordered := len(run) > 0 && o.isOrdered(run[0].id.Bucket())
@@ -220,10 +221,26 @@ func (o *Owner) apply() (all sums) {
 			all.add(e.factors, o.mu.plan.costOf(e.factors))
 		}
 		if all.paced += len(paces); len(paces) > 0 {
-			o.mu.poller.Repace(paces...)
+			whole = append(whole, o.mu.poller.Repace(paces...)...)
 		}
 	})
+	for some := range slices.Chunk(whole, walkChunk) {
+		o.orderWhole(some)
+	}
 	return all
+}
+
+// orderWhole orders channels of which some pollers know nothing. What cannot be read is
+// ordered at the latest with the range's next takeover.
+func (o *Owner) orderWhole(ids []channel.ID) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, id := range ids {
+		ch, err := o.store.Channel(id)
+		if err == nil && o.isOrdered(id.Bucket()) && o.mu.plan.of(ch).rate != 0 {
+			o.mu.poller.Order(o.orderOf(ch))
+		}
+	}
 }
 
 // isOrdered says whether the channels of a bucket have orders. o.mu is held.
@@ -247,7 +264,7 @@ func (o *Owner) repace(f *factors) bool {
 	return f.rate != before
 }
 
-// pace is what the poller of rank 0 is told.
+// pace is what a channel's pollers are told, whichever they are.
 func (o *Owner) pace(e *entry) engine.Pace {
 	rate := e.rate.rate()
 	return engine.Pace{

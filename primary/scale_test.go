@@ -160,6 +160,10 @@ func (c *crowd) ChannelsIn(_ channel.Range, after *channel.ID, limit int) ([]cha
 // deaf is a Poller that does nothing.
 type deaf struct{}
 
-func (deaf) Order(...engine.Order) {}
-func (deaf) Repace(...engine.Pace) {}
-func (deaf) Drop(...channel.ID)    {}
+func (deaf) Begin(channel.Range, uint64)                {}
+func (deaf) Complete(channel.Range)                     {}
+func (deaf) End(channel.Range)                          {}
+func (deaf) Order(...engine.Order)                      {}
+func (deaf) Repace(...engine.Pace) (whole []channel.ID) { return nil }
+func (deaf) Drop(...channel.ID)                         {}
+func (deaf) Wait()                                      {}

@@ -136,9 +136,6 @@ func (m *memory) EndChannel(_ context.Context, id channel.ID, incarnation uint64
 	return nil
 }
 
-// Leased implements [Store].
-func (m *memory) Leased(channel.Bucket) bool { return true }
-
 // put makes a channel, or changes its subscribers.
 func (m *memory) put(ch channel.Channel) {
 	m.mu.Lock()
@@ -153,6 +150,9 @@ type orders struct {
 	ordered map[channel.ID]engine.Order
 	dropped []channel.ID
 	paced   int // paces
+
+	begun, completed []channel.Range
+	strange          map[channel.ID]bool // whose paces have to come as orders
 }
 
 func (o *orders) Order(given ...engine.Order) {
@@ -163,15 +163,34 @@ func (o *orders) Order(given ...engine.Order) {
 	}
 }
 
-func (o *orders) Repace(given ...engine.Pace) {
+func (o *orders) Begin(r channel.Range, _ uint64) { o.begun = append(o.begun, r) }
+func (o *orders) Complete(r channel.Range)        { o.completed = append(o.completed, r) }
+func (o *orders) Wait()                           {}
+
+func (o *orders) End(r channel.Range) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id := range o.ordered {
+		if r.Has(id.Bucket()) {
+			delete(o.ordered, id)
+		}
+	}
+}
+
+func (o *orders) Repace(given ...engine.Pace) (whole []channel.ID) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.paced += len(given)
 	for _, pace := range given {
+		if o.strange[pace.Channel] {
+			whole = append(whole, pace.Channel)
+			continue
+		}
 		order := o.ordered[pace.Channel]
 		order.Rate, order.Width, order.Rank = pace.Rate, pace.Width, pace.Rank
 		o.ordered[pace.Channel] = order
 	}
+	return whole
 }
 
 func (o *orders) Drop(ids ...channel.ID) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -21,32 +22,45 @@ var ErrNotLed = errors.New("this node does not lead the channel's range")
 // led in between. Its flags are guarded by Owner.mu.
 type tenure struct {
 	channel.Range
-	others  time.Time // until when another leader's node may poll its channels; zero: there is no other node
-	ordered bool      // its channels have orders or are about to: changes are ordered at once
+	term    uint64
+	ordered bool // its channels have orders or are about to: changes are ordered at once
 	over    bool
 }
 
 // RangeGained announces that this node leads a range: what was applied before is in the
 // store, and [Owner.ChannelChanged] announces what is applied from now on. The channels
 // get their orders by [Owner.Start] or, after it, by [Owner.Run].
-func (o *Owner) RangeGained(r channel.Range, _ uint64) {
+func (o *Owner) RangeGained(r channel.Range, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	t := &tenure{Range: r}
-	if o.config.pollers() > 1 {
-		t.others = o.config.Now().Add(ownership.Lease)
-	}
+	t := &tenure{Range: r, term: term}
 	o.mu.led.Set(r, t)
 	o.mu.gained = append(o.mu.gained, t)
 	o.signalGain()
 }
 
+// OrderAgain has all channels of the ranges that this node leads within r ordered once
+// more, because who is to poll them has changed or has lost orders.
+func (o *Owner) OrderAgain(r channel.Range) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for led, t := range o.mu.led.All() {
+		if t.ordered && led.From <= r.To && r.From <= led.To && !slices.Contains(o.mu.gained, t) {
+			o.mu.gained = append(o.mu.gained, t)
+		}
+	}
+	o.signalGain()
+}
+
 // RangeLost tells the owner that this node does not lead a range any more. When it
-// returns, no channel of the range has an order, and no report of one is committed.
+// returns, no channel of the range is ordered, and no report of one is committed.
 func (o *Owner) RangeLost(r channel.Range, _ uint64) {
 	o.mu.Lock()
 	if t := o.mu.led.Remove(r); t != nil {
 		t.over = true
+		if t.ordered {
+			o.mu.poller.End(r)
+		}
 	}
 	o.mu.plan.stale = true // the others' part of the budget is another
 	o.mu.Unlock()
@@ -55,18 +69,16 @@ func (o *Owner) RangeLost(r channel.Range, _ uint64) {
 	}
 }
 
-// abandon takes the channels of a bucket from plan and poller. The lock is free between
-// two buckets, since changes of other ranges wait for it.
+// abandon takes the channels of a bucket from the plan. The lock is free between two
+// buckets, since changes of other ranges wait for it.
 func (o *Owner) abandon(bucket channel.Bucket) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if polled := o.mu.plan.abandon(bucket); len(polled) > 0 && o.mu.poller != nil {
-		o.mu.poller.Drop(polled...)
-	}
+	o.mu.plan.abandon(bucket)
 }
 
-// Leased implements [engine.Owner]: the leader's node alone polls a channel.
-func (o *Owner) Leased(id channel.ID) bool { return o.store.Leased(id.Bucket()) }
+// Leased implements [engine.Owner] for a node alone, whose polls no other node could make.
+func (o *Owner) Leased(channel.ID) bool { return true }
 
 // tenureOf returns the tenure of a channel's range; nil: this node does not lead it.
 func (o *Owner) tenureOf(id channel.ID) *tenure {
@@ -148,7 +160,7 @@ func (o *Owner) takeOver(poller Poller) error {
 
 func (o *Owner) order(gained []*tenure, poller Poller) error {
 	for _, t := range gained {
-		if err := o.eachPage(t, o.learnPage); err != nil {
+		if err := o.eachPage(t, o.learnPage, func() {}); err != nil {
 			return err
 		}
 	}
@@ -158,22 +170,36 @@ func (o *Owner) order(gained []*tenure, poller Poller) error {
 	o.mu.Lock()
 	o.mu.poller = poller
 	for _, t := range gained {
-		t.ordered = true
+		if !t.over {
+			poller.Begin(t.Range, t.term)
+			t.ordered = true
+		}
 	}
 	o.mu.Unlock()
 	for _, t := range gained {
-		if err := o.eachPage(t, o.orderPage); err != nil {
+		if err := o.eachPage(t, o.orderPage, poller.Wait); err != nil {
 			return err
 		}
+		o.complete(t)
 	}
 	return nil
+}
+
+// complete says that all channels of a range have been ordered, unless it was lost.
+func (o *Owner) complete(t *tenure) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !t.over {
+		o.mu.poller.Complete(t.Range)
+	}
 }
 
 // scanPage is how many channels are read, and ordered, at a time.
 const scanPage = 1000
 
-// eachPage goes through the channels of a range while the tenure lasts.
-func (o *Owner) eachPage(t *tenure, do func(t *tenure, page []channel.Channel)) error {
+// eachPage goes through the channels of a range while the tenure lasts, and calls between
+// without the lock after each page.
+func (o *Owner) eachPage(t *tenure, do func(page []channel.Channel), between func()) error {
 	var after *channel.ID
 	for {
 		last, err := o.page(t, after, do)
@@ -181,12 +207,13 @@ func (o *Owner) eachPage(t *tenure, do func(t *tenure, page []channel.Channel)) 
 			return err
 		}
 		after = last
+		between()
 	}
 }
 
 // page reads and does one page under the lock, so that a change that is applied after
 // the read is also followed after it. It returns the last ID, or nil at the end.
-func (o *Owner) page(t *tenure, after *channel.ID, do func(t *tenure, page []channel.Channel)) (last *channel.ID, err error) {
+func (o *Owner) page(t *tenure, after *channel.ID, do func(page []channel.Channel)) (last *channel.ID, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if t.over || planted.Bug(14) {
@@ -196,26 +223,24 @@ func (o *Owner) page(t *tenure, after *channel.ID, do func(t *tenure, page []cha
 	if err != nil || len(page) == 0 {
 		return nil, err
 	}
-	do(t, page)
+	do(page)
 	return &page[len(page)-1].ID, nil
 }
 
 // learnPage has the plan know channels. o.mu is held.
-func (o *Owner) learnPage(_ *tenure, page []channel.Channel) {
+func (o *Owner) learnPage(page []channel.Channel) {
 	for _, ch := range page {
 		o.mu.plan.update(ch, false)
 	}
 }
 
 // orderPage orders channels. o.mu is held.
-func (o *Owner) orderPage(t *tenure, page []channel.Channel) {
+func (o *Owner) orderPage(page []channel.Channel) {
 	orders := make([]engine.Order, 0, len(page))
 	for _, ch := range page {
 		o.mu.plan.update(ch, false)
 		if o.mu.plan.of(ch).rate != 0 {
-			order := o.orderOf(ch)
-			order.Others = t.others
-			orders = append(orders, order)
+			orders = append(orders, o.orderOf(ch))
 		}
 	}
 	o.mu.poller.Order(orders...)

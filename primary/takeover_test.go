@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -451,38 +452,58 @@ func TestSharesOfBudgetAndHosts(t *testing.T) {
 	}
 }
 
-// TestOrdersNameOthers: what is taken over may have been polled by another node until a
-// lease after the gain, also what has its first subscriber later; what is made afterwards was
-// not, and nothing is where there is one node.
-func TestOrdersNameOthers(t *testing.T) {
-	for _, nodes := range []int{1, 3} {
-		synctest.Test(t, func(t *testing.T) {
-			taken := quarters()[0]
-			store, owner, orders := newLeaders(Config{Pollers: func() int { return nodes }})
-			poller := &firstOrders{orders: orders, first: make(map[channel.ID]engine.Order)}
-			for n := range 50 {
-				store.put(in(taken, n, uint64(min(n, 1))))
-			}
-			store.gain(owner, taken)
-			gained := time.Now()
-			time.Sleep(time.Minute) // the reading takes its time
-			if err := owner.Start(poller); err != nil {
-				t.Fatal(err)
-			}
-			store.put(in(taken, 0, 1))
-			store.put(in(taken, 60, 1))
-			var want time.Time
-			if nodes > 1 {
-				want = gained.Add(ownership.Lease)
-			}
-			for n := range 50 {
-				if order := poller.first[in(taken, n, 0).ID]; !order.Others.Equal(want) || order.Rate.Polls == 0 {
-					t.Errorf("%d nodes: channel %d: %v, rate %v; want %v", nodes, n, order.Others, order.Rate, want)
-				}
-			}
-			if order, ordered := poller.first[in(taken, 60, 0).ID]; !ordered || !order.Others.IsZero() {
-				t.Errorf("%d nodes: a new channel: ordered %v, others until %v", nodes, ordered, order.Others)
-			}
-		})
+// What is ordered again is ordered between a beginning and an end of its own, and nothing of
+// ranges that other nodes lead.
+func TestOrderAgain(t *testing.T) {
+	taken, other := quarters()[0], quarters()[1]
+	store, owner, orders := newLeaders(Config{})
+	for n := range 50 {
+		store.put(in(taken, n, 1))
+		store.put(in(other, n, 1))
+	}
+	store.gain(owner, taken)
+	if err := owner.Start(orders); err != nil {
+		t.Fatal(err)
+	}
+	clear(orders.ordered)
+	owner.OrderAgain(other)
+	if owner.startedWith() != nil {
+		t.Error("a range that is not led waits to be ordered again")
+	}
+	owner.OrderAgain(everything)
+	owner.OrderAgain(taken)
+	if err := owner.takeOver(orders); err != nil {
+		t.Fatal(err)
+	}
+	if want := []channel.Range{taken, taken}; !slices.Equal(orders.begun, want) || !slices.Equal(orders.completed, want) {
+		t.Errorf("begun %v, completed %v; want %v", orders.begun, orders.completed, want)
+	}
+	if len(orders.ordered) != 50 {
+		t.Errorf("%d channels ordered, want the 50 of the range that is led", len(orders.ordered))
+	}
+}
+
+// A channel of which a poller of its new pace knows nothing is ordered as a whole.
+func TestStrangersAreOrderedWhole(t *testing.T) {
+	taken, share := quarters()[0], 1.0
+	store, owner, orders := newLeaders(Config{Budget: 20, Share: func() float64 { return share }})
+	orders.strange = make(map[channel.ID]bool)
+	for n := range 20 {
+		store.put(in(taken, n, 1))
+	}
+	store.gain(owner, taken)
+	if err := owner.Start(orders); err != nil {
+		t.Fatal(err)
+	}
+	stranger := in(taken, 3, 1)
+	orders.strange[stranger.ID] = true
+	delete(orders.ordered, stranger.ID)
+	share = 0.5
+	if err := owner.solve(true); err != nil {
+		t.Fatal(err)
+	}
+	order, ordered := orders.ordered[stranger.ID]
+	if !ordered || order.URL != stranger.URL || order.Rate.Float() != 0.5 || orders.paced < 20 {
+		t.Errorf("ordered %v: %+v, %d paces; want the whole of an order of half a poll an interval", ordered, order, orders.paced)
 	}
 }

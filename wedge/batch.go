@@ -77,7 +77,7 @@ func encodeOrder(o *engine.Order) *wire.Order {
 	return &wire.Order{
 		Pace: encodePace(engine.Pace{Channel: o.Channel, Incarnation: o.Incarnation, Rate: o.Rate, Width: o.Width, Rank: o.Rank}),
 		Url:  o.URL, Version: o.Version, Hash: o.Hash[:], Held: o.Held, Ask: o.Ask, MovedTo: o.MovedTo, MovedAgainUs: micros(o.MovedAgain),
-		Subscribers: o.Subscribers, MostPolls: o.Most.Polls, MostIntervals: o.Most.Intervals,
+		OthersUs: untilMicros(o.Others), Subscribers: o.Subscribers, MostPolls: o.Most.Polls, MostIntervals: o.Most.Intervals,
 	}
 }
 
@@ -102,6 +102,14 @@ func micros(t time.Time) int64 {
 		return 0
 	}
 	return t.UnixMicro()
+}
+
+// untilMicros returns how long it is until a time, at least 1 of one that is set.
+func untilMicros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return max(time.Until(t).Microseconds(), 1)
 }
 
 // decodeBatch leaves out the items that cannot be obeyed, and returns what is wrong with
@@ -191,8 +199,14 @@ func (b *batch) decodeOrder(m *wire.Order) (engine.Order, error) {
 	if again := m.GetMovedAgainUs(); again != 0 {
 		order.MovedAgain = time.UnixMicro(again)
 	}
+	if until := m.GetOthersUs(); until > 0 {
+		order.Others = time.Now().Add(time.Duration(min(until, maxOthers.Microseconds())) * time.Microsecond)
+	}
 	return order, nil
 }
+
+// maxOthers bounds how long an order may have a poller wait for others.
+const maxOthers = 24 * time.Hour
 
 func (b *batch) decodeNews(m *wire.News) (engine.News, error) {
 	id, err := b.decodeID(m.GetChannel())

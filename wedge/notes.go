@@ -86,7 +86,7 @@ func (p *Poller) Leased(id channel.ID) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.mu.ranges.At(id.Bucket())
-	return r != nil && !time.Now().After(r.until.Add(p.config.Interval))
+	return r != nil && !time.Now().After(p.end(r))
 }
 
 // Sized implements [engine.Owner].

@@ -55,6 +55,7 @@ type lead struct {
 	channel.Range
 	term     uint64
 	begins   uint64 // how often all its channels were ordered from the beginning
+	partial  bool   // not all of them have been ordered since: who polls the others is not known
 	sequence uint64 // of the last batch to this node's own poller
 }
 
@@ -188,7 +189,7 @@ func (o *Owner) Begin(r channel.Range, term uint64) {
 		o.mu.led.Set(r, l)
 	}
 	l.begins++
-	l.sequence = l.first()
+	l.sequence, l.partial = l.first(), true
 	for _, m := range o.roster().members {
 		if m.ID != o.config.Self {
 			o.box(m.ID).begin(l)
@@ -205,6 +206,7 @@ func (o *Owner) Complete(r channel.Range) {
 	if l == nil {
 		return
 	}
+	l.partial = false
 	for _, box := range o.mu.boxes {
 		box.complete(r)
 	}
@@ -263,14 +265,25 @@ func (o *Owner) Order(orders ...engine.Order) {
 	sent := make(map[*lead]parts)
 	for i := range orders {
 		order := &orders[i]
+		before := o.mu.seats.get(order.Channel)
 		l, now := o.reseat(sent, order.Channel, order.Width)
 		for rank, node := range now {
 			told := *order
 			told.Width, told.Rank = len(now), rank
+			if !slices.Contains(before, node) && (l.partial || len(before) > 0) && o.roster().shares(node) {
+				told.Others = time.Now().Add(o.config.handover())
+			}
 			sent[l].add(node, told)
 		}
 	}
 	o.send(sent)
+}
+
+// sharesEgress reports that other nodes poll from this node's address.
+func (o *Owner) sharesEgress() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.roster().shares(o.config.Self)
 }
 
 // Repace implements [primary.Poller].

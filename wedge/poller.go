@@ -32,6 +32,7 @@ type Poller struct {
 	}
 	learn   chan struct{} // holds a token when there are news
 	refused atomic.Uint64 // orders that cannot be meant
+	shared  atomic.Bool   // other nodes poll from this node's address
 }
 
 // obeyed is a range whose owner this poller obeys.
@@ -244,22 +245,33 @@ func (p *Poller) renew(s Session) verdict {
 
 // expire goes by the leases that are over: first rank 0 alone goes on polling, at most
 // once an interval, and after an interval there is no poller left.
+// Where other nodes poll from the same address, there is none left at once.
 func (p *Poller) expire(now time.Time) {
+	p.shared.Store(p.owner.sharesEgress())
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var over []channel.Range
 	for id, r := range p.mu.ranges.All() {
 		switch {
-		case !r.lapsed && now.After(r.until) && !planted.Bug(17):
-			p.lapse(r)
-		case r.lapsed && now.After(r.until.Add(p.config.Interval)):
+		case !now.After(r.until) || planted.Bug(17):
+		case now.After(p.end(r)):
 			over = append(over, id)
+		case !r.lapsed:
+			p.lapse(r)
 		}
 	}
 	for _, r := range over {
 		p.mu.ranges.Remove(r)
 		p.engine.Drop(idsOf(p.engine.Ordered(r))...)
 	}
+}
+
+// end returns when a range has no poller left unless its lease is renewed.
+func (p *Poller) end(r *obeyed) time.Time {
+	if p.shared.Load() {
+		return r.until
+	}
+	return r.until.Add(p.config.Interval)
 }
 
 // lapse has rank 0 alone poll a range's channels. p.mu is held.

@@ -41,6 +41,11 @@ func newRoster(members []Member) *roster {
 
 func (r *roster) equal(other *roster) bool { return slices.Equal(r.members, other.members) }
 
+// shares reports whether another node has the label of a node.
+func (r *roster) shares(node string) bool {
+	return slices.ContainsFunc(r.of, func(nodes []string) bool { return len(nodes) > 1 && slices.Contains(nodes, node) })
+}
+
 // choose returns the nodes that are to poll a channel: of as many labels as it is wide,
 // the one that the channel ranks first.
 func (r *roster) choose(id channel.ID, width int) []string {

@@ -3,8 +3,8 @@
 //
 // On the owner's side an [Owner] carries out what package primary orders: it chooses the
 // pollers of each channel and sends each its part. On the poller's side a [Poller] obeys
-// the owners of all ranges, and takes what the engine reports to them. No node uses
-// them yet: until then a channel is polled by the node that leads its range alone.
+// the owners of all ranges, and takes what the engine reports to them. A node alone has
+// neither: see [Alone].
 package wedge
 
 import (
@@ -66,6 +66,10 @@ func (c Config) withDefaults() Config {
 
 // renewals are how often a lease is renewed before it lapses.
 const renewals = 3
+
+// handover is how long after an order another node behind the same address may still poll:
+// its lease may be renewed once more by an owner that does not know yet that it is none.
+func (c Config) handover() time.Duration { return c.Lease + c.Lease/renewals }
 
 func idsOf(paces []engine.Pace) []channel.ID {
 	ids := make([]channel.ID, len(paces))

@@ -52,7 +52,7 @@ Rules (-rules prints them all):
   unsubscribe and list are linearizable, with unknown outcomes that may happen any time later;
   what is not decided within a limit is told, and must be less than one in a hundred channels;
   30 s after the last fault every node takes writes for every range; no two polls of a
-  channel come under the floor, whichever nodes make them, as the kernel receives them.
+  channel by one node come under the floor, as the kernel receives them.
 
 Flags:
 `

@@ -81,19 +81,23 @@ func (p *pollLog) note(path string, made poll) {
 const arrivalError = 10 * time.Millisecond
 
 // early returns a line for each poll that comes under the floor after the one before it of
-// the same channel, by whichever node, and how close two of a channel came.
+// the same channel by the same node, and how close two of these came. Each node has an
+// address of its own.
 func (p *pollLog) early() (lines []string, closest time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	closest = time.Hour
 	for path, polls := range p.mu.polls {
-		slices.SortFunc(polls, func(a, b poll) int { return cmp.Compare(a.at, b.at) })
+		slices.SortFunc(polls, func(a, b poll) int { return cmp.Or(cmp.Compare(a.address, b.address), cmp.Compare(a.at, b.at)) })
 		for i := 1; i < len(polls); i++ {
 			before, made := polls[i-1], polls[i]
+			if before.address != made.address {
+				continue
+			}
 			apart := made.at - before.at
 			closest = min(closest, apart)
 			if apart < pollFloor-arrivalError {
-				lines = append(lines, fmt.Sprintf("%s asked for %s at %s, %s after %s", made.address, path, made.at, apart, before.address))
+				lines = append(lines, fmt.Sprintf("%s asked for %s at %s, %s after it had", made.address, path, made.at, apart))
 			}
 		}
 	}

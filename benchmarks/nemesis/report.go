@@ -21,7 +21,7 @@ const (
 	ruleLinearizable = "per channel, subscribe, unsubscribe and list are linearizable"
 	ruleDecided      = "less than one history in a hundred is undecided"
 	ruleStuck        = "30 s after the last fault every node takes writes for every range"
-	ruleFloor        = "no two polls of a channel come under the floor, whichever nodes make them"
+	ruleFloor        = "no two polls of a channel by one node come under the floor"
 )
 
 func printRules(out io.Writer) {

@@ -30,6 +30,8 @@ type Member struct {
 	Fresh    bool   // its data directory holds nothing: it may take part in a founding
 	Expect   int    // how many nodes it waits for to found a cluster; 0: it does not
 	Draining bool   // it is about to leave
+	Egress   string // label of the address that origins see
+	Extracts int    // version of its extractor: nodes of others do not poll the same channels
 	State    State  // as this node sees it; not part of what the member says
 }
 

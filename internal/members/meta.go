@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 )
 
 // What a member says of itself is bounded by memberlist: 512 bytes. These limits keep
@@ -13,6 +14,7 @@ const (
 	maxName    = 64
 	maxAddress = 253 + len(":65535")
 	maxCluster = 64
+	maxEgress  = 64
 	maxExpect  = 1 << 16
 )
 
@@ -28,7 +30,8 @@ const (
 var errMeta = errors.New("member's description cannot be read")
 
 // encodeMeta encodes what a member says of itself but for its ID: version, flags,
-// expect as a uvarint, then name, address and cluster, each after its length.
+// expect as a uvarint, then name, address, cluster and egress label, each after its
+// length, and the extractor's version as a uvarint.
 func encodeMeta(m Member) ([]byte, error) {
 	if err := m.check(); err != nil {
 		return nil, err
@@ -41,10 +44,10 @@ func encodeMeta(m Member) ([]byte, error) {
 		flags |= flagDraining
 	}
 	b := binary.AppendUvarint([]byte{metaVersion, flags}, uint64(m.Expect))
-	for _, text := range []string{m.Name, m.Address, m.Cluster} {
+	for _, text := range []string{m.Name, m.Address, m.Cluster, m.Egress} {
 		b = append(binary.AppendUvarint(b, uint64(len(text))), text...)
 	}
-	return b, nil
+	return binary.AppendUvarint(b, uint64(m.Extracts)), nil
 }
 
 func (m Member) check() error {
@@ -53,10 +56,13 @@ func (m Member) check() error {
 		return errors.New("member: want an ID and a name")
 	case m.Expect < 0 || m.Expect > maxExpect:
 		return fmt.Errorf("member: expects %d nodes: want 0 to %d", m.Expect, maxExpect)
+	case m.Extracts < 0:
+		return fmt.Errorf("member: extractor version %d", m.Extracts)
 	}
 	return errors.Join(
 		checkText("ID", m.ID, maxID), checkText("name", m.Name, maxName),
 		checkText("address", m.Address, maxAddress), checkText("cluster", m.Cluster, maxCluster),
+		checkText("egress label", m.Egress, maxEgress),
 	)
 }
 
@@ -89,19 +95,25 @@ func decodeMeta(b []byte) (m Member, err error) {
 		name string
 		to   *string
 		most int
-	}{{"name", &m.Name, maxName}, {"address", &m.Address, maxAddress}, {"cluster", &m.Cluster, maxCluster}} {
-		length, n := binary.Uvarint(b)
-		if n <= 0 || length > uint64(len(b)-n) {
-			return Member{}, errMeta
-		}
-		*field.to = string(b[n : n+int(length)])
-		if err := checkText(field.name, *field.to, field.most); err != nil {
+	}{{"name", &m.Name, maxName}, {"address", &m.Address, maxAddress}, {"cluster", &m.Cluster, maxCluster}, {"egress label", &m.Egress, maxEgress}} {
+		if b, err = decodeText(b, field.to, field.name, field.most); err != nil {
 			return Member{}, err
 		}
-		b = b[n+int(length):]
 	}
-	if m.Name == "" {
+	extracts, n := binary.Uvarint(b)
+	if m.Name == "" || n <= 0 || extracts > math.MaxInt32 {
 		return Member{}, errMeta
 	}
+	m.Extracts = int(extracts)
 	return m, nil
+}
+
+// decodeText reads a text behind its length, and returns what follows.
+func decodeText(b []byte, to *string, field string, most int) (rest []byte, err error) {
+	length, n := binary.Uvarint(b)
+	if n <= 0 || length > uint64(len(b)-n) {
+		return nil, errMeta
+	}
+	*to, rest = string(b[n:n+int(length)]), b[n+int(length):]
+	return rest, checkText(field, *to, most)
 }

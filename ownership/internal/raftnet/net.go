@@ -113,7 +113,6 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 		return nil, fmt.Errorf("%s is not of node %s", r, self)
 	}
 	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC)}
-	t.confirmed.at = make(map[raft.ServerID]time.Time)
 	t.open, t.close = context.WithCancelCause(context.Background())
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -122,16 +121,6 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	}
 	n.mu.replicas[r.Group()] = t
 	return t, nil
-}
-
-// Confirmed is [Transport.Confirmed] of a replica of this node; zero if that has no
-// transport.
-func (n *Net) Confirmed(r Replica, by raft.ServerID) time.Time {
-	t, err := n.replica(r.Group())
-	if err != nil {
-		return time.Time{}
-	}
-	return t.Confirmed(by)
 }
 
 // Close closes the transport of a replica of this node, if it has one.

@@ -27,10 +27,6 @@ type Transport struct {
 		sync.Mutex // one heartbeat at a time: it may write a term
 		handle     func(raft.RPC)
 	}
-	confirmed struct {
-		sync.Mutex
-		at map[raft.ServerID]time.Time // when the newest heartbeat was sent that the replica has confirmed
-	}
 }
 
 var (
@@ -132,7 +128,6 @@ func (t *Transport) sendHeartbeat(to raft.ServerID, request *raft.AppendEntriesR
 	if err != nil {
 		return err
 	}
-	sent := time.Now()                        // before: the answer may wait here while this process is suspended
 	if planted.Bug(3) && t.hooks.Log != nil { // of a range
 		go t.net.sendBeat(t.open, replica.Node, replica.Group(), encodeAppend(request))
 		*answer = raft.AppendEntriesResponse{Term: request.Term, Success: true}
@@ -142,25 +137,7 @@ func (t *Transport) sendHeartbeat(to raft.ServerID, request *raft.AppendEntriesR
 	if err == nil {
 		*answer, err = decodeAppended(got)
 	}
-	if err == nil && answer.Term == request.Term {
-		t.confirm(to, sent)
-	}
 	return err
-}
-
-func (t *Transport) confirm(by raft.ServerID, sent time.Time) {
-	t.confirmed.Lock()
-	defer t.confirmed.Unlock()
-	t.confirmed.at[by] = sent
-}
-
-// Confirmed returns when the newest heartbeat was sent that a replica has confirmed, which
-// at some time after that was at no later term than this replica; zero: it has confirmed
-// none.
-func (t *Transport) Confirmed(by raft.ServerID) time.Time {
-	t.confirmed.Lock()
-	defer t.confirmed.Unlock()
-	return t.confirmed.at[by]
 }
 
 // RequestVote implements [raft.Transport].

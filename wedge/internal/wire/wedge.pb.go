@@ -587,6 +587,7 @@ type Order struct {
 	Subscribers   uint64                 `protobuf:"varint,9,opt,name=subscribers,proto3" json:"subscribers,omitempty"`
 	MostPolls     uint32                 `protobuf:"varint,10,opt,name=most_polls,json=mostPolls,proto3" json:"most_polls,omitempty"`
 	MostIntervals uint32                 `protobuf:"varint,11,opt,name=most_intervals,json=mostIntervals,proto3" json:"most_intervals,omitempty"`
+	OthersUs      int64                  `protobuf:"zigzag64,12,opt,name=others_us,json=othersUs,proto3" json:"others_us,omitempty"` // from now; until then nodes behind the same address may poll; 0: none does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -694,6 +695,13 @@ func (x *Order) GetMostPolls() uint32 {
 func (x *Order) GetMostIntervals() uint32 {
 	if x != nil {
 		return x.MostIntervals
+	}
+	return 0
+}
+
+func (x *Order) GetOthersUs() int64 {
+	if x != nil {
+		return x.OthersUs
 	}
 	return 0
 }
@@ -1358,7 +1366,7 @@ const file_wedge_proto_rawDesc = "" +
 	"\x05polls\x18\x03 \x01(\rR\x05polls\x12\x1c\n" +
 	"\tintervals\x18\x04 \x01(\rR\tintervals\x12\x14\n" +
 	"\x05width\x18\x05 \x01(\rR\x05width\x12\x12\n" +
-	"\x04rank\x18\x06 \x01(\rR\x04rank\"\xbe\x02\n" +
+	"\x04rank\x18\x06 \x01(\rR\x04rank\"\xdb\x02\n" +
 	"\x05Order\x12&\n" +
 	"\x04pace\x18\x01 \x01(\v2\x12.corona.wedge.PaceR\x04pace\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x18\n" +
@@ -1372,7 +1380,8 @@ const file_wedge_proto_rawDesc = "" +
 	"\n" +
 	"most_polls\x18\n" +
 	" \x01(\rR\tmostPolls\x12%\n" +
-	"\x0emost_intervals\x18\v \x01(\rR\rmostIntervals\"\x88\x01\n" +
+	"\x0emost_intervals\x18\v \x01(\rR\rmostIntervals\x12\x1b\n" +
+	"\tothers_us\x18\f \x01(\x12R\bothersUs\"\x88\x01\n" +
 	"\x05Shown\x12\x19\n" +
 	"\braw_hash\x18\x01 \x01(\x04R\arawHash\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12#\n" +

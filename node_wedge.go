@@ -1,0 +1,119 @@
+package corona
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/internal/members"
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
+	"github.com/seed-91e7e7c1/corona/wedge"
+)
+
+// kindWedge is the kind of calls that [wedge.Poller.Serve] answers.
+const kindWedge = ownership.EndKind
+
+// openEngine opens the engine: of a node alone on its own owner, else on all owners.
+func (n *Node) openEngine() (err error) {
+	var reports engine.Owner = n.owner
+	config := n.wedgeConfig()
+	var poller *wedge.Poller
+	if n.company != nil {
+		poller = wedge.NewPoller(config)
+		reports = poller
+	}
+	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, reports, n.metrics); err != nil {
+		return fmt.Errorf("open engine: %w", err)
+	}
+	if poller != nil {
+		n.wedge = wedge.NewOwner(config, n.owner, n.store, poller, n.company.pollers)
+		poller.Start(n.engine)
+		n.poller = poller
+	}
+	return nil
+}
+
+func (n *Node) wedgeConfig() wedge.Config {
+	if n.company == nil {
+		return wedge.Config{}
+	}
+	return wedge.Config{
+		Self: n.company.self.ID, Egress: n.company.self.Egress, Interval: n.config.Interval,
+		Call: n.company.callWedge, Ask: asker{n}, Logger: n.config.Logger,
+	}
+}
+
+// startOrders has the owner order polls, of this node's engine or of all nodes'.
+func (n *Node) startOrders(ctx context.Context) error {
+	var poller primary.Poller = wedge.Alone{Engine: n.engine}
+	if n.wedge != nil {
+		n.company.poller.Store(n.poller)
+		n.running.Go(func() { n.poller.Run(ctx) })
+		n.running.Go(func() { n.wedge.Run(ctx) })
+		poller = n.wedge
+	}
+	if err := n.owner.Start(poller); err != nil {
+		return fmt.Errorf("give orders: %w", err)
+	}
+	return nil
+}
+
+// pollers is how many egress addresses poll.
+func (n *Node) pollers() int {
+	if n.wedge == nil {
+		return 1
+	}
+	return n.wedge.Pollers()
+}
+
+// asker has the leaders of ranges answer this node's poller.
+type asker struct{ *Node }
+
+// Report implements [wedge.Asker].
+func (a asker) Report(ctx context.Context, b channel.Bucket, report []byte) ([]byte, error) {
+	return a.calls.report.At(ctx, b, report)
+}
+
+// Note implements [wedge.Asker].
+func (a asker) Note(ctx context.Context, b channel.Bucket, notes []byte) error {
+	_, err := a.calls.note.At(ctx, b, notes)
+	return err
+}
+
+// Move implements [wedge.Asker].
+func (a asker) Move(ctx context.Context, b channel.Bucket, move engine.Move) error {
+	_, err := a.calls.move.At(ctx, b, move)
+	return err
+}
+
+// egress is the label of the address that origins see.
+func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
+
+// pollers returns the nodes that poll what this one does, as the gossip sees them.
+func (c *company) pollers() (all []wedge.Member) {
+	for _, m := range c.members.List() {
+		if m.State == members.Alive && m.Cluster != "" && m.Cluster == c.self.Cluster && m.Extracts == deltas.ExtractorVersion {
+			all = append(all, wedge.Member{ID: m.ID, Egress: m.Egress})
+		}
+	}
+	return all
+}
+
+// callWedge calls the poller of another node.
+func (c *company) callWedge(ctx context.Context, node string, request []byte) ([]byte, error) {
+	return c.peers.Call(ctx, node, peer.Log, kindWedge, 0, request)
+}
+
+// serveWedge answers a call to this node's poller.
+func (c *company) serveWedge(_ context.Context, call peer.Call) ([]byte, error) {
+	poller := c.poller.Load()
+	if poller == nil {
+		return nil, fmt.Errorf("this node does not poll yet")
+	}
+	return poller.Serve(call.From.ID, call.Payload)
+}
