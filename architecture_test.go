@@ -39,7 +39,7 @@ var rules = map[string]rule{
 	"server":     {[]string{"channel", "deltas", "api", "internal"}, "HTTP sees a node only through the interface that it declares"},
 	"loadgen":    {[]string{"channel", "deltas", "api", "internal"}, "a black box: a load generator that shares the engine's code shares its mistakes"},
 	"internal":   {[]string{"channel", "internal"}, "small things that several need"},
-	"":           {[]string{"channel", "deltas", "fetcher", "overlay", "ownership", "engine", "primary", "notify", "api", "honeycomb", "internal"}, "the facade wires a node; HTTP and the command line wrap it"},
+	"":           {[]string{"channel", "deltas", "fetcher", "overlay", "ownership", "engine", "primary", "notify", "api", "honeycomb", "wedge", "internal"}, "the facade wires a node; HTTP and the command line wrap it"},
 	"cmd":        {[]string{"*"}, ""},
 	"benchmarks": {[]string{"*"}, ""},
 }
