@@ -178,8 +178,9 @@ func (c *limitedConn) CloseWrite() error {
 	return nil
 }
 
-// Close may be called more than once.
+// Close may be called more than once. The connection leaves first: a client that connects
+// again as soon as it sees the end finds room.
 func (c *limitedConn) Close() error {
-	defer c.leave()
+	c.leave()
 	return c.Conn.Close()
 }
