@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine/store"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 )
 
 // base is the content that a change is compared with.
@@ -41,6 +42,9 @@ func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holdi
 			report.Known = time.Time{}
 		}
 		report.BaseVersion, report.Base, report.Core, report.Shown = from.version, from.core, core, shownWith(found)
+		if planted.Bug(16) {
+			r.holding = found
+		}
 		answer, err := a.report(ctx, report)
 		if err != nil {
 			return r.ownerFailed(err)
