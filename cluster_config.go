@@ -33,6 +33,9 @@ type ClusterConfig struct {
 	// the first a letter or digit. Nodes with one label share an origin's patience;
 	// default: none, a node with an address of its own.
 	Egress string
+	// FanOut is how many of a channel's pollers a node tells of a new version directly, 1 to
+	// 1024, default 32. Where there are more, those that are told pass it on to the others.
+	FanOut int
 	// Certs is a directory with this node's certificates and the gossip's key, as
 	// corona certs makes them; empty: connections are neither encrypted nor proved, and
 	// addresses other than loopback are refused unless Insecure.
@@ -43,6 +46,8 @@ type ClusterConfig struct {
 const (
 	defaultReplicas    = 3
 	maxReplicas        = 7
+	defaultFanOut      = 32
+	maxFanOut          = 1024
 	maxBootstrapExpect = 64
 	maxJoin            = 64
 )
@@ -50,6 +55,7 @@ const (
 func (c ClusterConfig) withDefaults() ClusterConfig {
 	if c.Address != "" {
 		set(&c.Replicas, defaultReplicas)
+		set(&c.FanOut, defaultFanOut)
 	}
 	return c
 }
@@ -75,6 +81,7 @@ func (c ClusterConfig) validate() error {
 	check(len(c.Join) <= maxJoin, "join: %d addresses: want %d at most", len(c.Join), maxJoin)
 	check(c.BootstrapExpect >= 0 && c.BootstrapExpect <= maxBootstrapExpect, "bootstrap expect %d: want 1 to %d", c.BootstrapExpect, maxBootstrapExpect)
 	check(c.Replicas >= 1 && c.Replicas <= maxReplicas, "replicas %d: want 1 to %d", c.Replicas, maxReplicas)
+	check(c.FanOut >= 1 && c.FanOut <= maxFanOut, "fan-out %d: want 1 to %d", c.FanOut, maxFanOut)
 	check(c.Egress == "" || nodeName.MatchString(c.Egress), "egress %q: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", c.Egress)
 	return errors.Join(errs...)
 }
@@ -91,6 +98,7 @@ func (c ClusterConfig) validateAlone() error {
 		{"bootstrap expect", c.BootstrapExpect != 0},
 		{"replicas", c.Replicas != 0},
 		{"egress", c.Egress != ""},
+		{"fan-out", c.FanOut != 0},
 		{"certs", c.Certs != ""},
 	} {
 		if setting.set {

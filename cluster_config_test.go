@@ -20,7 +20,7 @@ func TestClusterConfig(t *testing.T) {
 	}{
 		{"a node alone", ClusterConfig{}, ""},
 		{"a node alone, insecure", ClusterConfig{Insecure: true}, ""},
-		{"all without an address", ClusterConfig{Gossip: "a:1", Join: []string{"a:1"}, BootstrapExpect: 1, Replicas: 1, Egress: "e", Certs: "c"}, "gossip, join, bootstrap expect, replicas, egress, certs: for nodes of a cluster alone"},
+		{"all without an address", ClusterConfig{Gossip: "a:1", Join: []string{"a:1"}, BootstrapExpect: 1, Replicas: 1, Egress: "e", FanOut: 1, Certs: "c"}, "gossip, join, bootstrap expect, replicas, egress, fan-out, certs: for nodes of a cluster alone"},
 		{"loopback", loopback, ""},
 		{"localhost, IPv6 and any ports", ClusterConfig{Address: "localhost:0", Gossip: "[::1]:0"}, ""},
 		{"one port for both, given by the system", ClusterConfig{Address: "127.0.0.1:0", Gossip: "127.0.0.1:0"}, ""},
@@ -31,6 +31,8 @@ func TestClusterConfig(t *testing.T) {
 		{"unspecified, insecure", with(loopback, func(c *ClusterConfig) { c.Insecure, c.Address = true, "0.0.0.0:1" }), "the address that other nodes reach"},
 		{"one replica", with(loopback, func(c *ClusterConfig) { c.Replicas = 1 }), ""},
 		{"eight replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = 8 }), "replicas 8: want 1 to 7"},
+		{"a fan-out", with(loopback, func(c *ClusterConfig) { c.FanOut = 2 }), ""},
+		{"a negative fan-out", with(loopback, func(c *ClusterConfig) { c.FanOut = -1 }), "fan-out -1: want 1 to 1024"},
 		{"a negative number of replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = -1 }), "replicas -1"},
 		{"three founders that join by name", with(loopback, func(c *ClusterConfig) { c.BootstrapExpect, c.Join = 3, []string{"n1:1", "[::1]:2"} }), ""},
 		{"an address without port", with(loopback, func(c *ClusterConfig) { c.Join = []string{"n1"} }), "join \"n1\": want HOST:PORT"},

@@ -44,7 +44,7 @@ func (n *Node) wedgeConfig() wedge.Config {
 	}
 	return wedge.Config{
 		Self: n.company.self.ID, Egress: n.company.self.Egress, Interval: n.config.Interval,
-		Call: n.company.callWedge, Ask: asker{n}, Logger: n.config.Logger,
+		Call: n.company.callWedge, Ask: asker{n}, Fanout: n.config.Cluster.FanOut, Logger: n.config.Logger, Registerer: n.metrics,
 	}
 }
 
@@ -110,10 +110,10 @@ func (c *company) callWedge(ctx context.Context, node string, request []byte) ([
 }
 
 // serveWedge answers a call to this node's poller.
-func (c *company) serveWedge(_ context.Context, call peer.Call) ([]byte, error) {
+func (c *company) serveWedge(ctx context.Context, call peer.Call) ([]byte, error) {
 	poller := c.poller.Load()
 	if poller == nil {
 		return nil, fmt.Errorf("this node does not poll yet")
 	}
-	return poller.Serve(call.From.ID, call.Payload)
+	return poller.Serve(ctx, call.From.ID, call.Payload)
 }

@@ -112,7 +112,7 @@ func (n *network) close() {
 // NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
 	ID, Name, Address string
-	Self          bool // this node, of which Health says nothing
+	Self              bool // this node, of which Health says nothing
 	peer.Health
 }
 

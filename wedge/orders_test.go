@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -101,7 +102,7 @@ func TestBadOrders(t *testing.T) {
 				t.Fatal(err)
 			}
 			reply := new(wire.Reply)
-			if bytes, err = n.poller.Serve("n0", bytes); err != nil {
+			if bytes, err = n.poller.Serve(t.Context(), "n0", bytes); err != nil {
 				return nil, err
 			}
 			return reply, proto.Unmarshal(bytes, reply)
@@ -112,8 +113,8 @@ func TestBadOrders(t *testing.T) {
 		if n.engine.orderedSoFar() != 0 {
 			t.Fatal("a bad order was obeyed")
 		}
-		if refused := n.poller.refused.Load(); refused != uint64(len(bad)) {
-			t.Errorf("%d orders were counted as refused, want %d", refused, len(bad))
+		if refused := testutil.ToFloat64(n.poller.metrics.refused); refused != float64(len(bad)) {
+			t.Errorf("%v orders were counted as refused, want %d", refused, len(bad))
 		}
 		session.Sequence = 2
 		reply, err := serve(&wire.Batch{Session: session.encode(), Items: append(bad, encodeItem(good))})
@@ -211,7 +212,7 @@ func FuzzServe(f *testing.F) {
 			w := newWorld(t, 2)
 			n := w.nodes[0]
 			n.lead(w.ranges[0], 2)
-			reply, err := n.poller.Serve("n1", bytes)
+			reply, err := n.poller.Serve(t.Context(), "n1", bytes)
 			if err == nil && proto.Unmarshal(reply, new(wire.Reply)) != nil {
 				t.Errorf("the reply %x", reply)
 			}

@@ -36,6 +36,7 @@ type Owner struct {
 	local   *Poller
 	members func() []Member
 	bases   *contents
+	metrics *metrics
 
 	mu struct {
 		sync.Mutex // taken after the primary owner's own, before the local poller's
@@ -47,6 +48,8 @@ type Owner struct {
 		boxes      map[string]*outbox // of other nodes
 		stopped    bool
 	}
+	ctx     context.Context // of what runs; ended by stop
+	cancel  context.CancelFunc
 	running sync.WaitGroup
 }
 
@@ -66,7 +69,8 @@ func (l *lead) first() uint64 { return l.begins << 32 }
 // NewOwner returns the owner's side of a node. Members returns the nodes that may poll
 // as this one sees them, and need not hold itself.
 func NewOwner(config Config, primary Primary, store Store, local *Poller, members func() []Member) *Owner {
-	o := &Owner{config: config.withDefaults(), primary: primary, store: store, local: local, members: members, bases: newContents()}
+	o := &Owner{config: config.withDefaults(), primary: primary, store: store, local: local, members: members, bases: newContents(), metrics: local.metrics}
+	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.mu.seats, o.mu.boxes = newSeats(), make(map[string]*outbox)
 	local.setOwner(o)
 	return o
@@ -143,6 +147,7 @@ func (o *Owner) follow(now time.Time) bool {
 		return false
 	}
 	o.config.Logger.Info("other nodes poll from now on", "before", o.mu.roster.members, "now", seen.members)
+	o.metrics.moved.Inc()
 	o.mu.roster, o.mu.seen = seen, nil
 	for node, box := range o.mu.boxes {
 		if !slices.ContainsFunc(seen.members, func(m Member) bool { return m.ID == node }) {
@@ -156,6 +161,7 @@ func (o *Owner) follow(now time.Time) bool {
 func (o *Owner) stop() {
 	o.mu.Lock()
 	o.mu.stopped = true
+	o.cancel()
 	for _, box := range o.mu.boxes {
 		box.close()
 	}
@@ -367,9 +373,9 @@ func (o *Owner) tell(from string, report *engine.Report, answer engine.Answer) {
 		return
 	}
 	o.mu.Lock()
-	others := slices.ContainsFunc(o.mu.seats.get(report.Channel), func(node string) bool { return node != from })
+	alone := !slices.ContainsFunc(o.mu.seats.get(report.Channel), func(node string) bool { return node != from })
 	o.mu.Unlock()
-	if !others {
+	if alone {
 		return
 	}
 	news := engine.News{Channel: report.Channel, Incarnation: report.Incarnation, Version: answer.Version, Hash: answer.Hash, Held: answer.Held}
@@ -382,13 +388,8 @@ func (o *Owner) tell(from string, report *engine.Report, answer engine.Answer) {
 	if l == nil {
 		return
 	}
-	told := make(parts)
-	for _, node := range o.mu.seats.get(report.Channel) {
-		if node != from {
-			told.add(node, news)
-		}
-	}
-	o.send(map[*lead]parts{l: told})
+	others := slices.DeleteFunc(slices.Clone(o.mu.seats.get(report.Channel)), func(node string) bool { return node == from })
+	o.tellAll(l, &news, others)
 }
 
 // patch returns what makes the content of a new version of the one before.

@@ -31,7 +31,7 @@ type Poller struct {
 		news   []engine.News // that wait for the disk
 	}
 	learn   chan struct{} // holds a token when there are news
-	refused atomic.Uint64 // orders that cannot be meant
+	metrics *metrics      // of the node's owner too
 	shared  atomic.Bool   // other nodes poll from this node's address
 }
 
@@ -46,7 +46,7 @@ type obeyed struct {
 // NewPoller returns the poller's side of a node, which carries out nothing before
 // [Poller.Start].
 func NewPoller(config Config) *Poller {
-	return &Poller{config: config.withDefaults(), learn: make(chan struct{}, 1)}
+	return &Poller{config: config.withDefaults(), metrics: newMetrics(config.Registerer), learn: make(chan struct{}, 1)}
 }
 
 func (p *Poller) setOwner(o *Owner) { p.owner = o }
@@ -78,7 +78,7 @@ func (p *Poller) Run(ctx context.Context) {
 }
 
 // Serve answers what another node's owner has sent.
-func (p *Poller) Serve(from string, bytes []byte) ([]byte, error) {
+func (p *Poller) Serve(ctx context.Context, from string, bytes []byte) ([]byte, error) {
 	request := new(wire.Request)
 	if err := proto.Unmarshal(bytes, request); err != nil {
 		return nil, fmt.Errorf("decode orders: %w", err)
@@ -90,7 +90,7 @@ func (p *Poller) Serve(from string, bytes []byte) ([]byte, error) {
 		if err != nil {
 			return nil, fmt.Errorf("decode orders: %w", err)
 		}
-		p.refused.Add(uint64(len(wrong)))
+		p.metrics.refused.Add(float64(len(wrong)))
 		for _, err := range wrong {
 			p.config.Logger.Warn("refused an order", "owner", from, "range", b.ID, "error", err)
 		}
@@ -105,6 +105,10 @@ func (p *Poller) Serve(from string, bytes []byte) ([]byte, error) {
 		}
 	case *wire.Request_Asked:
 		if err := p.stats(of.Asked, reply); err != nil {
+			return nil, err
+		}
+	case *wire.Request_Spread:
+		if err := p.pass(ctx, of.Spread, reply); err != nil {
 			return nil, err
 		}
 	}
@@ -145,6 +149,7 @@ func (p *Poller) obey(b batch) verdict {
 	if b.begin {
 		r.lapsed, r.seen = false, make(map[channel.ID]struct{})
 	}
+	p.metrics.orders.Add(float64(len(b.items)))
 	p.carryOut(r, b.items)
 	if b.complete && r.seen != nil {
 		p.dropUnseen(r)
@@ -277,6 +282,7 @@ func (p *Poller) end(r *obeyed) time.Time {
 // lapse has rank 0 alone poll a range's channels. p.mu is held.
 func (p *Poller) lapse(r *obeyed) {
 	p.config.Logger.Warn("no owner has ordered a range for long", "range", r.ID, "lease", p.config.Lease)
+	p.metrics.lapsed.Inc()
 	r.lapsed, r.seen = true, nil
 	var drops []channel.ID
 	var paces []engine.Pace

@@ -32,6 +32,7 @@ func (p *Poller) Report(ctx context.Context, report engine.Report) (engine.Answe
 		need := answer.GetNeed()
 		switch {
 		case need == wire.Answer_NOTHING:
+			p.metrics.reports.WithLabelValues(sent(question)).Inc()
 			return p.answer(&report, answer)
 		case need == wire.Answer_CONTENT && question.Delta == nil && question.Content == nil:
 			p.addContent(&report, question)
@@ -75,6 +76,17 @@ func (p *Poller) addContent(report *engine.Report, question *wire.Report) {
 	default:
 		question.Content = p.owner.bases.packer.Append(nil, report.Core)
 	}
+}
+
+// sent says what a report carried.
+func sent(question *wire.Report) string {
+	switch {
+	case question.Content != nil || question.Base != nil:
+		return sentContent
+	case question.Delta != nil:
+		return sentDelta
+	}
+	return sentHash
 }
 
 // age returns how long ago a time was, in microseconds, at least 1; 0 for the zero time.

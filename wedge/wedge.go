@@ -13,6 +13,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
@@ -42,7 +44,10 @@ type Config struct {
 
 	Lease  time.Duration // of a range's orders; 0: 60 s. It is renewed three times as often
 	Stands time.Duration // how long other pollers must be seen before channels move to them; 0: 10 s
+	Fanout int           // pollers that are told of one version directly, and by each that passes it on; 0: 32
 	Logger *slog.Logger  // nil: discard
+
+	Registerer prometheus.Registerer // of metrics; nil: none
 }
 
 // Asker asks the node that leads the range with a bucket.
@@ -58,6 +63,7 @@ type Asker interface {
 func (c Config) withDefaults() Config {
 	c.Lease = cmp.Or(c.Lease, time.Minute)
 	c.Stands = cmp.Or(c.Stands, 10*time.Second)
+	c.Fanout = cmp.Or(c.Fanout, 32)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}

@@ -136,7 +136,7 @@ func TestDeathAndReturn(t *testing.T) {
 // all is ordered once more.
 func TestLease(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorldThatStands(t, 3, time.Hour) // nodes that are cut off stay in the wedge
+		w := newWorldThat(t, 3, time.Hour, 0) // nodes that are cut off stay in the wedge
 		order := w.order(w.ranges[0], 1, 3)
 		w.nodes[0].lead(w.ranges[0], 1, order)
 		synctest.Wait()

@@ -29,6 +29,7 @@ type world struct {
 	nodes  []*node
 	ranges []channel.Range
 	stands time.Duration
+	fanout int
 	cut    map[[2]string]bool // calls from one node to another are lost
 	mu     sync.Mutex
 }
@@ -45,11 +46,12 @@ type node struct {
 	stop   context.CancelFunc
 }
 
-func newWorld(t *testing.T, nodes int) *world { return newWorldThatStands(t, nodes, 0) }
+func newWorld(t *testing.T, nodes int) *world { return newWorldThat(t, nodes, 0, 0) }
 
-// newWorldThatStands has other pollers adopted after a time; 0: the default.
-func newWorldThatStands(t *testing.T, nodes int, stands time.Duration) *world {
-	w := &world{T: t, stands: stands, cut: make(map[[2]string]bool), ranges: []channel.Range{
+// newWorldThat has other pollers adopted after a time, and news told to so many directly;
+// 0: the defaults.
+func newWorldThat(t *testing.T, nodes int, stands time.Duration, fanout int) *world {
+	w := &world{T: t, stands: stands, fanout: fanout, cut: make(map[[2]string]bool), ranges: []channel.Range{
 		{ID: 0, From: 0, To: channel.Buckets/2 - 1}, {ID: 1, From: channel.Buckets / 2, To: channel.Buckets - 1},
 	}}
 	for i := range nodes {
@@ -69,7 +71,7 @@ func newWorldThatStands(t *testing.T, nodes int, stands time.Duration) *world {
 
 // start opens a node that has forgotten everything.
 func (n *node) start() {
-	config := Config{Self: n.name, Egress: n.name, Interval: tau, Lease: lease, Stands: n.w.stands, Call: n.call, Ask: n}
+	config := Config{Self: n.name, Egress: n.name, Interval: tau, Lease: lease, Stands: n.w.stands, Fanout: n.w.fanout, Call: n.call, Ask: n}
 	n.engine = &fakeEngine{orders: make(map[channel.ID]engine.Order), contents: make(map[deltas.Hash]*deltas.Core)}
 	n.judge = &fakePrimary{node: n}
 	n.poller = NewPoller(config)
@@ -107,7 +109,7 @@ func (w *world) cutBetween(a, b *node, cut bool) {
 var errCut = errors.New("the network is cut")
 
 // call reaches nodes that live.
-func (n *node) call(_ context.Context, to string, request []byte) ([]byte, error) {
+func (n *node) call(ctx context.Context, to string, request []byte) ([]byte, error) {
 	n.w.mu.Lock()
 	i := slices.IndexFunc(n.w.nodes, func(other *node) bool { return other.name == to })
 	other := n.w.nodes[i]
@@ -116,7 +118,7 @@ func (n *node) call(_ context.Context, to string, request []byte) ([]byte, error
 	if lost {
 		return nil, errCut
 	}
-	return other.poller.Serve(n.name, request)
+	return other.poller.Serve(ctx, n.name, request)
 }
 
 // leader returns the node that orders a bucket.

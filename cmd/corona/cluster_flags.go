@@ -14,6 +14,7 @@ func bindCluster(flags *pflag.FlagSet, c *corona.ClusterConfig) {
 	positiveInt(flags, &c.BootstrapExpect, "bootstrap-expect", 0, "how many fresh nodes found a cluster together; nodes with data rejoin theirs (default: none, wait for one to join)")
 	positiveInt(flags, &c.Replicas, "replicas", 0, "nodes that each range lives on, 1 to 7, decided when the cluster is founded (default 3)")
 	flags.StringVar(&c.Egress, "egress", "", "`LABEL` of the address that origins see, for nodes that share one")
+	positiveInt(flags, &c.FanOut, "fan-out", 0, "pollers of a channel that a node tells of a new version directly; more are told along a tree, 1 to 1024 (default 32)")
 	flags.StringVar(&c.Certs, "certs", "", "`directory` with this node's certificates and gossip.key (see corona certs --help)")
 	flags.BoolVar(&c.Insecure, "insecure-cluster", false, "without --certs, take --cluster and --gossip addresses that other machines reach: what reaches them can read and change everything")
 }

@@ -43,6 +43,7 @@ var senseless = map[string][]struct {
 	"gossip":           {{"127.0.0.1:8412", wantCluster}},
 	"join":             {{"127.0.0.1:8412", wantCluster}, {"a:1,b:2", wantCluster}},
 	"bootstrap-expect": {{"0", wantWhole}, {"-1", wantWhole}, {"many", wantWhole}, {"3", wantCluster}},
+	"fan-out":          {{"0", wantWhole}, {"-1", wantWhole}, {"2", wantCluster}},
 	"replicas":         {{"0", wantWhole}, {"-1", wantWhole}, {"1.5", wantWhole}, {"3", wantCluster}},
 	"egress":           {{"a", wantCluster}},
 	"certs":            {{"corona-certs", wantCluster}},
@@ -97,6 +98,7 @@ func TestServeRefusesCluster(t *testing.T) {
 		{"join", "join: 65 addresses: want 64 at most", []string{"--join=" + strings.Repeat("a:1,", 64) + "a:1"}},
 		{"bootstrap-expect", "bootstrap expect 65: want 1 to 64", []string{"--bootstrap-expect=65"}},
 		{"replicas", "replicas 8: want 1 to 7", []string{"--replicas=8"}},
+		{"fan-out", "fan-out 1025: want 1 to 1024", []string{"--fan-out=1025"}},
 		{"egress", `egress "a b": want 1 to 64 letters`, []string{"--egress=a b"}},
 	} {
 		refuses(t, test.flag, test.want, append([]string{"--cluster=127.0.0.1:8411", "--gossip=127.0.0.1:8412"}, test.args...)...)

@@ -67,7 +67,7 @@ func (x Answer_Need) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Answer_Need.Descriptor instead.
 func (Answer_Need) EnumDescriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{12, 0}
+	return file_wedge_proto_rawDescGZIP(), []int{13, 0}
 }
 
 // Request is what one node asks of another.
@@ -78,6 +78,7 @@ type Request struct {
 	//	*Request_Batch
 	//	*Request_Leases
 	//	*Request_Asked
+	//	*Request_Spread
 	Of            isRequest_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -147,6 +148,15 @@ func (x *Request) GetAsked() *Asked {
 	return nil
 }
 
+func (x *Request) GetSpread() *Spread {
+	if x != nil {
+		if x, ok := x.Of.(*Request_Spread); ok {
+			return x.Spread
+		}
+	}
+	return nil
+}
+
 type isRequest_Of interface {
 	isRequest_Of()
 }
@@ -163,11 +173,17 @@ type Request_Asked struct {
 	Asked *Asked `protobuf:"bytes,3,opt,name=asked,proto3,oneof"`
 }
 
+type Request_Spread struct {
+	Spread *Spread `protobuf:"bytes,4,opt,name=spread,proto3,oneof"`
+}
+
 func (*Request_Batch) isRequest_Of() {}
 
 func (*Request_Leases) isRequest_Of() {}
 
 func (*Request_Asked) isRequest_Of() {}
+
+func (*Request_Spread) isRequest_Of() {}
 
 // Reply answers a batch or leases.
 type Reply struct {
@@ -884,6 +900,75 @@ func (x *News) GetShown() *Shown {
 	return nil
 }
 
+// Spread is news that are passed on along a tree.
+type Spread struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       *Session               `protobuf:"bytes,1,opt,name=session,proto3" json:"session,omitempty"`
+	News          *News                  `protobuf:"bytes,2,opt,name=news,proto3" json:"news,omitempty"`
+	To            []string               `protobuf:"bytes,3,rep,name=to,proto3" json:"to,omitempty"`        // IDs of the nodes that the receiver passes them on to
+	Level         uint32                 `protobuf:"varint,4,opt,name=level,proto3" json:"level,omitempty"` // of the receiver, from 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spread) Reset() {
+	*x = Spread{}
+	mi := &file_wedge_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spread) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spread) ProtoMessage() {}
+
+func (x *Spread) ProtoReflect() protoreflect.Message {
+	mi := &file_wedge_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spread.ProtoReflect.Descriptor instead.
+func (*Spread) Descriptor() ([]byte, []int) {
+	return file_wedge_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Spread) GetSession() *Session {
+	if x != nil {
+		return x.Session
+	}
+	return nil
+}
+
+func (x *Spread) GetNews() *News {
+	if x != nil {
+		return x.News
+	}
+	return nil
+}
+
+func (x *Spread) GetTo() []string {
+	if x != nil {
+		return x.To
+	}
+	return nil
+}
+
+func (x *Spread) GetLevel() uint32 {
+	if x != nil {
+		return x.Level
+	}
+	return 0
+}
+
 // Leases renews the leases of sessions, whose sequence is that of the last batch.
 type Leases struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -894,7 +979,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_wedge_proto_msgTypes[9]
+	mi := &file_wedge_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -906,7 +991,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[9]
+	mi := &file_wedge_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -919,7 +1004,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{9}
+	return file_wedge_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Leases) GetSessions() []*Session {
@@ -939,7 +1024,7 @@ type Asked struct {
 
 func (x *Asked) Reset() {
 	*x = Asked{}
-	mi := &file_wedge_proto_msgTypes[10]
+	mi := &file_wedge_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1036,7 @@ func (x *Asked) String() string {
 func (*Asked) ProtoMessage() {}
 
 func (x *Asked) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[10]
+	mi := &file_wedge_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1049,7 @@ func (x *Asked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Asked.ProtoReflect.Descriptor instead.
 func (*Asked) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{10}
+	return file_wedge_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Asked) GetChannels() [][]byte {
@@ -996,7 +1081,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wedge_proto_msgTypes[11]
+	mi := &file_wedge_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1008,7 +1093,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[11]
+	mi := &file_wedge_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1021,7 +1106,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{11}
+	return file_wedge_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Report) GetChannel() []byte {
@@ -1131,7 +1216,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1143,7 +1228,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1156,7 +1241,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{12}
+	return file_wedge_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Answer) GetNeed() Answer_Need {
@@ -1218,7 +1303,7 @@ type Notes struct {
 
 func (x *Notes) Reset() {
 	*x = Notes{}
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1230,7 +1315,7 @@ func (x *Notes) String() string {
 func (*Notes) ProtoMessage() {}
 
 func (x *Notes) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1243,7 +1328,7 @@ func (x *Notes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notes.ProtoReflect.Descriptor instead.
 func (*Notes) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{13}
+	return file_wedge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Notes) GetNotes() []*Note {
@@ -1266,7 +1351,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1278,7 +1363,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1291,7 +1376,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{14}
+	return file_wedge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Note) GetChannel() []byte {
@@ -1333,11 +1418,12 @@ var File_wedge_proto protoreflect.FileDescriptor
 
 const file_wedge_proto_rawDesc = "" +
 	"\n" +
-	"\vwedge.proto\x12\fcorona.wedge\"\x99\x01\n" +
+	"\vwedge.proto\x12\fcorona.wedge\"\xc9\x01\n" +
 	"\aRequest\x12+\n" +
 	"\x05batch\x18\x01 \x01(\v2\x13.corona.wedge.BatchH\x00R\x05batch\x12.\n" +
 	"\x06leases\x18\x02 \x01(\v2\x14.corona.wedge.LeasesH\x00R\x06leases\x12+\n" +
-	"\x05asked\x18\x03 \x01(\v2\x13.corona.wedge.AskedH\x00R\x05askedB\x04\n" +
+	"\x05asked\x18\x03 \x01(\v2\x13.corona.wedge.AskedH\x00R\x05asked\x12.\n" +
+	"\x06spread\x18\x04 \x01(\v2\x14.corona.wedge.SpreadH\x00R\x06spreadB\x04\n" +
 	"\x02of\"I\n" +
 	"\x05Reply\x12\x14\n" +
 	"\x05again\x18\x01 \x03(\rR\x05again\x12\x14\n" +
@@ -1396,7 +1482,12 @@ const file_wedge_proto_rawDesc = "" +
 	"\x04held\x18\x05 \x01(\bR\x04held\x12\x12\n" +
 	"\x04base\x18\x06 \x01(\fR\x04base\x12\x14\n" +
 	"\x05patch\x18\a \x01(\fR\x05patch\x12)\n" +
-	"\x05shown\x18\b \x01(\v2\x13.corona.wedge.ShownR\x05shown\";\n" +
+	"\x05shown\x18\b \x01(\v2\x13.corona.wedge.ShownR\x05shown\"\x87\x01\n" +
+	"\x06Spread\x12/\n" +
+	"\asession\x18\x01 \x01(\v2\x15.corona.wedge.SessionR\asession\x12&\n" +
+	"\x04news\x18\x02 \x01(\v2\x12.corona.wedge.NewsR\x04news\x12\x0e\n" +
+	"\x02to\x18\x03 \x03(\tR\x02to\x12\x14\n" +
+	"\x05level\x18\x04 \x01(\rR\x05level\";\n" +
 	"\x06Leases\x121\n" +
 	"\bsessions\x18\x01 \x03(\v2\x15.corona.wedge.SessionR\bsessions\"#\n" +
 	"\x05Asked\x12\x1a\n" +
@@ -1450,7 +1541,7 @@ func file_wedge_proto_rawDescGZIP() []byte {
 }
 
 var file_wedge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_wedge_proto_goTypes = []any{
 	(Answer_Need)(0), // 0: corona.wedge.Answer.Need
 	(*Request)(nil),  // 1: corona.wedge.Request
@@ -1462,33 +1553,37 @@ var file_wedge_proto_goTypes = []any{
 	(*Order)(nil),    // 7: corona.wedge.Order
 	(*Shown)(nil),    // 8: corona.wedge.Shown
 	(*News)(nil),     // 9: corona.wedge.News
-	(*Leases)(nil),   // 10: corona.wedge.Leases
-	(*Asked)(nil),    // 11: corona.wedge.Asked
-	(*Report)(nil),   // 12: corona.wedge.Report
-	(*Answer)(nil),   // 13: corona.wedge.Answer
-	(*Notes)(nil),    // 14: corona.wedge.Notes
-	(*Note)(nil),     // 15: corona.wedge.Note
+	(*Spread)(nil),   // 10: corona.wedge.Spread
+	(*Leases)(nil),   // 11: corona.wedge.Leases
+	(*Asked)(nil),    // 12: corona.wedge.Asked
+	(*Report)(nil),   // 13: corona.wedge.Report
+	(*Answer)(nil),   // 14: corona.wedge.Answer
+	(*Notes)(nil),    // 15: corona.wedge.Notes
+	(*Note)(nil),     // 16: corona.wedge.Note
 }
 var file_wedge_proto_depIdxs = []int32{
 	4,  // 0: corona.wedge.Request.batch:type_name -> corona.wedge.Batch
-	10, // 1: corona.wedge.Request.leases:type_name -> corona.wedge.Leases
-	11, // 2: corona.wedge.Request.asked:type_name -> corona.wedge.Asked
-	3,  // 3: corona.wedge.Batch.session:type_name -> corona.wedge.Session
-	5,  // 4: corona.wedge.Batch.items:type_name -> corona.wedge.Item
-	7,  // 5: corona.wedge.Item.order:type_name -> corona.wedge.Order
-	6,  // 6: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
-	9,  // 7: corona.wedge.Item.news:type_name -> corona.wedge.News
-	6,  // 8: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
-	8,  // 9: corona.wedge.News.shown:type_name -> corona.wedge.Shown
-	3,  // 10: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
-	8,  // 11: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
-	0,  // 12: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
-	15, // 13: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
-	14, // [14:14] is the sub-list for method output_type
-	14, // [14:14] is the sub-list for method input_type
-	14, // [14:14] is the sub-list for extension type_name
-	14, // [14:14] is the sub-list for extension extendee
-	0,  // [0:14] is the sub-list for field type_name
+	11, // 1: corona.wedge.Request.leases:type_name -> corona.wedge.Leases
+	12, // 2: corona.wedge.Request.asked:type_name -> corona.wedge.Asked
+	10, // 3: corona.wedge.Request.spread:type_name -> corona.wedge.Spread
+	3,  // 4: corona.wedge.Batch.session:type_name -> corona.wedge.Session
+	5,  // 5: corona.wedge.Batch.items:type_name -> corona.wedge.Item
+	7,  // 6: corona.wedge.Item.order:type_name -> corona.wedge.Order
+	6,  // 7: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
+	9,  // 8: corona.wedge.Item.news:type_name -> corona.wedge.News
+	6,  // 9: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
+	8,  // 10: corona.wedge.News.shown:type_name -> corona.wedge.Shown
+	3,  // 11: corona.wedge.Spread.session:type_name -> corona.wedge.Session
+	9,  // 12: corona.wedge.Spread.news:type_name -> corona.wedge.News
+	3,  // 13: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
+	8,  // 14: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
+	0,  // 15: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
+	16, // 16: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
+	17, // [17:17] is the sub-list for method output_type
+	17, // [17:17] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_wedge_proto_init() }
@@ -1500,6 +1595,7 @@ func file_wedge_proto_init() {
 		(*Request_Batch)(nil),
 		(*Request_Leases)(nil),
 		(*Request_Asked)(nil),
+		(*Request_Spread)(nil),
 	}
 	file_wedge_proto_msgTypes[4].OneofWrappers = []any{
 		(*Item_Order)(nil),
@@ -1513,7 +1609,7 @@ func file_wedge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wedge_proto_rawDesc), len(file_wedge_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
