@@ -10,7 +10,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/members"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
-	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
 // company is what a node of several has of the others.
@@ -21,7 +20,7 @@ type company struct {
 	members     *members.Members // nil before the node's ID is known
 	self        members.Member
 	peers       *peer.Node
-	poller      atomic.Pointer[wedge.Poller] // nil before it polls
+	open        atomic.Pointer[Node] // nil before it polls
 }
 
 // openCompany takes the node's addresses and credentials; nil for a node alone.
@@ -84,6 +83,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	})
 	if err == nil {
 		c.peers.Handle(kindWedge, c.serveWedge)
+		c.peers.Handle(kindLoad, c.serveLoad)
 	}
 	return c.peers, err
 }

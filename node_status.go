@@ -17,19 +17,17 @@ func (n *Node) Status(ctx context.Context) (*api.Status, error) {
 	if err != nil {
 		return nil, problem(err)
 	}
-	plan, load, disk := n.owner.Plan(), n.engine.Load(), n.volume.Status()
-	return &api.Status{
+	disk := n.volume.Status()
+	status := &api.Status{
 		Node:          n.Name(),
 		Version:       n.config.Version,
 		Cluster:       n.clusterView(),
-		Load:          n.loadView(&plan, load.PollsPerSecond),
-		Detection:     api.Detection{PlannedS: plan.Detected.Seconds(), BoundS: plan.Bound.Seconds()},
-		Optimiser:     n.optimiserView(&plan, load.FirstPolls),
-		Polling:       api.Polling{FailingChannels: load.Failing, RestingHosts: load.Resting},
 		Channels:      channels,
 		Subscriptions: subscriptions,
 		Disk:          api.Disk{State: disk.Level.String(), FreeBytes: disk.Free, ReserveBytes: disk.Reserve},
-	}, nil
+	}
+	addLoads(status, n.askLoads(ctx))
+	return status, nil
 }
 
 // loadView is in polls, whatever the budget is of.

@@ -52,7 +52,7 @@ func (n *Node) wedgeConfig() wedge.Config {
 func (n *Node) startOrders(ctx context.Context) error {
 	var poller primary.Poller = wedge.Alone{Engine: n.engine}
 	if n.wedge != nil {
-		n.company.poller.Store(n.poller)
+		n.company.open.Store(n)
 		n.running.Go(func() { n.poller.Run(ctx) })
 		n.running.Go(func() { n.wedge.Run(ctx) })
 		poller = n.wedge
@@ -111,9 +111,9 @@ func (c *company) callWedge(ctx context.Context, node string, request []byte) ([
 
 // serveWedge answers a call to this node's poller.
 func (c *company) serveWedge(ctx context.Context, call peer.Call) ([]byte, error) {
-	poller := c.poller.Load()
-	if poller == nil {
-		return nil, fmt.Errorf("this node does not poll yet")
+	node := c.open.Load()
+	if node == nil {
+		return nil, errNotOpen
 	}
-	return poller.Serve(ctx, call.From.ID, call.Payload)
+	return node.poller.Serve(ctx, call.From.ID, call.Payload)
 }

@@ -20,8 +20,9 @@ type Plan struct {
 	Measured float64 // of what rates plan, over the last minute, per interval; polls whatever the cost
 	Target   time.Duration
 
-	Detected time.Duration // planned mean wait of a change, weighted by subscribers
-	Bound    time.Duration // no rates within all limits do better; for another policy than lite: its own sum per subscriber
+	Subscribers float64       // of the channels that this node owns
+	Detected    time.Duration // planned mean wait of a change, weighted by subscribers
+	Bound       time.Duration // no rates within all limits do better; for another policy than lite: its own sum per subscriber
 
 	Lambda      float64
 	HostsBound  int // whose cap binds
@@ -49,7 +50,7 @@ func (o *Owner) planOf(all sums) Plan {
 	plan := Plan{
 		Policy: c.Policy, Ladder: c.Ladder, Cost: c.Cost, Maintenance: c.maintenance(), Target: c.Target,
 		Budget: o.rates.config.Budget, Capacity: o.rates.config.Capacity, Planned: all.load, Polls: all.rate,
-		Lambda: s.Lambda, HostsBound: len(s.Hosts), Feasible: s.Feasible, Unmet: s.Unmet,
+		Subscribers: all.crowd, Lambda: s.Lambda, HostsBound: len(s.Hosts), Feasible: s.Feasible, Unmet: s.Unmet,
 		Solved: c.Now(), Took: o.mu.fullTook, Incremental: o.mu.updates,
 	}
 	if c.Budget == 0 {

@@ -88,6 +88,13 @@ func memberText(m api.Member) string {
 		}
 		text += fmt.Sprintf(", its clock %s ms %s", cli.Number(math.Abs(*m.ClockOffsetMs)), side)
 	}
+	if m.PollsPerS == nil {
+		return text + ", does not say what it polls"
+	}
+	text += fmt.Sprintf(", polls %s, %s a second (%s %% of all)", cli.Count(*m.Channels, "channel"), cli.Number(*m.PollsPerS), cli.Number(100**m.Share))
+	if *m.LagS > 0 {
+		text += ", " + timespan.Seconds(*m.LagS) + " behind"
+	}
 	return text
 }
 
