@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/wedge"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
 // company is what a node of several has of the others.
@@ -22,6 +23,7 @@ type company struct {
 	self        members.Member
 	peers       *peer.Node
 	poller      atomic.Pointer[wedge.Poller] // nil before it polls
+	hosts       atomic.Pointer[hosts.Node]   // nil before it polls
 }
 
 // openCompany takes the node's addresses and credentials; nil for a node alone.
@@ -84,6 +86,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	})
 	if err == nil {
 		c.peers.Handle(kindWedge, c.serveWedge)
+		c.peers.Handle(kindHosts, c.serveHosts)
 	}
 	return c.peers, err
 }
