@@ -30,6 +30,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
 	"github.com/seed-91e7e7c1/corona/wedge"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
 // Node is a running node: a cluster of one. It is safe for concurrent use.
@@ -45,6 +46,7 @@ type Node struct {
 	engine   *engine.Engine
 	wedge    *wedge.Owner  // nil: a node alone
 	poller   *wedge.Poller // nil: a node alone
+	hosts    *hosts.Node   // nil: a node alone
 	notifier *notify.Notifier
 	calls    nodeCalls
 
@@ -109,7 +111,7 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return fmt.Errorf("open notifier: %w", err)
 	}
 	n.calls = n.newCalls()
-	events.connect(n.owner, n.notifier)
+	events.connect(parties{n.owner, n.notifier, n.hosts})
 	return n.start()
 }
 

@@ -24,6 +24,10 @@ type nodeCalls struct {
 	report ownership.Call[[]byte, []byte]
 	note   ownership.Call[[]byte, struct{}]
 	move   ownership.Call[engine.Move, struct{}]
+
+	// What it tells, and asks, the leaders of hosts' ranges; see package wedge/hosts.
+	refused ownership.Call[[]byte, struct{}]
+	resting ownership.Call[string, struct{}]
 }
 
 type channelsQuery struct {
@@ -59,6 +63,12 @@ func (n *Node) newCalls() nodeCalls {
 		}),
 		move: ownership.NewCall(n.store, "move", func(ctx context.Context, _ channel.Range, move engine.Move) (struct{}, error) {
 			return struct{}{}, n.owner.Moved(ctx, move)
+		}),
+		refused: ownership.NewCall(n.store, "host refused", func(ctx context.Context, r channel.Range, rests []byte) (struct{}, error) {
+			return struct{}{}, n.hosts.ServeRefused(ctx, r, rests)
+		}),
+		resting: ownership.NewCall(n.store, "hosts that rest", func(_ context.Context, r channel.Range, node string) (struct{}, error) {
+			return struct{}{}, n.hosts.ServeResting(r, node)
 		}),
 	}
 }

@@ -84,6 +84,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	if err == nil {
 		c.peers.Handle(kindWedge, c.serveWedge)
 		c.peers.Handle(kindLoad, c.serveLoad)
+		c.peers.Handle(kindHosts, c.serveHosts)
 	}
 	return c.peers, err
 }

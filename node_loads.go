@@ -11,9 +11,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 )
 
-// kindLoad is the kind of calls that ask a node what it polls and plans.
-const kindLoad = kindWedge + 1
-
 // errNotOpen says that a node was called before it polls.
 var errNotOpen = errors.New("this node is not open yet")
 

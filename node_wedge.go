@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
@@ -13,10 +14,16 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
 	"github.com/seed-91e7e7c1/corona/wedge"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
-// kindWedge is the kind of calls that [wedge.Poller.Serve] answers.
-const kindWedge = ownership.EndKind
+// The kinds of calls between nodes that [wedge.Poller.Serve] and [hosts.Node.Serve] answer,
+// and of the one that asks a node what it polls and plans.
+const (
+	kindWedge = ownership.EndKind + iota
+	kindHosts
+	kindLoad
+)
 
 // openEngine opens the engine: of a node alone on its own owner, else on all owners.
 func (n *Node) openEngine() (err error) {
@@ -26,6 +33,7 @@ func (n *Node) openEngine() (err error) {
 	if n.company != nil {
 		poller = wedge.NewPoller(config)
 		reports = poller
+		n.hosts = hosts.New(n.hostsConfig(), n.metrics)
 	}
 	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, reports, n.metrics); err != nil {
 		return fmt.Errorf("open engine: %w", err)
@@ -33,6 +41,7 @@ func (n *Node) openEngine() (err error) {
 	if poller != nil {
 		n.wedge = wedge.NewOwner(config, n.owner, n.store, poller, n.company.pollers)
 		poller.Start(n.engine)
+		n.hosts.Start(n.engine)
 		n.poller = poller
 	}
 	return nil
@@ -54,6 +63,7 @@ func (n *Node) startOrders(ctx context.Context) error {
 	if n.wedge != nil {
 		n.company.open.Store(n)
 		n.running.Go(func() { n.poller.Run(ctx) })
+		n.running.Go(func() { n.hosts.Run(ctx) })
 		n.running.Go(func() { n.wedge.Run(ctx) })
 		poller = n.wedge
 	}
@@ -69,6 +79,18 @@ func (n *Node) pollers() int {
 		return 1
 	}
 	return n.wedge.Pollers()
+}
+
+func (n *Node) hostsConfig() hosts.Config {
+	config := hosts.Config{
+		Self: n.company.self.ID, Ranges: n.store.Table(), Store: n.store, Ask: asker{n}, Call: n.company.callHosts, Logger: n.config.Logger,
+	}
+	for _, node := range n.store.Nodes() {
+		if !node.Self {
+			config.Others = append(config.Others, node.ID)
+		}
+	}
+	return config
 }
 
 // asker has the leaders of ranges answer this node's poller.
@@ -91,6 +113,20 @@ func (a asker) Move(ctx context.Context, b channel.Bucket, move engine.Move) err
 	return err
 }
 
+// Refused implements [hosts.Asker].
+func (a asker) Refused(ctx context.Context, b channel.Bucket, rests []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, hostsWithin)
+	defer cancel()
+	_, err := a.calls.refused.At(ctx, b, rests)
+	return err
+}
+
+// Resting implements [hosts.Asker].
+func (a asker) Resting(ctx context.Context, b channel.Bucket) error {
+	_, err := a.calls.resting.At(ctx, b, a.company.self.ID)
+	return err
+}
+
 // egress is the label of the address that origins see.
 func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
 
@@ -107,6 +143,27 @@ func (c *company) pollers() (all []wedge.Member) {
 // callWedge calls the poller of another node.
 func (c *company) callWedge(ctx context.Context, node string, request []byte) ([]byte, error) {
 	return c.peers.Call(ctx, node, peer.Log, kindWedge, 0, request)
+}
+
+// hostsWithin bounds an attempt to tell another node of hosts that rest: one that was cut
+// off hears soon after, and what is told is true still.
+const hostsWithin = time.Second
+
+// callHosts tells another node of hosts that rest.
+func (c *company) callHosts(ctx context.Context, node string, rests []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, hostsWithin)
+	defer cancel()
+	_, err := c.peers.Call(ctx, node, peer.Log, kindHosts, 0, rests)
+	return err
+}
+
+// serveHosts takes in what another node says of hosts that rest.
+func (c *company) serveHosts(_ context.Context, call peer.Call) ([]byte, error) {
+	node := c.open.Load()
+	if node == nil {
+		return nil, errNotOpen
+	}
+	return nil, node.hosts.Serve(call.Payload)
 }
 
 // serveWedge answers a call to this node's poller.

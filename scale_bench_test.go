@@ -61,7 +61,7 @@ func scale(b *testing.B, each int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	events.connect(owner, notifier)
+	events.connect(parties{owner: owner, notifier: notifier})
 	if err := owner.Start(idlePoller{}); err != nil {
 		b.Fatal(err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/notify/webhook"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/primary"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
 // Folders of the data directory.
@@ -126,7 +127,7 @@ func (n *Node) nodes() int { return max(len(n.store.Nodes()), 1) }
 func (n *Node) engineConfig() engine.Config {
 	public, private := n.config.hostGaps()
 	all := n.nodes()
-	return engine.Config{
+	config := engine.Config{
 		Dir:            n.dir.Join(cacheFolder),
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
@@ -137,6 +138,10 @@ func (n *Node) engineConfig() engine.Config {
 		Fatal:          n.config.Fatal,
 		Logger:         n.config.Logger,
 	}
+	if n.hosts != nil {
+		config.Refused = n.hosts.Refused
+	}
+	return config
 }
 
 func (n *Node) notifyConfig() notify.Config {
@@ -233,14 +238,14 @@ type observer struct {
 type parties struct {
 	owner    *primary.Owner
 	notifier *notify.Notifier
+	hosts    *hosts.Node // nil: a node alone
 }
 
 // connect tells the parties which ranges are led, and all that follows.
-func (o *observer) connect(owner *primary.Owner, notifier *notify.Notifier) {
+func (o *observer) connect(p parties) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	p := &parties{owner, notifier}
-	o.parties.Store(p)
+	o.parties.Store(&p)
 	for r, term := range o.mu.led.All() {
 		p.gained(r, term)
 	}
@@ -249,6 +254,9 @@ func (o *observer) connect(owner *primary.Owner, notifier *notify.Notifier) {
 func (p *parties) gained(r channel.Range, term uint64) {
 	p.owner.RangeGained(r, term)
 	p.notifier.RangeGained(r, term)
+	if p.hosts != nil {
+		p.hosts.RangeGained(r)
+	}
 }
 
 // RangeGained implements [ownership.Observer].

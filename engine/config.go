@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
@@ -46,6 +47,10 @@ type Config struct {
 
 	// ReportTimeout bounds one report to the owner. 0: 10 s.
 	ReportTimeout time.Duration
+
+	// Refused is told of each answer by which a host asks not to be asked so soon: until
+	// when the host rests here. It must not block. nil: no other node needs to know.
+	Refused func(channel.Rest)
 
 	// CacheMemory is how many bytes of the content cache are kept in memory. 0: 32 MiB.
 	CacheMemory int64

@@ -11,6 +11,7 @@ type metrics struct {
 	clockSteps                    prometheus.Counter
 	moves, moveErrors             prometheus.Counter
 	hostRefusals, channelRefusals prometheus.Counter
+	heeded                        prometheus.Counter
 	all                           []prometheus.Collector
 	loopBusy                      prometheus.Counter
 }
@@ -31,8 +32,9 @@ func newMetrics() *metrics {
 	}
 	refusals := counters("refusals_total", "Answers that asked not to be asked so soon, by what rests since.", "scope")
 	m.hostRefusals, m.channelRefusals = refusals.WithLabelValues("host"), refusals.WithLabelValues("channel")
+	m.heeded = counter("rests_heeded_total", "Times that a host began to rest, or rests longer, since it refused another node.")
 	m.all = []prometheus.Collector{
-		polls, refusals, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.clockSteps, m.loopBusy,
+		polls, refusals, m.heeded, m.lateness, m.hostWait, m.reports, m.moves, m.moveErrors, m.clockSteps, m.loopBusy,
 	}
 	return m
 }

@@ -114,6 +114,7 @@ func (a *asker) refusal(p *poll, r result, resp *fetcher.Response) result {
 	case pace.HostRefuses:
 		r.outcome = refused
 		a.metrics.hostRefusals.Inc()
+		a.engine.tellRest(p.Host)
 	case pace.ChannelRefuses:
 		a.metrics.channelRefusals.Inc()
 	}

@@ -37,7 +37,7 @@ const (
 	fieldTime      protowire.Number = 1  // Command.time_us
 	fieldClaim     protowire.Number = 2  // Command.claim
 	fieldSubscribe protowire.Number = 3  // Command.subscribe
-	fieldLast      protowire.Number = 12 // the last of Command.change
+	fieldLast      protowire.Number = 13 // the last of Command.change
 	fieldItems     protowire.Number = 1  // Claim.items, Subscribe.items
 )
 

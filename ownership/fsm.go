@@ -218,6 +218,8 @@ func applyCommand(tx *tx, command command) (result, error) {
 		return applyExpireKeys(tx, c.ExpireKeys)
 	case *wire.Command_Forget:
 		return applyForget(tx, c.Forget)
+	case *wire.Command_Rest:
+		return applyRest(tx, c.Rest)
 	case *wire.Command_Tick:
 		return result{}, nil
 	default:

@@ -22,6 +22,7 @@ import (
 //	B 'k' day(4) SHA-1(key)     → Claimed       B is the key's own bucket
 //	B 'd' day(4) SHA-1(key)     → Done          B is the channel's bucket
 //	B 'n' SHA-1(URL)            → Endpoint      B is the URL's own bucket
+//	B 'r' SHA-1(host)           → Resting       B is the host's own bucket
 //	0xFFFF 'a' group(4)         → Applied       how far a group's state is
 //	0xFFFF 'o'                  → Identity      whose state it is
 //
@@ -42,6 +43,7 @@ const (
 	kindClaim     = 'k'
 	kindDone      = 'd'
 	kindEndpoint  = 'n'
+	kindResting   = 'r'
 	kindApplied   = 'a'
 	kindIdentity  = 'o'
 )

@@ -52,6 +52,7 @@ func (w *sweeper) step(ctx context.Context) {
 		}
 		w.passed, w.proposed = now, 0
 		w.expireKeys(ctx, micros(now))
+		w.forgetRests(ctx, micros(now))
 		w.next = kindPrefix(0, kindChannel)
 	}
 	for _, trim := range w.candidates(micros(now)) {

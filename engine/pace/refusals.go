@@ -1,6 +1,10 @@
 package pace
 
-import "time"
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
 
 // RetryAfter is an origin's wish not to be asked before a time, as package fetcher
 // reads it.
@@ -42,7 +46,7 @@ const (
 
 const (
 	// LongestRest caps what an origin can make us wait.
-	LongestRest = 24 * time.Hour
+	LongestRest = channel.LongestRest
 
 	// longestPause caps how long a host rests at first that does not say how long.
 	longestPause = time.Hour
@@ -120,6 +124,23 @@ func (r *Refusals) noteGood(a Answer, interval time.Duration) {
 		r.Count--
 		r.Good = a.Now
 	}
+}
+
+// Heed takes over the rest of a host that refused another node, and reports whether that
+// changes anything. What ends less than a second later than the rest that stands is the
+// same one, as another node was told. Requests that began before make no second refusal.
+func (r *Refusals) Heed(rest channel.Rest, now int64) bool {
+	until := min(rest.Until.UnixNano(), now+int64(LongestRest))
+	later := until > now && until > r.Until+int64(time.Second)
+	if until <= now || !later && rest.Refusals <= r.Count {
+		return false
+	}
+	if later {
+		r.Until, r.Turn = until, rest.Turn
+	}
+	r.Count = max(r.Count, rest.Refusals, 1)
+	r.Last, r.Good = now, 0
+	return true
 }
 
 // pause is how long to rest: what was said, a day at most; where nothing usable was

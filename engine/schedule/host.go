@@ -62,6 +62,11 @@ func (h *Host[C]) setHeapIndex(i int32) { h.heapAt = i }
 // Refusals returns what the host has said of being asked too often.
 func (h *Host[C]) Refusals() pace.Refusals { return h.rest }
 
+// Rest returns until when the host rests, for other nodes.
+func (h *Host[C]) Rest() channel.Rest {
+	return channel.Rest{Host: h.ID, Until: time.Unix(0, h.rest.Until), Refusals: h.rest.Count, Turn: h.rest.Turn}
+}
+
 // Record returns what a restart must know of a host.
 func (h *Host[C]) Record() HostRecord { return HostRecord{h.ID, h.freeAt, h.rest} }
 

@@ -75,6 +75,21 @@ func (s *hosts[C]) restore(r HostRecord, now int64) *Host[C] {
 	return h
 }
 
+// heed has a host rest that refused another node, also one that is not known here: it
+// may be by the next order. nil: that changes nothing.
+func (s *hosts[C]) heed(rest channel.Rest, now int64) *Host[C] {
+	h := s.byID[rest.Host]
+	if h == nil {
+		h = &Host[C]{ID: rest.Host, heapAt: -1}
+	}
+	if !h.rest.Heed(rest, now) {
+		return nil
+	}
+	s.byID[h.ID] = h
+	s.refer(h, 0)
+	return h
+}
+
 // parallelOf returns how many requests a host may get at a time.
 func (s *hosts[C]) parallelOf(h *Host[C]) int {
 	if h.speed != admission.Steady || h.rest.Count > 0 {

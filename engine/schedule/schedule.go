@@ -156,6 +156,15 @@ func (s *Schedule[C]) rests(h *Host[C], now int64) {
 	s.clearSome(now)
 }
 
+// Heed has a host rest that refused another node, and returns it; nil: it rests already.
+func (s *Schedule[C]) Heed(rest channel.Rest, now int64) *Host[C] {
+	h := s.hosts.heed(rest, now)
+	if h != nil {
+		s.rests(h, now)
+	}
+	return h
+}
+
 // clearSome plans the targets again that wait at hosts that rest, in the order of the
 // hosts' refusals. If the rest is over by then, they go to their next slots.
 func (s *Schedule[C]) clearSome(now int64) {

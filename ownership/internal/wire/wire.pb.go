@@ -90,6 +90,7 @@ type Command struct {
 	//	*Command_ExpireKeys
 	//	*Command_Forget
 	//	*Command_Tick
+	//	*Command_Rest
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -238,6 +239,15 @@ func (x *Command) GetTick() *Tick {
 	return nil
 }
 
+func (x *Command) GetRest() *Rest {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Rest); ok {
+			return x.Rest
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -286,6 +296,10 @@ type Command_Tick struct {
 	Tick *Tick `protobuf:"bytes,12,opt,name=tick,proto3,oneof"`
 }
 
+type Command_Rest struct {
+	Rest *Rest `protobuf:"bytes,13,opt,name=rest,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -307,6 +321,8 @@ func (*Command_ExpireKeys) isCommand_Change() {}
 func (*Command_Forget) isCommand_Change() {}
 
 func (*Command_Tick) isCommand_Change() {}
+
+func (*Command_Rest) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -852,6 +868,52 @@ func (*Tick) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{9}
 }
 
+// Rest has hosts rest that have refused a node, in the range of the hosts. A host that
+// rests already does so until the later of the two times.
+type Rest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Items         []*Rest_Item           `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rest) Reset() {
+	*x = Rest{}
+	mi := &file_wire_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rest) ProtoMessage() {}
+
+func (x *Rest) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rest.ProtoReflect.Descriptor instead.
+func (*Rest) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Rest) GetItems() []*Rest_Item {
+	if x != nil {
+		return x.Items
+	}
+	return nil
+}
+
 type Advance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*Advance_Item        `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
@@ -861,7 +923,7 @@ type Advance struct {
 
 func (x *Advance) Reset() {
 	*x = Advance{}
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -873,7 +935,7 @@ func (x *Advance) String() string {
 func (*Advance) ProtoMessage() {}
 
 func (x *Advance) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[10]
+	mi := &file_wire_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -886,7 +948,7 @@ func (x *Advance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance.ProtoReflect.Descriptor instead.
 func (*Advance) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10}
+	return file_wire_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Advance) GetItems() []*Advance_Item {
@@ -906,7 +968,7 @@ type Straggler struct {
 
 func (x *Straggler) Reset() {
 	*x = Straggler{}
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -918,7 +980,7 @@ func (x *Straggler) String() string {
 func (*Straggler) ProtoMessage() {}
 
 func (x *Straggler) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[11]
+	mi := &file_wire_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -931,7 +993,7 @@ func (x *Straggler) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Straggler.ProtoReflect.Descriptor instead.
 func (*Straggler) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{11}
+	return file_wire_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Straggler) GetSeq() uint64 {
@@ -957,7 +1019,7 @@ type SetEndpoint struct {
 
 func (x *SetEndpoint) Reset() {
 	*x = SetEndpoint{}
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -969,7 +1031,7 @@ func (x *SetEndpoint) String() string {
 func (*SetEndpoint) ProtoMessage() {}
 
 func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[12]
+	mi := &file_wire_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -982,7 +1044,7 @@ func (x *SetEndpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetEndpoint.ProtoReflect.Descriptor instead.
 func (*SetEndpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{12}
+	return file_wire_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *SetEndpoint) GetEndpoint() *Endpoint {
@@ -1002,7 +1064,7 @@ type EndChannel struct {
 
 func (x *EndChannel) Reset() {
 	*x = EndChannel{}
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1014,7 +1076,7 @@ func (x *EndChannel) String() string {
 func (*EndChannel) ProtoMessage() {}
 
 func (x *EndChannel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[13]
+	mi := &file_wire_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1027,7 +1089,7 @@ func (x *EndChannel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EndChannel.ProtoReflect.Descriptor instead.
 func (*EndChannel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{13}
+	return file_wire_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *EndChannel) GetChannel() []byte {
@@ -1057,7 +1119,7 @@ type Trim struct {
 
 func (x *Trim) Reset() {
 	*x = Trim{}
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1069,7 +1131,7 @@ func (x *Trim) String() string {
 func (*Trim) ProtoMessage() {}
 
 func (x *Trim) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[14]
+	mi := &file_wire_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1082,7 +1144,7 @@ func (x *Trim) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Trim.ProtoReflect.Descriptor instead.
 func (*Trim) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{14}
+	return file_wire_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Trim) GetChannel() []byte {
@@ -1125,7 +1187,7 @@ type ExpireKeys struct {
 
 func (x *ExpireKeys) Reset() {
 	*x = ExpireKeys{}
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1137,7 +1199,7 @@ func (x *ExpireKeys) String() string {
 func (*ExpireKeys) ProtoMessage() {}
 
 func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[15]
+	mi := &file_wire_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1150,7 +1212,7 @@ func (x *ExpireKeys) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpireKeys.ProtoReflect.Descriptor instead.
 func (*ExpireKeys) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{15}
+	return file_wire_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ExpireKeys) GetFrom() uint32 {
@@ -1184,7 +1246,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1196,7 +1258,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[16]
+	mi := &file_wire_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1209,7 +1271,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{16}
+	return file_wire_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1243,7 +1305,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1255,7 +1317,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1268,7 +1330,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1366,7 +1428,7 @@ type Channel struct {
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1378,7 +1440,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1391,7 +1453,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1575,7 +1637,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1587,7 +1649,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1600,7 +1662,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1647,7 +1709,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1659,7 +1721,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1672,7 +1734,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1696,7 +1758,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1708,7 +1770,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1721,7 +1783,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1765,7 +1827,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1777,7 +1839,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1790,7 +1852,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -1840,7 +1902,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1852,7 +1914,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1865,7 +1927,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -1898,7 +1960,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1910,7 +1972,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1923,7 +1985,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -1944,7 +2006,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1956,7 +2018,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1969,7 +2031,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -2007,7 +2069,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2019,7 +2081,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2032,7 +2094,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -2077,6 +2139,66 @@ func (x *Endpoint) GetNextAttemptUs() uint64 {
 	return 0
 }
 
+type Resting struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	UntilUs       uint64                 `protobuf:"varint,1,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"`
+	Refusals      uint32                 `protobuf:"varint,2,opt,name=refusals,proto3" json:"refusals,omitempty"`
+	Turn          uint64                 `protobuf:"fixed64,3,opt,name=turn,proto3" json:"turn,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Resting) Reset() {
+	*x = Resting{}
+	mi := &file_wire_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Resting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Resting) ProtoMessage() {}
+
+func (x *Resting) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Resting.ProtoReflect.Descriptor instead.
+func (*Resting) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Resting) GetUntilUs() uint64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
+}
+
+func (x *Resting) GetRefusals() uint32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
+func (x *Resting) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
 // Identity says whose directory this is. It stands in every store of it.
 type Identity struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2088,7 +2210,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2100,7 +2222,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2113,7 +2235,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -2144,7 +2266,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2156,7 +2278,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2169,7 +2291,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -2214,7 +2336,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2226,7 +2348,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2239,7 +2361,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2291,7 +2413,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2303,7 +2425,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2316,7 +2438,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2372,7 +2494,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2384,7 +2506,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2397,7 +2519,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2434,7 +2556,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2446,7 +2568,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2459,7 +2581,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -2517,7 +2639,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2529,7 +2651,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2542,7 +2664,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -2589,7 +2711,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2601,7 +2723,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2614,7 +2736,7 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 type Range struct {
@@ -2631,7 +2753,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2643,7 +2765,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2656,7 +2778,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Range) GetId() uint32 {
@@ -2698,7 +2820,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2710,7 +2832,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2723,7 +2845,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Node) GetId() string {
@@ -2766,7 +2888,7 @@ type Meta struct {
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2778,7 +2900,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2791,7 +2913,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -2879,7 +3001,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2891,7 +3013,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2904,7 +3026,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Answer) GetFailure() *Failure {
@@ -2960,7 +3082,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3094,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3107,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Failure) GetClass() uint32 {
@@ -3013,7 +3135,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3025,7 +3147,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3038,7 +3160,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Question) GetKind() string {
@@ -3066,7 +3188,7 @@ type Promise struct {
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3078,7 +3200,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3091,7 +3213,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -3119,7 +3241,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3131,7 +3253,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3144,7 +3266,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -3171,7 +3293,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3183,7 +3305,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3230,7 +3352,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3242,7 +3364,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,6 +3429,74 @@ func (x *Subscribe_Item) GetDigest() []byte {
 	return nil
 }
 
+type Rest_Item struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Host          []byte                 `protobuf:"bytes,1,opt,name=host,proto3" json:"host,omitempty"`
+	ForUs         uint64                 `protobuf:"varint,2,opt,name=for_us,json=forUs,proto3" json:"for_us,omitempty"` // from the command's time on; 0: forget the host if its rest is over
+	Refusals      uint32                 `protobuf:"varint,3,opt,name=refusals,proto3" json:"refusals,omitempty"`        // in a row, as the node counts them
+	Turn          uint64                 `protobuf:"fixed64,4,opt,name=turn,proto3" json:"turn,omitempty"`               // phase of the channel that was refused
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Rest_Item) Reset() {
+	*x = Rest_Item{}
+	mi := &file_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Rest_Item) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Rest_Item) ProtoMessage() {}
+
+func (x *Rest_Item) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Rest_Item.ProtoReflect.Descriptor instead.
+func (*Rest_Item) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{10, 0}
+}
+
+func (x *Rest_Item) GetHost() []byte {
+	if x != nil {
+		return x.Host
+	}
+	return nil
+}
+
+func (x *Rest_Item) GetForUs() uint64 {
+	if x != nil {
+		return x.ForUs
+	}
+	return 0
+}
+
+func (x *Rest_Item) GetRefusals() uint32 {
+	if x != nil {
+		return x.Refusals
+	}
+	return 0
+}
+
+func (x *Rest_Item) GetTurn() uint64 {
+	if x != nil {
+		return x.Turn
+	}
+	return 0
+}
+
 type Advance_Item struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
@@ -3320,7 +3510,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3332,7 +3522,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3345,7 +3535,7 @@ func (x *Advance_Item) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advance_Item.ProtoReflect.Descriptor instead.
 func (*Advance_Item) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{10, 0}
+	return file_wire_proto_rawDescGZIP(), []int{11, 0}
 }
 
 func (x *Advance_Item) GetChannel() []byte {
@@ -3397,7 +3587,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3599,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3612,7 @@ func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
 func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38, 0}
+	return file_wire_proto_rawDescGZIP(), []int{40, 0}
 }
 
 func (x *Answer_Subscribed) GetSeq() uint64 {
@@ -3474,7 +3664,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xbf\x05\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xf0\x05\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -3490,7 +3680,8 @@ const file_wire_proto_rawDesc = "" +
 	" \x01(\v2\x1f.corona.ownership.v1.ExpireKeysH\x00R\n" +
 	"expireKeys\x125\n" +
 	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forget\x12/\n" +
-	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tickB\b\n" +
+	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tick\x12/\n" +
+	"\x04rest\x18\r \x01(\v2\x19.corona.ownership.v1.RestH\x00R\x04restB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -3543,7 +3734,14 @@ const file_wire_proto_rawDesc = "" +
 	"\x02to\x18\x01 \x01(\tR\x02to\x12\x19\n" +
 	"\bsince_us\x18\x02 \x01(\x04R\asinceUs\x12\x18\n" +
 	"\alearned\x18\x03 \x01(\bR\alearned\"\x06\n" +
-	"\x04Tick\"\xf3\x01\n" +
+	"\x04Tick\"\x9f\x01\n" +
+	"\x04Rest\x124\n" +
+	"\x05items\x18\x01 \x03(\v2\x1e.corona.ownership.v1.Rest.ItemR\x05items\x1aa\n" +
+	"\x04Item\x12\x12\n" +
+	"\x04host\x18\x01 \x01(\fR\x04host\x12\x15\n" +
+	"\x06for_us\x18\x02 \x01(\x04R\x05forUs\x12\x1a\n" +
+	"\brefusals\x18\x03 \x01(\rR\brefusals\x12\x12\n" +
+	"\x04turn\x18\x04 \x01(\x06R\x04turn\"\xf3\x01\n" +
 	"\aAdvance\x127\n" +
 	"\x05items\x18\x01 \x03(\v2!.corona.ownership.v1.Advance.ItemR\x05items\x1a\xae\x01\n" +
 	"\x04Item\x12\x18\n" +
@@ -3660,7 +3858,11 @@ const file_wire_proto_rawDesc = "" +
 	"\battempts\x18\x04 \x01(\rR\battempts\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\x05 \x01(\tR\tlastError\x12&\n" +
-	"\x0fnext_attempt_us\x18\x06 \x01(\x04R\rnextAttemptUs\"=\n" +
+	"\x0fnext_attempt_us\x18\x06 \x01(\x04R\rnextAttemptUs\"T\n" +
+	"\aResting\x12\x19\n" +
+	"\buntil_us\x18\x01 \x01(\x04R\auntilUs\x12\x1a\n" +
+	"\brefusals\x18\x02 \x01(\rR\brefusals\x12\x12\n" +
+	"\x04turn\x18\x03 \x01(\x06R\x04turn\"=\n" +
 	"\bIdentity\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\araft_id\x18\x02 \x01(\tR\x06raftId\"j\n" +
@@ -3765,7 +3967,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -3777,43 +3979,46 @@ var file_wire_proto_goTypes = []any{
 	(*Forget)(nil),            // 7: corona.ownership.v1.Forget
 	(*Moved)(nil),             // 8: corona.ownership.v1.Moved
 	(*Tick)(nil),              // 9: corona.ownership.v1.Tick
-	(*Advance)(nil),           // 10: corona.ownership.v1.Advance
-	(*Straggler)(nil),         // 11: corona.ownership.v1.Straggler
-	(*SetEndpoint)(nil),       // 12: corona.ownership.v1.SetEndpoint
-	(*EndChannel)(nil),        // 13: corona.ownership.v1.EndChannel
-	(*Trim)(nil),              // 14: corona.ownership.v1.Trim
-	(*ExpireKeys)(nil),        // 15: corona.ownership.v1.ExpireKeys
-	(*Applied)(nil),           // 16: corona.ownership.v1.Applied
-	(*Bucket)(nil),            // 17: corona.ownership.v1.Bucket
-	(*Channel)(nil),           // 18: corona.ownership.v1.Channel
-	(*Subscription)(nil),      // 19: corona.ownership.v1.Subscription
-	(*Claimed)(nil),           // 20: corona.ownership.v1.Claimed
-	(*Done)(nil),              // 21: corona.ownership.v1.Done
-	(*Update)(nil),            // 22: corona.ownership.v1.Update
-	(*Stamped)(nil),           // 23: corona.ownership.v1.Stamped
-	(*Seen)(nil),              // 24: corona.ownership.v1.Seen
-	(*Position)(nil),          // 25: corona.ownership.v1.Position
-	(*Endpoint)(nil),          // 26: corona.ownership.v1.Endpoint
-	(*Identity)(nil),          // 27: corona.ownership.v1.Identity
-	(*Marker)(nil),            // 28: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),      // 29: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),    // 30: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil),   // 31: corona.ownership.v1.TransferTrailer
-	(*MetaCommand)(nil),       // 32: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),             // 33: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),        // 34: corona.ownership.v1.RangesBorn
-	(*Range)(nil),             // 35: corona.ownership.v1.Range
-	(*Node)(nil),              // 36: corona.ownership.v1.Node
-	(*Meta)(nil),              // 37: corona.ownership.v1.Meta
-	(*Answer)(nil),            // 38: corona.ownership.v1.Answer
-	(*Failure)(nil),           // 39: corona.ownership.v1.Failure
-	(*Question)(nil),          // 40: corona.ownership.v1.Question
-	(*Promise)(nil),           // 41: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 42: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 43: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 44: corona.ownership.v1.Subscribe.Item
-	(*Advance_Item)(nil),      // 45: corona.ownership.v1.Advance.Item
-	(*Answer_Subscribed)(nil), // 46: corona.ownership.v1.Answer.Subscribed
+	(*Rest)(nil),              // 10: corona.ownership.v1.Rest
+	(*Advance)(nil),           // 11: corona.ownership.v1.Advance
+	(*Straggler)(nil),         // 12: corona.ownership.v1.Straggler
+	(*SetEndpoint)(nil),       // 13: corona.ownership.v1.SetEndpoint
+	(*EndChannel)(nil),        // 14: corona.ownership.v1.EndChannel
+	(*Trim)(nil),              // 15: corona.ownership.v1.Trim
+	(*ExpireKeys)(nil),        // 16: corona.ownership.v1.ExpireKeys
+	(*Applied)(nil),           // 17: corona.ownership.v1.Applied
+	(*Bucket)(nil),            // 18: corona.ownership.v1.Bucket
+	(*Channel)(nil),           // 19: corona.ownership.v1.Channel
+	(*Subscription)(nil),      // 20: corona.ownership.v1.Subscription
+	(*Claimed)(nil),           // 21: corona.ownership.v1.Claimed
+	(*Done)(nil),              // 22: corona.ownership.v1.Done
+	(*Update)(nil),            // 23: corona.ownership.v1.Update
+	(*Stamped)(nil),           // 24: corona.ownership.v1.Stamped
+	(*Seen)(nil),              // 25: corona.ownership.v1.Seen
+	(*Position)(nil),          // 26: corona.ownership.v1.Position
+	(*Endpoint)(nil),          // 27: corona.ownership.v1.Endpoint
+	(*Resting)(nil),           // 28: corona.ownership.v1.Resting
+	(*Identity)(nil),          // 29: corona.ownership.v1.Identity
+	(*Marker)(nil),            // 30: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),      // 31: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),    // 32: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil),   // 33: corona.ownership.v1.TransferTrailer
+	(*MetaCommand)(nil),       // 34: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),             // 35: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),        // 36: corona.ownership.v1.RangesBorn
+	(*Range)(nil),             // 37: corona.ownership.v1.Range
+	(*Node)(nil),              // 38: corona.ownership.v1.Node
+	(*Meta)(nil),              // 39: corona.ownership.v1.Meta
+	(*Answer)(nil),            // 40: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 41: corona.ownership.v1.Failure
+	(*Question)(nil),          // 42: corona.ownership.v1.Question
+	(*Promise)(nil),           // 43: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 44: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 45: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 46: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 47: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 48: corona.ownership.v1.Advance.Item
+	(*Answer_Subscribed)(nil), // 49: corona.ownership.v1.Answer.Subscribed
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -3821,39 +4026,41 @@ var file_wire_proto_depIdxs = []int32{
 	3,  // 2: corona.ownership.v1.Command.subscribe:type_name -> corona.ownership.v1.Subscribe
 	4,  // 3: corona.ownership.v1.Command.unsubscribe:type_name -> corona.ownership.v1.Unsubscribe
 	5,  // 4: corona.ownership.v1.Command.commit:type_name -> corona.ownership.v1.Commit
-	10, // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
-	12, // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
-	13, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
-	14, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
-	15, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
+	11, // 5: corona.ownership.v1.Command.advance:type_name -> corona.ownership.v1.Advance
+	13, // 6: corona.ownership.v1.Command.set_endpoint:type_name -> corona.ownership.v1.SetEndpoint
+	14, // 7: corona.ownership.v1.Command.end_channel:type_name -> corona.ownership.v1.EndChannel
+	15, // 8: corona.ownership.v1.Command.trim:type_name -> corona.ownership.v1.Trim
+	16, // 9: corona.ownership.v1.Command.expire_keys:type_name -> corona.ownership.v1.ExpireKeys
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
 	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
-	43, // 12: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	44, // 13: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	8,  // 14: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 15: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	45, // 16: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	26, // 17: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	8,  // 18: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 19: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	16, // 20: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	33, // 21: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	34, // 22: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	35, // 23: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	37, // 24: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	35, // 25: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	36, // 26: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	39, // 27: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	46, // 28: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	39, // 29: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	36, // 30: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	11, // 31: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	39, // 32: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	33, // [33:33] is the sub-list for method output_type
-	33, // [33:33] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
+	45, // 13: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	46, // 14: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 15: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 16: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	47, // 17: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	48, // 18: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	27, // 19: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	8,  // 20: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 21: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	17, // 22: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	35, // 23: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	36, // 24: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	37, // 25: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	39, // 26: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	37, // 27: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	38, // 28: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	41, // 29: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	49, // 30: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	41, // 31: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	38, // 32: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	12, // 33: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	41, // 34: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	35, // [35:35] is the sub-list for method output_type
+	35, // [35:35] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -3873,8 +4080,9 @@ func file_wire_proto_init() {
 		(*Command_ExpireKeys)(nil),
 		(*Command_Forget)(nil),
 		(*Command_Tick)(nil),
+		(*Command_Rest)(nil),
 	}
-	file_wire_proto_msgTypes[32].OneofWrappers = []any{
+	file_wire_proto_msgTypes[34].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 	}
@@ -3884,7 +4092,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   47,
+			NumMessages:   50,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,206 @@
+package corona_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// moodyOrigin is a host that answers until it is to refuse: then the next request gets a
+// 429, and it counts what comes more than the time that nodes have to tell each other
+// after that, and before the rest is over.
+type moodyOrigin struct {
+	http *http.Server
+	host string
+
+	mu      sync.Mutex
+	moody   bool
+	refused time.Time
+	asked   []time.Time
+}
+
+const (
+	moodyRest = 8 * time.Second
+	toldAfter = 2 * time.Second // a refusal is known to all nodes
+)
+
+func newMoodyOrigin(t *testing.T) *moodyOrigin {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &moodyOrigin{host: listener.Addr().String()}
+	o.http = &http.Server{Handler: o}
+	go func() { _ = o.http.Serve(listener) }() // it returns when it is closed
+	t.Cleanup(func() { _ = o.http.Close() })
+	return o
+}
+
+// ServeHTTP implements [http.Handler].
+func (o *moodyOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	now := time.Now()
+	o.asked = append(o.asked, now)
+	if o.moody && o.refused.IsZero() {
+		o.refused = now
+		w.Header().Set("Retry-After", fmt.Sprint(int(moodyRest.Seconds())))
+		w.WriteHeader(http.StatusTooManyRequests)
+		return
+	}
+	fmt.Fprintln(w, "text at", r.URL.Path)
+}
+
+// askedBetween returns how often the host was asked from one time to another one after
+// the refusal.
+func (o *moodyOrigin) askedBetween(from, to time.Duration) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, at := range o.asked {
+		if after := at.Sub(o.refused); after >= from && after < to {
+			n++
+		}
+	}
+	return n
+}
+
+func (o *moodyOrigin) refuse(t *testing.T) time.Time {
+	t.Helper()
+	o.mu.Lock()
+	o.moody = true
+	o.mu.Unlock()
+	for end := time.Now().Add(rigPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+		o.mu.Lock()
+		at := o.refused
+		o.mu.Unlock()
+		if !at.IsZero() {
+			return at
+		}
+	}
+	t.Fatal("the host was not asked")
+	return time.Time{}
+}
+
+// openThree opens the nodes of a cluster in this process.
+func openThree(t *testing.T) (nodes [3]*corona.Node) {
+	t.Helper()
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux has the whole of 127.0.0.0/8")
+	}
+	host := fmt.Sprintf("127.%d.%d.", 192+rand.IntN(60), rand.IntN(256))
+	dir := t.TempDir()
+	var opening sync.WaitGroup
+	for i := range nodes {
+		opening.Go(func() {
+			config := corona.Config{
+				Data: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Ranges: 4, DiskReserve: 4 << 20, AllowPrivate: true,
+				Interval: time.Second, Floor: time.Second,
+				Cluster: corona.ClusterConfig{Address: fmt.Sprintf("%s%d:8411", host, i+1), Gossip: fmt.Sprintf("%s%d:8412", host, i+1), BootstrapExpect: len(nodes)},
+				Fatal:   func(err error) { t.Errorf("n%d: %v", i, err) },
+			}
+			for j := range nodes {
+				config.Cluster.Join = append(config.Cluster.Join, fmt.Sprintf("%s%d:8412", host, j+1))
+			}
+			var err error
+			if nodes[i], err = corona.Open(t.Context(), config); err != nil {
+				t.Errorf("n%d: %v", i, err)
+				return
+			}
+			t.Cleanup(func() {
+				if err := nodes[i].Close(); err != nil {
+					t.Errorf("n%d: %v", i, err)
+				}
+			})
+		})
+	}
+	if opening.Wait(); t.Failed() {
+		t.FailNow()
+	}
+	return nodes
+}
+
+// awaitPollers waits until so many nodes poll channels, all of which have content.
+func awaitPollers(t *testing.T, n *corona.Node, nodes, channels int) {
+	t.Helper()
+	for end := time.Now().Add(rigPatience); ; time.Sleep(100 * time.Millisecond) {
+		polled, with := make(map[string]bool), 0
+		all, err := n.Channels(t.Context(), nil, channels)
+		for _, ch := range all {
+			for _, node := range ch.Pollers {
+				polled[node] = true
+			}
+			if ch.Version > 0 {
+				with++
+			}
+		}
+		if len(polled) == nodes && with == channels {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%d nodes poll, %d channels have content (%v)", len(polled), with, err)
+		}
+	}
+}
+
+// leaderOf returns the node that leads the range with a bucket.
+func leaderOf(t *testing.T, nodes [3]*corona.Node, b channel.Bucket) *corona.Node {
+	t.Helper()
+	status, err := nodes[0].Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range status.Cluster.Ranges {
+		for _, n := range nodes {
+			if r.From <= b && b <= r.To && n.Name() == r.Leader {
+				return n
+			}
+		}
+	}
+	t.Fatalf("the range with bucket %d has no leader", b)
+	return nil
+}
+
+// TestClusterSparesHost: a host that refuses one node of three is asked by none from two
+// seconds later on until its rest is over, also when the node ends meanwhile that leads the
+// host's range and keeps the rest. Then it is asked again.
+func TestClusterSparesHost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute")
+	}
+	nodes, origin := openThree(t), newMoodyOrigin(t)
+	const channels = 12
+	for i := range channels {
+		url := fmt.Sprintf("http://%s/%d", origin.host, i)
+		if made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: api.Sink{Type: api.SinkSSE}}})[0]; made.Err != nil {
+			t.Fatal(made.Err)
+		}
+	}
+	awaitPollers(t, nodes[0], len(nodes), channels)
+	at := origin.refuse(t)
+	time.Sleep(time.Until(at.Add(toldAfter)))
+	leader := leaderOf(t, nodes, channel.HostID(origin.host).Bucket())
+	if err := leader.Close(); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Until(at.Add(moodyRest)))
+	if n := origin.askedBetween(toldAfter, moodyRest); n > 0 {
+		t.Errorf("a host that one node was refused by was asked %d times before its rest was over", n)
+	}
+	t.Logf("asked %d times within 100 ms of the refusal, %d times until %v after it",
+		origin.askedBetween(1, 100*time.Millisecond), origin.askedBetween(100*time.Millisecond, toldAfter), toldAfter)
+	for end := time.Now().Add(rigPatience); origin.askedBetween(moodyRest, time.Hour) == 0; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the host was not asked after its rest")
+		}
+	}
+}
