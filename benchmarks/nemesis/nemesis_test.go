@@ -25,25 +25,6 @@ func TestDeck(t *testing.T) {
 	}
 }
 
-func TestEarlyPolls(t *testing.T) {
-	p := newPollLog(witness.NewRecorder())
-	for n := range 10 {
-		at := time.Duration(n) * pollFloor
-		p.note("/x", poll{address: "a", at: at})
-		p.note("/x", poll{address: "b", at: at + time.Millisecond})
-		p.note("/y", poll{address: "a", at: at + pollFloor/2})
-	}
-	p.note("/x", poll{address: "a", at: 10*pollFloor - arrivalError})
-	if early, closest := p.early(); len(early) > 0 || closest != pollFloor-arrivalError {
-		t.Errorf("early: %v, the closest %s", early, closest)
-	}
-	p.note("/x", poll{address: "a", at: 12 * pollFloor})
-	p.note("/x", poll{address: "a", at: 11*pollFloor - 2*arrivalError - time.Millisecond}) // noted late
-	if early, closest := p.early(); len(early) != 1 || early[0] != "a asked for /x at 5.479s, 489ms after it had" || closest != 489*time.Millisecond {
-		t.Errorf("early: %v, the closest %s", early, closest)
-	}
-}
-
 func TestAcknowledgementsNearFaults(t *testing.T) {
 	r := &run{recorder: witness.NewRecorder(), faults: []*fault{{from: 10 * time.Second}, {from: 13 * time.Second}}}
 	at := func(second int, outcome witness.Outcome) witness.Attempt {

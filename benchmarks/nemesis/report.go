@@ -63,7 +63,7 @@ func (r *run) linearizable() error {
 
 // politely checks the polls.
 func (r *run) politely() error {
-	early, closest := r.polls.early()
+	early, closest := r.polls.Early(pollFloor)
 	fmt.Fprintf(r.out, "          no two polls of a channel closer than %s\n", closest.Round(time.Millisecond))
 	if len(early) > 0 {
 		witness.PrintLines(r.out, fmt.Sprintf("violated: %s: %d times", ruleFloor, len(early)), early[:min(len(early), 10)])
@@ -94,7 +94,7 @@ func (t *totals) add(r *run, err error) {
 		witness.PrintLines(r.out, fmt.Sprintf("%d requests had no answer within %s, of nodes that nothing had happened to", len(silent), answerWithin), silent[:min(len(silent), 5)])
 	}
 	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
-		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.mu.count)
+		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.Count())
 	if err == nil {
 		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+4, took.Round(time.Second))
 	} else {

@@ -16,6 +16,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/arrival"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 )
@@ -31,7 +32,7 @@ type run struct {
 	cluster   *cluster.Cluster
 	origin    *witness.Origin
 	originURL string
-	polls     *pollLog
+	polls     *arrival.Log
 	sink      *witness.Sink
 	client    *witness.Client
 	workload  *witness.Workload
@@ -71,7 +72,7 @@ func (o *options) runSeed(ctx context.Context, seed uint64, program, folder stri
 		return err
 	}
 	r := &run{out: os.Stdout, seed: seed, wanted: o.faults, kinds: o.kinds, folder: folder, recorder: witness.NewRecorder()}
-	r.polls = newPollLog(r.recorder)
+	r.polls = arrival.NewLog(r.recorder.Began)
 	r.recorder.With(func(h *witness.History) { h.Several = true })
 	fmt.Fprintf(r.out, "seed %d: %d faults of %s\n", seed, o.faults, strings.Join(o.kinds, ", "))
 	err := r.withNodes(ctx, o, program)
@@ -133,8 +134,8 @@ func (r *run) serve(ctx context.Context) error {
 	}
 	r.originURL = "http://" + ofOrigin.Addr().String()
 	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
-	r.origin.Server.Handler, r.origin.Server.ConnContext = r.polls.around(withStill(r.origin)), withArrival
-	r.serveHTTP(ctx, r.origin.Server, arrivals{ofOrigin})
+	r.origin.Server.Handler, r.origin.Server.ConnContext = r.polls.Around(withStill(r.origin)), arrival.WithConn
+	r.serveHTTP(ctx, r.origin.Server, arrival.Listener{Listener: ofOrigin})
 	r.running.Go(func() { r.origin.Run(ctx) })
 	ofSink, err := listen()
 	if err != nil {

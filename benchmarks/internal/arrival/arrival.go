@@ -1,6 +1,9 @@
 //go:build linux
 
-package main
+// Package arrival notes when nodes ask origins, by when the kernel received it: on a busy
+// machine a process learns of a request a tenth of a second later or more, which is no
+// fault of the node that asked.
+package arrival
 
 import (
 	"context"
@@ -14,17 +17,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// arrivals is a listener whose connections know when the kernel received what was read from
-// them last. On a busy machine this process learns of it a tenth of a second later or more,
-// which is no fault of the node that asked.
-type arrivals struct{ net.Listener }
+// Listener is a listener of TCP whose connections know when the kernel received what was
+// read from them last.
+type Listener struct{ net.Listener }
 
-func (l arrivals) Accept() (net.Conn, error) {
+// Accept implements [net.Listener].
+func (l Listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	c := &arrival{Conn: accepted}
+	c := &conn{Conn: accepted}
 	if c.raw, err = accepted.(*net.TCPConn).SyscallConn(); err != nil {
 		return nil, err
 	}
@@ -38,15 +41,15 @@ func (l arrivals) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// arrival is one of its connections.
-type arrival struct {
+// conn is one of its connections.
+type conn struct {
 	net.Conn
 	raw  syscall.RawConn
 	last time.Time // of reading, which one goroutine does at a time
 }
 
 // Read implements [net.Conn].
-func (c *arrival) Read(p []byte) (n int, err error) {
+func (c *conn) Read(p []byte) (n int, err error) {
 	var control [128]byte
 	size := 0
 	if waited := c.raw.Read(func(fd uintptr) bool {
@@ -82,16 +85,16 @@ func arrivedAt(control []byte) (at time.Time, ok bool) {
 	return at, false
 }
 
-type arrivalKey struct{}
+type connKey struct{}
 
-// withArrival is for [http.Server.ConnContext].
-func withArrival(ctx context.Context, c net.Conn) context.Context {
-	return context.WithValue(ctx, arrivalKey{}, c)
+// WithConn is for [http.Server.ConnContext] of a server on a [Listener].
+func WithConn(ctx context.Context, c net.Conn) context.Context {
+	return context.WithValue(ctx, connKey{}, c)
 }
 
-// arrivedOf returns when the kernel received a request, now if it did not say.
-func arrivedOf(ctx context.Context) time.Time {
-	if c, ok := ctx.Value(arrivalKey{}).(*arrival); ok && !c.last.IsZero() {
+// Of returns when the kernel received a request, by its context; now if it did not say.
+func Of(ctx context.Context) time.Time {
+	if c, ok := ctx.Value(connKey{}).(*conn); ok && !c.last.IsZero() {
 		return c.last
 	}
 	return time.Now()

@@ -1,0 +1,76 @@
+//go:build linux
+
+package arrival
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+func TestEarly(t *testing.T) {
+	const floor = 500 * time.Millisecond
+	l := NewLog(time.Now())
+	for n := range 10 {
+		at := time.Duration(n) * floor
+		l.note("/x", poll{address: "a", at: at})
+		l.note("/x", poll{address: "b", at: at + time.Millisecond})
+		l.note("/y", poll{address: "a", at: at + floor/2})
+	}
+	l.note("/x", poll{address: "a", at: 10*floor - Error})
+	if early, closest := l.Early(floor); len(early) > 0 || closest != floor-Error {
+		t.Errorf("early: %v, the closest %s", early, closest)
+	}
+	l.note("/x", poll{address: "a", at: 12 * floor})
+	l.note("/x", poll{address: "a", at: 11*floor - 2*Error - time.Millisecond}) // noted late
+	if early, closest := l.Early(floor); len(early) != 1 || early[0] != "a asked for /x at 5.479s, 489ms after it had" || closest != 489*time.Millisecond {
+		t.Errorf("early: %v, the closest %s", early, closest)
+	}
+}
+
+// A request is noted by when it arrived, also when it is read later.
+func TestArrival(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const late = 100 * time.Millisecond
+	l := NewLog(time.Now())
+	noted := make(chan time.Duration, 1)
+	server := &httptest.Server{Listener: slow{Listener{listener}, late}, Config: &http.Server{
+		ConnContext: WithConn,
+		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, at := l.Note(r)
+			noted <- at
+		}),
+	}}
+	server.Start()
+	defer server.Close()
+	conn, err := net.Dial("tcp4", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if _, err := io.WriteString(conn, "GET /x HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	sent := time.Since(l.began)
+	if at := <-noted; at > sent+late/2 || l.Count() != 1 {
+		t.Errorf("noted at %s, sent by %s; %d polls", at, sent, l.Count())
+	}
+}
+
+// slow is a listener that learns of connections late.
+type slow struct {
+	net.Listener
+	late time.Duration
+}
+
+func (s slow) Accept() (net.Conn, error) {
+	c, err := s.Listener.Accept()
+	time.Sleep(s.late)
+	return c, err
+}
