@@ -109,6 +109,7 @@ func (p *Poller) tellNotes(ctx context.Context) {
 	for first, notes := range p.byRange(said) {
 		bytes, err := proto.Marshal(encodeNotes(notes))
 		if err == nil {
+			p.metrics.count(ofNotes, len(bytes))
 			err = p.config.Ask.Note(ctx, first, bytes)
 		}
 		if err != nil {

@@ -231,11 +231,13 @@ func callNode(ctx context.Context, config Config, node string, request *wire.Req
 	if err != nil {
 		return nil, err
 	}
-	if bytes, err = config.Call(ctx, node, bytes); err != nil {
+	answer, err := config.Call(ctx, node, bytes)
+	config.metrics.request(request, len(bytes), len(answer))
+	if err != nil {
 		return nil, err
 	}
 	reply := new(wire.Reply)
-	return reply, proto.Unmarshal(bytes, reply)
+	return reply, proto.Unmarshal(answer, reply)
 }
 
 // leases are of all sessions, when they are to be renewed.

@@ -70,6 +70,7 @@ func (l *lead) first() uint64 { return l.begins << 32 }
 // as this one sees them, and need not hold itself.
 func NewOwner(config Config, primary Primary, store Store, local *Poller, members func() []Member) *Owner {
 	o := &Owner{config: config.withDefaults(), primary: primary, store: store, local: local, members: members, bases: newContents(), metrics: local.metrics}
+	o.config.metrics = local.metrics
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.mu.seats, o.mu.boxes = newSeats(), make(map[string]*outbox)
 	local.setOwner(o)

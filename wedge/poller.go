@@ -46,7 +46,9 @@ type obeyed struct {
 // NewPoller returns the poller's side of a node, which carries out nothing before
 // [Poller.Start].
 func NewPoller(config Config) *Poller {
-	return &Poller{config: config.withDefaults(), metrics: newMetrics(config.Registerer), learn: make(chan struct{}, 1)}
+	config = config.withDefaults()
+	config.metrics = newMetrics(config.Registerer)
+	return &Poller{config: config, metrics: config.metrics, learn: make(chan struct{}, 1)}
 }
 
 func (p *Poller) setOwner(o *Owner) { p.owner = o }

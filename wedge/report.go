@@ -110,11 +110,13 @@ func (p *Poller) ask(ctx context.Context, id channel.ID, question *wire.Report) 
 	if err != nil {
 		return nil, err
 	}
-	if bytes, err = p.config.Ask.Report(ctx, id.Bucket(), bytes); err != nil {
+	answered, err := p.config.Ask.Report(ctx, id.Bucket(), bytes)
+	p.metrics.count(ofReports, len(bytes)+len(answered))
+	if err != nil {
 		return nil, fmt.Errorf("report of channel %s: %w", id, err)
 	}
 	answer := new(wire.Answer)
-	if err := proto.Unmarshal(bytes, answer); err != nil {
+	if err := proto.Unmarshal(answered, answer); err != nil {
 		return nil, fmt.Errorf("report of channel %s: decode answer: %w", id, err)
 	}
 	return answer, nil

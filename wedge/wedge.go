@@ -48,6 +48,7 @@ type Config struct {
 	Logger *slog.Logger  // nil: discard
 
 	Registerer prometheus.Registerer // of metrics; nil: none
+	metrics    *metrics              // of both sides of a node
 }
 
 // Asker asks the node that leads the range with a bucket.

@@ -83,7 +83,7 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 			return nil, err
 		}
 		c.Nodes = append(c.Nodes, &Node{
-			Process: process, Name: name(i), Index: i, Data: data(config.Folder, i),
+			Process: process, Name: name(i), Index: i, Data: data(config.Folder, i), Address: address(i),
 			API: "http://" + net.JoinHostPort(address(i), apiPort), network: c.network,
 		})
 	}
@@ -142,6 +142,7 @@ type Node struct {
 	*child.Process
 	Name    string
 	Index   int    // in [Cluster.Nodes]
+	Address string // where it is seen to come from
 	API     string // its base URL, without a slash at the end
 	Data    string // the data directory
 	network *network

@@ -4,6 +4,7 @@ package cluster
 
 import (
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"runtime"
@@ -26,6 +27,9 @@ type cut struct{ from, to int }
 // Host is the harness's address, which all nodes reach whatever is cut between them.
 const Host = "10.77.0.1"
 
+// Hosts is the network of further addresses of the harness, which all nodes reach.
+var Hosts = netip.MustParsePrefix("10.78.0.0/16")
+
 // address of a node.
 func address(node int) string { return fmt.Sprintf("10.77.%d.2", node+1) }
 
@@ -41,6 +45,9 @@ func newNetwork(nodes int) (_ *network, err error) {
 		return nil, err
 	}
 	if err := run("ip", "address", "replace", Host+"/32", "dev", "lo"); err != nil {
+		return nil, err
+	}
+	if err := run("ip", "route", "replace", "local", Hosts.String(), "dev", "lo"); err != nil {
 		return nil, err
 	}
 	for node := range nodes {

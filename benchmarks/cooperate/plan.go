@@ -1,0 +1,166 @@
+//go:build linux
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// sample is what the living nodes together plan at an instant.
+type sample struct {
+	at              time.Duration
+	led             float64 // part of the subscribers whose ranges a node of these leads
+	polls           float64 // planned, per interval
+	detection       float64 // planned wait, seconds, over subscribers
+	bound           float64
+	capacity, unmet bool // a node is not able to carry its part, or to keep its limits
+}
+
+// combine puts together the statuses of nodes, of which each plans for the ranges that it
+// leads; of one that two nodes say that they lead, both count.
+func combine(statuses []api.Status, places []place) (s sample) {
+	buckets := make([]float64, channel.Buckets)
+	all := 0.0
+	for _, p := range places {
+		buckets[p.id.Bucket()] += float64(p.subscribers)
+		all += float64(p.subscribers)
+	}
+	for _, status := range statuses {
+		weight := 0.0
+		for _, of := range status.Cluster.Ranges {
+			if of.Leader != status.Node {
+				continue
+			}
+			for b := int(of.From); b <= int(of.To); b++ {
+				weight += buckets[b]
+			}
+		}
+		s.led += weight / all
+		s.polls += status.Load.PlannedPollsPerInterval
+		s.detection += weight * status.Detection.PlannedS
+		s.bound += weight * status.Detection.BoundS
+		s.capacity = s.capacity || status.Optimiser.Capacity != nil
+		s.unmet = s.unmet || !status.Optimiser.Feasible
+	}
+	if weight := s.led * all; weight > 0 {
+		s.detection, s.bound = s.detection/weight, s.bound/weight
+	}
+	return s
+}
+
+// planner watches what the nodes plan.
+type planner struct {
+	mu      sync.Mutex
+	samples []sample
+	longest []float64 // planned gap of each channel, seconds
+}
+
+// watch samples the nodes' plans each second until the context ends, and what they plan for
+// each channel now and then.
+func (r *run) watch(ctx context.Context) {
+	ticker := time.NewTicker(time.Second)
+	defer ticker.Stop()
+	var listed time.Time
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		r.sample(ctx)
+		if time.Since(listed) > listEvery {
+			_, _ = r.list(ctx) // a node may just be dead
+			listed = time.Now()
+		}
+	}
+}
+
+const listEvery = 10 * time.Second
+
+// sample asks all living nodes what they plan.
+func (r *run) sample(ctx context.Context) {
+	var statuses []api.Status
+	for _, node := range r.living() {
+		if status, err := node.Status(ctx); err == nil {
+			statuses = append(statuses, status)
+		}
+	}
+	s := combine(statuses, r.places)
+	s.at = r.origin.now()
+	r.plan.mu.Lock()
+	defer r.plan.mu.Unlock()
+	r.plan.samples = append(r.plan.samples, s)
+}
+
+// list asks a living node for all channels, by number.
+func (r *run) list(ctx context.Context) (all []api.Channel, err error) {
+	node := r.living()[0]
+	all = make([]api.Channel, len(r.places))
+	found := 0
+	for ch, err := range r.clients[node.Index].Channels(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if n, known := r.told.number[ch.ID]; known {
+			all[n] = ch
+			found++
+			r.plan.note(n, ch.PollIntervalS)
+		}
+	}
+	if found != len(all) {
+		return nil, fmt.Errorf("%s lists %d channels of %d", node.Name, found, len(all))
+	}
+	return all, nil
+}
+
+func (p *planner) note(number int, gap float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.longest[number] = max(p.longest[number], gap)
+}
+
+// gap is the longest one that was planned between two polls of a channel.
+func (p *planner) gap(number int) time.Duration {
+	return time.Duration(p.longest[number] * float64(time.Second))
+}
+
+// over returns the means of a span's samples in which all ranges are led.
+func (p *planner) over(of span) (mean sample) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := 0.0
+	for _, s := range p.samples {
+		if !of.has(s.at) || !s.whole() {
+			continue
+		}
+		n++
+		mean.polls += (s.polls - mean.polls) / n
+		mean.detection += (s.detection - mean.detection) / n
+		mean.bound += (s.bound - mean.bound) / n
+		mean.capacity = mean.capacity || s.capacity
+		mean.unmet = mean.unmet || s.unmet
+	}
+	return mean
+}
+
+// whole reports that each range is led, by one node.
+func (s sample) whole() bool { return s.led > 1-1e-9 && s.led < 1+1e-9 }
+
+// most is the highest sum of planned polls that stood for two samples of a span, so that
+// none of a range that has just changed hands counts twice.
+func (p *planner) most(of span) (polls float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for i := 1; i < len(p.samples); i++ {
+		if of.has(p.samples[i-1].at) && of.has(p.samples[i].at) {
+			polls = max(polls, min(p.samples[i-1].polls, p.samples[i].polls))
+		}
+	}
+	return polls
+}
