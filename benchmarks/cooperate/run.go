@@ -36,8 +36,8 @@ type run struct {
 }
 
 const (
-	fillWithin     = 10 * time.Minute
-	balancedWithin = time.Minute // that each node leads its share of the ranges is not waited for longer
+	fillWithin    = 10 * time.Minute
+	settledWithin = 3 * time.Minute // that the first leaders hand their ranges over
 )
 
 // with runs so many nodes beside an origin, has them serve channels, and calls do.
@@ -63,7 +63,7 @@ func (o *options) with(ctx context.Context, nodes int, places []place, program, 
 	if err := r.cluster.Start(ctx); err != nil {
 		return err
 	}
-	if err := r.balanced(ctx); err != nil {
+	if err := r.cluster.Settled(ctx, settledWithin); err != nil {
 		return err
 	}
 	return errors.Join(do(ctx, r), ctx.Err())
@@ -93,22 +93,6 @@ func (r *run) serve(ctx context.Context) error {
 		_ = r.origin.Close()
 	})
 	return nil
-}
-
-// balanced waits until each node leads a range, for a while.
-func (r *run) balanced(ctx context.Context) error {
-	begun := time.Now()
-	return child.Await(ctx, "every node to lead ranges", 2*balancedWithin, func() (bool, error) {
-		status, err := r.cluster.Nodes[0].Status(ctx)
-		if err != nil {
-			return false, nil // not yet
-		}
-		leads := make(map[string]int)
-		for _, of := range status.Cluster.Ranges {
-			leads[of.Leader]++
-		}
-		return leads[""] == 0 && (len(leads) == len(r.cluster.Nodes) || time.Since(begun) > balancedWithin), nil
-	})
 }
 
 // fill subscribes, and waits until each channel has its first version.

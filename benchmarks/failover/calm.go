@@ -18,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 )
@@ -66,7 +65,7 @@ func (o *options) watch(ctx context.Context, program, folder string, out io.Writ
 		}
 		defer end()
 	}
-	if err := settled(ctx, c); err != nil {
+	if err := c.Settled(ctx, settledWithin); err != nil {
 		return false, err
 	}
 	before, err := use(ctx, c)
@@ -114,23 +113,6 @@ func (o *options) subscribe(ctx context.Context, program, folder string, c *clus
 		return nil, fmt.Errorf("corona import: %w: %s", err, out)
 	}
 	return end, nil
-}
-
-// settled waits until each range is led by the replica that leads it when all is well:
-// none is handed over then.
-func settled(ctx context.Context, c *cluster.Cluster) error {
-	return child.Await(ctx, "every range to be led by its first replica", settledWithin, func() (bool, error) {
-		status, err := c.Nodes[0].Status(ctx)
-		if err != nil {
-			return false, nil
-		}
-		for _, of := range status.Cluster.Ranges {
-			if of.Leader != of.Replicas[0] {
-				return false, nil
-			}
-		}
-		return true, nil
-	})
 }
 
 func use(ctx context.Context, c *cluster.Cluster) (all []used, err error) {

@@ -109,6 +109,23 @@ func (c *Cluster) Start(ctx context.Context) error {
 	return nil
 }
 
+// Settled waits until each range is led by the replica that leads it when all is well: none
+// is handed over then.
+func (c *Cluster) Settled(ctx context.Context, within time.Duration) error {
+	return child.Await(ctx, "every range to be led by its first replica", within, func() (bool, error) {
+		status, err := c.Nodes[0].Status(ctx)
+		if err != nil {
+			return false, nil // not yet
+		}
+		for _, of := range status.Cluster.Ranges {
+			if of.Leader != of.Replicas[0] {
+				return false, nil
+			}
+		}
+		return true, nil
+	})
+}
+
 // Cut drops what one node sends to another from now on; what is under way between
 // them stays. Heal ends that.
 func (c *Cluster) Cut(from, to *Node) error { return c.network.set(from.Index, to.Index, true) }
