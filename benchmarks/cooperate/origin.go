@@ -59,8 +59,7 @@ func newOrigin(began time.Time, channels int, nodes map[string]int8) *origin {
 
 // listen listens at all addresses of hosts.
 func (o *origin) listen(ctx context.Context) (net.Listener, error) {
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", fmt.Sprintf("0.0.0.0:%d", originPort))
-	return arrival.Listener{Listener: l}, err
+	return arrival.Listen(ctx, fmt.Sprintf("0.0.0.0:%d", originPort))
 }
 
 func (o *origin) now() time.Duration { return time.Since(o.began) }
@@ -167,9 +166,9 @@ func (o *origin) size() float64 {
 	return float64(o.mu.bytes) / float64(max(o.mu.sent, 1))
 }
 
-// A document has the newest window entries, of some 500 bytes each: 20 KB, less than the
-// 28 KB of the feed of a newspaper that is among the recorded histories.
-const window = 40
+// A document has the newest window entries: 28 KB, as the feed of a newspaper that is among the
+// recorded histories, whose deltas have 180 bytes too.
+const window = 65
 
 // document returns a channel's feed at a revision. Entry n comes with revision n; those
 // before the first revision have numbers below 1.

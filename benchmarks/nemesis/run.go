@@ -125,19 +125,16 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 
 // serve starts the origin and the sink, and makes the clients.
 func (r *run) serve(ctx context.Context) error {
-	listen := func() (net.Listener, error) {
-		return new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort(cluster.Host, "0"))
-	}
-	ofOrigin, err := listen()
+	ofOrigin, err := arrival.Listen(ctx, net.JoinHostPort(cluster.Host, "0"))
 	if err != nil {
 		return err
 	}
 	r.originURL = "http://" + ofOrigin.Addr().String()
 	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
 	r.origin.Server.Handler, r.origin.Server.ConnContext = r.polls.Around(withStill(r.origin)), arrival.WithConn
-	r.serveHTTP(ctx, r.origin.Server, arrival.Listener{Listener: ofOrigin})
+	r.serveHTTP(ctx, r.origin.Server, ofOrigin)
 	r.running.Go(func() { r.origin.Run(ctx) })
-	ofSink, err := listen()
+	ofSink, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort(cluster.Host, "0"))
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ package arrival
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -21,6 +22,20 @@ import (
 // read from them last.
 type Listener struct{ net.Listener }
 
+// Listen listens at an address of TCP over IPv4.
+func Listen(ctx context.Context, address string) (Listener, error) {
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp4", address)
+	if err != nil {
+		return Listener{}, err
+	}
+	// Connections inherit this: set on them alone, it would come too late for what arrives
+	// before they are accepted.
+	if _, err := stamped(l.(*net.TCPListener)); err != nil {
+		return Listener{}, errors.Join(err, l.Close())
+	}
+	return Listener{l}, nil
+}
+
 // Accept implements [net.Listener].
 func (l Listener) Accept() (net.Conn, error) {
 	accepted, err := l.Listener.Accept()
@@ -28,17 +43,23 @@ func (l Listener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	c := &conn{Conn: accepted}
-	if c.raw, err = accepted.(*net.TCPConn).SyscallConn(); err != nil {
+	c.raw, err = stamped(accepted.(*net.TCPConn))
+	return c, err
+}
+
+// stamped has the kernel note when a socket receives something.
+func stamped(socket syscall.Conn) (raw syscall.RawConn, err error) {
+	if raw, err = socket.SyscallConn(); err != nil {
 		return nil, err
 	}
 	var failed error
-	err = c.raw.Control(func(fd uintptr) {
+	err = raw.Control(func(fd uintptr) {
 		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_TIMESTAMPING, unix.SOF_TIMESTAMPING_RX_SOFTWARE|unix.SOF_TIMESTAMPING_SOFTWARE)
 	})
 	if failed != nil {
 		err = fmt.Errorf("ask for times of arrival: %w", failed)
 	}
-	return c, err
+	return raw, err
 }
 
 // conn is one of its connections.

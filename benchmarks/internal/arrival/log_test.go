@@ -33,14 +33,14 @@ func TestEarly(t *testing.T) {
 
 // A request is noted by when it arrived, also when it is read later.
 func TestArrival(t *testing.T) {
-	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	listener, err := Listen(t.Context(), "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	const late = 100 * time.Millisecond
 	l := NewLog(time.Now())
 	noted := make(chan time.Duration, 1)
-	server := &httptest.Server{Listener: slow{Listener{listener}, late}, Config: &http.Server{
+	server := &httptest.Server{Listener: slow{listener, late}, Config: &http.Server{
 		ConnContext: WithConn,
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, at := l.Note(r)
@@ -65,12 +65,11 @@ func TestArrival(t *testing.T) {
 
 // slow is a listener that learns of connections late.
 type slow struct {
-	net.Listener
+	Listener
 	late time.Duration
 }
 
 func (s slow) Accept() (net.Conn, error) {
-	c, err := s.Listener.Accept()
 	time.Sleep(s.late)
-	return c, err
+	return s.Listener.Accept()
 }
