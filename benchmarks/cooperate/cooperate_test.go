@@ -162,32 +162,35 @@ func TestSeenAndHops(t *testing.T) {
 	}
 }
 
-// What nodes plan is summed, waits are weighted by the subscribers of the ranges that they
-// lead.
-func TestCombine(t *testing.T) {
+// A status counts for the ranges whose leaders say what they plan.
+func TestSampleOf(t *testing.T) {
 	low, high := channel.ID{0}, channel.ID{0xff}
 	places := []place{{id: low, subscribers: 3}, {id: high, subscribers: 1}}
-	status := func(node string, leads uint32, wait, polls float64) api.Status {
-		ranges := []api.Range{{ID: 0, From: 0, To: 2047, Leader: "n1"}, {ID: 1, From: 2048, To: 4095, Leader: "n1"}}
-		ranges[leads].Leader = node
-		return api.Status{
-			Node: node, Cluster: api.Cluster{Ranges: ranges}, Detection: api.Detection{PlannedS: wait, BoundS: wait / 2},
-			Load: api.Load{PlannedPollsPerInterval: polls}, Optimiser: api.Optimiser{Feasible: true},
-		}
+	polls := 1.0
+	status := &api.Status{
+		Cluster: api.Cluster{
+			Members: []api.Member{{Name: "n1", PollsPerS: &polls}, {Name: "n2", PollsPerS: &polls}},
+			Ranges:  []api.Range{{ID: 0, From: 0, To: 2047, Leader: "n1"}, {ID: 1, From: 2048, To: 4095, Leader: "n2"}},
+		},
+		Detection: api.Detection{PlannedS: 3, BoundS: 1.5}, Load: api.Load{PlannedPollsPerInterval: 14}, Optimiser: api.Optimiser{Feasible: true},
 	}
-	s := combine([]api.Status{status("n2", 0, 2, 10), status("n3", 1, 6, 4)}, places)
-	if !s.whole() || s.polls != 14 || s.detection != 3 || s.bound != 1.5 || s.unmet {
+	if s := sampleOf(status, places); !s.whole() || s.polls != 14 || s.detection != 3 || s.bound != 1.5 || s.unmet {
 		t.Errorf("%+v", s)
 	}
-	if one := combine([]api.Status{status("n2", 0, 2, 10)}, places); one.whole() || one.detection != 2 {
-		t.Errorf("a range that no node leads: %+v", one)
+	status.Cluster.Members[1].PollsPerS = nil
+	if s := sampleOf(status, places); s.whole() || s.led != 0.75 {
+		t.Errorf("with a range whose leader is silent: %+v", s)
 	}
-	p := planner{samples: []sample{{at: 1, polls: 5, led: 1}, {at: 2, polls: 9, led: 2}, {at: 3, polls: 6, led: 1}, {at: 4, polls: 7, led: 1}}}
+	status.Cluster.Ranges[0].Leader = ""
+	if s := sampleOf(status, places); s.led != 0 {
+		t.Errorf("with a range that no node leads: %+v", s)
+	}
+	p := planner{samples: []sample{{at: 1, polls: 5, led: 1}, {at: 2, polls: 9, led: 0.5}, {at: 3, polls: 6, led: 1}, {at: 4, polls: 7, led: 1}}}
 	if most := p.most(span{0, 5}); most != 6 {
 		t.Errorf("planned for two samples: %g", most)
 	}
 	if mean := p.over(span{0, 4}); mean.polls != 5.5 {
-		t.Errorf("mean of samples in which each range has one leader: %g", mean.polls)
+		t.Errorf("mean of samples in which each range has a leader: %g", mean.polls)
 	}
 }
 

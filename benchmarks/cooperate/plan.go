@@ -15,43 +15,37 @@ import (
 // sample is what the living nodes together plan at an instant.
 type sample struct {
 	at              time.Duration
-	led             float64 // part of the subscribers whose ranges a node of these leads
+	led             float64 // part of the subscribers whose ranges a node leads that says what it plans
 	polls           float64 // planned, per interval
 	detection       float64 // planned wait, seconds, over subscribers
 	bound           float64
 	capacity, unmet bool // a node is not able to carry its part, or to keep its limits
 }
 
-// combine puts together the statuses of nodes, of which each plans for the ranges that it
-// leads; of one that two nodes say that they lead, both count.
-func combine(statuses []api.Status, places []place) (s sample) {
-	buckets := make([]float64, channel.Buckets)
-	all := 0.0
-	for _, p := range places {
-		buckets[p.id.Bucket()] += float64(p.subscribers)
-		all += float64(p.subscribers)
+// sampleOf is what a node's status says that the nodes plan together, which is of those that
+// answer it.
+func sampleOf(status *api.Status, places []place) sample {
+	says := make(map[string]bool)
+	for _, m := range status.Cluster.Members {
+		says[m.Name] = m.PollsPerS != nil
 	}
-	for _, status := range statuses {
-		weight := 0.0
-		for _, of := range status.Cluster.Ranges {
-			if of.Leader != status.Node {
-				continue
-			}
-			for b := int(of.From); b <= int(of.To); b++ {
-				weight += buckets[b]
-			}
+	led := make([]bool, channel.Buckets)
+	for _, of := range status.Cluster.Ranges {
+		for b := int(of.From); b <= int(of.To); b++ {
+			led[b] = says[of.Leader]
 		}
-		s.led += weight / all
-		s.polls += status.Load.PlannedPollsPerInterval
-		s.detection += weight * status.Detection.PlannedS
-		s.bound += weight * status.Detection.BoundS
-		s.capacity = s.capacity || status.Optimiser.Capacity != nil
-		s.unmet = s.unmet || !status.Optimiser.Feasible
 	}
-	if weight := s.led * all; weight > 0 {
-		s.detection, s.bound = s.detection/weight, s.bound/weight
+	weight, all := 0.0, 0.0
+	for _, p := range places {
+		all += float64(p.subscribers)
+		if led[p.id.Bucket()] {
+			weight += float64(p.subscribers)
+		}
 	}
-	return s
+	return sample{
+		led: weight / all, polls: status.Load.PlannedPollsPerInterval, detection: status.Detection.PlannedS, bound: status.Detection.BoundS,
+		capacity: status.Optimiser.Capacity != nil, unmet: !status.Optimiser.Feasible,
+	}
 }
 
 // planner watches what the nodes plan.
@@ -83,19 +77,20 @@ func (r *run) watch(ctx context.Context) {
 
 const listEvery = 10 * time.Second
 
-// sample asks all living nodes what they plan.
+// sample asks a living node what all plan.
 func (r *run) sample(ctx context.Context) {
-	var statuses []api.Status
 	for _, node := range r.living() {
-		if status, err := node.Status(ctx); err == nil {
-			statuses = append(statuses, status)
+		status, err := node.Status(ctx)
+		if err != nil {
+			continue // it may just have died
 		}
+		s := sampleOf(&status, r.places)
+		s.at = r.origin.now()
+		r.plan.mu.Lock()
+		defer r.plan.mu.Unlock()
+		r.plan.samples = append(r.plan.samples, s)
+		return
 	}
-	s := combine(statuses, r.places)
-	s.at = r.origin.now()
-	r.plan.mu.Lock()
-	defer r.plan.mu.Unlock()
-	r.plan.samples = append(r.plan.samples, s)
 }
 
 // list asks a living node for all channels, by number.
@@ -149,8 +144,8 @@ func (p *planner) over(of span) (mean sample) {
 	return mean
 }
 
-// whole reports that each range is led, by one node.
-func (s sample) whole() bool { return s.led > 1-1e-9 && s.led < 1+1e-9 }
+// whole reports that each range is led.
+func (s sample) whole() bool { return s.led > 1-1e-9 }
 
 // most is the highest sum of planned polls that stood for two samples of a span, so that
 // none of a range that has just changed hands counts twice.
