@@ -38,10 +38,10 @@ type Cluster struct {
 
 // Member is a node of the cluster as the answering node found it last.
 type Member struct {
-	Name          string   `json:"name"`
-	Address       string   `json:"address"` // where other nodes reach it; empty for a node alone
-	State         string   `json:"state"`   // "alive", "suspect" (it has missed an answer) or "dead" (three in a row)
-	Leads         int      `json:"leads"`   // ranges
+	Name    string `json:"name"`
+	Address string `json:"address"` // where other nodes reach it; empty for a node alone
+	State   string `json:"state"`   // "alive", "suspect" (it has missed an answer) or "dead" (three in a row)
+	Leads   int    `json:"leads"`   // ranges
 
 	// What it polls, whoever owns the channels; null where it does not say.
 	PollsPerS *float64 `json:"polls_per_s"`
@@ -49,7 +49,7 @@ type Member struct {
 	Channels  *int     `json:"channels"`
 	LagS      *float64 `json:"lag_s"` // how long the poll has been due that has waited longest for the node
 
-	RTTMs         *float64 `json:"rtt_ms"`  // null for the answering node, and while unknown
+	RTTMs         *float64 `json:"rtt_ms"` // null for the answering node, and while unknown
 	ClockOffsetMs *float64 `json:"clock_offset_ms"`
 }
 
