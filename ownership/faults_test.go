@@ -25,6 +25,7 @@ var (
 //     not asked for, and no ID or key makes two subscriptions;
 //   - each channel's history of reads and writes is linearizable;
 //   - a reader of updates that was told up to where a range is closed misses nothing below;
+//   - hosts rest until the latest time that was acknowledged for them;
 //   - in the end all replicas have the same state.
 //
 // With more time, and other seeds:
@@ -47,12 +48,13 @@ func testFaults(t *testing.T, seed uint64) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), *faultTime)
 	defer stop()
-	all, feeds := newCrowd(w), newFeeds(w)
+	all, feeds, rests := newCrowd(w), newFeeds(w), newResters(w)
 	var running sync.WaitGroup
 	for c := range writers + readers {
 		running.Go(func() { all.client(ctx, c, rand.New(rand.NewPCG(seed, uint64(c)+1))) })
 	}
 	feeds.start(ctx, &running, seed)
+	running.Go(func() { rests.run(ctx, rand.New(rand.NewPCG(seed, 1<<33))) })
 	running.Go(func() { w.handOvers(ctx, rand.New(rand.NewPCG(seed, 1<<32))) })
 	w.faults(ctx, random)
 	done := w.expect(time.Minute, "clients end")
@@ -63,6 +65,7 @@ func testFaults(t *testing.T, seed uint64) {
 	all.settle()
 	feeds.settle()
 	w.agree()
+	rests.settle()
 	states := w.states
 	for _, n := range w.nodes {
 		states += n.received()

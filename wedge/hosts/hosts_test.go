@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -352,6 +353,9 @@ func TestUnsoundMessages(t *testing.T) {
 				t.Errorf("%s: taken in", name)
 			}
 		}
+		if err := a.Serve(encode(slices.Repeat([]channel.Rest{restOf(host, time.Second)}, most+1), time.Now())); err == nil {
+			t.Error("too many in a message: taken in")
+		}
 		sound := encode([]channel.Rest{restOf(host, time.Second)}, time.Now())
 		if err := a.ServeRefused(t.Context(), w.ranges[1], sound); !errors.Is(err, errOtherRange) {
 			t.Errorf("a host of another range: %v", err)
@@ -359,11 +363,44 @@ func TestUnsoundMessages(t *testing.T) {
 		if err := a.ServeResting(w.ranges[0], "x"); err == nil {
 			t.Error("told a node that is none of the cluster")
 		}
-		if invalid := testutil.ToFloat64(a.metrics.invalid); invalid != 7 || a.heard() > 0 {
-			t.Errorf("%v messages counted as unsound, want 7; %d rests", invalid, a.heard())
+		if invalid := testutil.ToFloat64(a.metrics.invalid); invalid != 8 || a.heard() > 0 {
+			t.Errorf("%v messages counted as unsound, want 8; %d rests", invalid, a.heard())
 		}
 		if err := a.Serve(sound); err != nil || a.heard() != 1 {
 			t.Errorf("a sound one: %v, %d rests", err, a.heard())
+		}
+	})
+}
+
+// TestClockSetBack: a rest of a day whose node's clock is set back before it is told lasts
+// a day.
+func TestClockSetBack(t *testing.T) {
+	now := time.Now()
+	rest := channel.Rest{Until: now.Add(30 * time.Hour), Refusals: 1}
+	rests, err := decode(encode([]channel.Rest{rest}, now), now)
+	if err != nil || len(rests) != 1 || !rests[0].Until.Equal(now.Add(24*time.Hour)) {
+		t.Errorf("%+v: %v", rests, err)
+	}
+}
+
+// TestOutboxGivesUp: attempts to tell a node end with the rests.
+func TestOutboxGivesUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b")
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "a")
+		time.Sleep(within)
+		w.setCut("b", true)
+		a := w.nodes["a"]
+		a.refused(restOf(w.host(w.ranges[0], 1), 10*time.Second))
+		failures := func() float64 { return testutil.ToFloat64(a.metrics.failures) }
+		time.Sleep(9 * time.Second)
+		during := failures()
+		time.Sleep(2 * time.Second)
+		after := failures()
+		time.Sleep(time.Minute)
+		if during < 10 || failures() != after {
+			t.Errorf("%v attempts failed while the host rested, %v soon after, %v long after", during, after, failures())
 		}
 	})
 }
