@@ -66,15 +66,14 @@ func (s Slots) Next(after time.Time) (k int64, due time.Time) {
 // It is the first slot of this rank after now, but never sooner than last+floor:
 // a slot that comes sooner is taken late, when the floor ends, if by then the
 // channel's next slot, which may be another poller's, is still to come; else it
-// is left out. So it is by a poller that would be late for ever, when it is its turn to be
-// on its slots again. The zero time means never.
+// is left out. The zero time means never.
 func (s Slots) NextPoll(now, last time.Time, floor time.Duration) time.Time {
 	end := last.Add(floor)
 	if !end.After(now) {
 		_, due := s.Next(now)
 		return due
 	}
-	if k := s.owedAt(end, last); k >= 0 && (s.makesUp(end.Sub(s.Due(k)), floor) || !s.yields(k)) {
+	if s.owesAt(end, last) {
 		return end
 	}
 	_, due := s.Next(end.Add(-1))
@@ -95,31 +94,11 @@ func (s Slots) Period() time.Duration {
 	return time.Duration(period)
 }
 
-// owedAt returns the channel's latest slot at a time if it is this poller's and came after
-// the poller's last poll: it has not been taken. Else −1.
-func (s Slots) owedAt(at, last time.Time) int64 {
+// owesAt reports whether the channel's latest slot at a time is this poller's
+// and came after the poller's last poll: it has not been taken.
+func (s Slots) owesAt(at, last time.Time) bool {
 	k := s.first(at) - 1
-	if k < 0 || k%int64(max(s.Width, 1)) != s.seat() || !s.Due(k).After(last) {
-		return -1
-	}
-	return k
-}
-
-// makesUp reports whether a poller that takes a slot so late is on its slots again soon. Where
-// the floor is its whole period it never is, and the polls of several stay uneven. A quarter
-// of the time between two polls is let pass: what each poll adds to that, a moment, has no
-// poller leave out slots often.
-func (s Slots) makesUp(late, floor time.Duration) bool {
-	const polls = 4 // soon
-	period := s.Period()
-	return s.Width <= 1 || late <= period/time.Duration(4*s.Width) || late <= polls*(period-floor)
-}
-
-// yields reports whether it is a poller's turn to leave out the slot k of its own: one of them
-// in each round, so that no change waits long for that.
-func (s Slots) yields(k int64) bool {
-	width := int64(max(s.Width, 1))
-	return k/width%width == k%width
+	return k >= 0 && k%int64(max(s.Width, 1)) == s.seat() && s.Due(k).After(last)
 }
 
 // seat returns the rank's seat, or −1 when it has none.

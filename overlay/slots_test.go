@@ -2,8 +2,6 @@ package overlay
 
 import (
 	"math/big"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"time"
 
@@ -170,40 +168,4 @@ func exactDue(s Slots, k int64) *big.Int {
 func exactNanos(t time.Time) *big.Int {
 	n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(nanosPerSecond))
 	return n.Add(n, big.NewInt(int64(t.Nanosecond())))
-}
-
-// Pollers whose own slots are just a floor apart poll evenly together, wherever each began
-// and however late each request leaves: a change waits hardly longer than half the time
-// between two slots.
-func TestPollersAtTheFloorAreEven(t *testing.T) {
-	const floor, polls = 3 * time.Second, 2000
-	for width := 2; width <= 5; width++ {
-		random := rand.New(rand.NewPCG(uint64(width), 1))
-		s := Slots{Interval: 6 * floor, Rate: Rate{Polls: uint32(6 * width), Intervals: 1}, Phase: random.Uint64(), Width: width}
-		var all []time.Time
-		for s.Rank = range width {
-			last := time.Unix(1_800_000_000, random.Int64N(int64(floor)))
-			for n := range polls {
-				now := last.Add(time.Duration(random.Int64N(int64(5 * time.Millisecond)))) // until its answer
-				next := s.NextPoll(now, last, floor)
-				if next.Sub(last) < floor {
-					t.Fatalf("width %d: %s after the poll before", width, next.Sub(last))
-				}
-				last = next.Add(time.Duration(random.Int64N(int64(4 * time.Millisecond)))) // when it was sent
-				if n > 5 {
-					all = append(all, last)
-				}
-			}
-		}
-		slices.SortFunc(all, time.Time.Compare)
-		sum, squares := 0.0, 0.0
-		for i := 1; i < len(all); i++ {
-			gap := all[i].Sub(all[i-1]).Seconds()
-			sum, squares = sum+gap, squares+gap*gap
-		}
-		wait, want := squares/sum/2, floor.Seconds()/float64(width)/2
-		if wait > 1.03*want {
-			t.Errorf("width %d: a change waits %.3f s, want %.3f", width, wait, want)
-		}
-	}
 }
