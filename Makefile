@@ -12,10 +12,11 @@ SEEDS       ?= 3
 NEMESIS     ?=
 FAILOVER    ?=
 REPLICATED  ?=
+COOPERATE   ?=
 PKG         ?= ./overlay
 FILES       ?=
 
-.PHONY: run build test race lint fuzz mutants bench cover crash crash-seeds failover nemesis nemesis-proof polite replicated proto
+.PHONY: run build test race lint fuzz mutants bench cooperate cover crash crash-seeds failover nemesis nemesis-proof polite replicated proto
 
 run: ## a node on ./corona-data
 	$(GO) run ./cmd/corona serve
@@ -57,6 +58,9 @@ nemesis: ## three nodes in network namespaces beside faults, judged by histories
 
 failover: ## how long writes wait after a node is killed, suspended, cut off, or all are killed
 	$(GO) run ./benchmarks/failover -seed $(SEED) $(FAILOVER)
+
+cooperate: ## five nodes that poll the same channels, judged at the origin: COOPERATE='-faults' or '-width', '-beside'; wants root and iproute2
+	$(GO) run ./benchmarks/cooperate -seed $(SEED) $(COOPERATE)
 
 nemesis-proof: ## plants the bugs of docs/planted-bugs.md, each of which its test has to catch within 60 s
 	@GO=$(GO) .ci/nemesis-proof

@@ -73,11 +73,38 @@ func (s Slots) NextPoll(now, last time.Time, floor time.Duration) time.Time {
 		_, due := s.Next(now)
 		return due
 	}
-	if s.owesAt(end, last) {
+	if s.owedAt(end, last) >= 0 {
 		return end
 	}
 	_, due := s.Next(end.Add(-1))
 	return due
+}
+
+// NextEven is NextPoll, but that a poller whose polls would be late for ever is on its slots
+// again when it is its turn. Where the floor is the whole period of several pollers, one that
+// is late once stays late, and changes wait longer for polls that do not come evenly: up to
+// twice as long. In each round one of the pollers leaves such a slot out, so that no change
+// waits long for that.
+func (s Slots) NextEven(now, last time.Time, floor time.Duration) time.Time {
+	poll := s.NextPoll(now, last, floor)
+	if !poll.Equal(last.Add(floor)) {
+		return poll
+	}
+	k, width := s.owedAt(poll, last), int64(max(s.Width, 1))
+	if k < 0 || k/width%width != k%width || s.makesUp(poll.Sub(s.Due(k)), floor) {
+		return poll
+	}
+	_, due := s.Next(poll.Add(-1))
+	return due
+}
+
+// makesUp reports whether a poller that takes a slot so late need not leave it out: it is
+// alone, or on its slots again soon, or late by little: what each poll adds to that, a moment,
+// must not have it leave out slots often.
+func (s Slots) makesUp(late, floor time.Duration) bool {
+	const soon = 4 // polls
+	period := s.Period()
+	return s.Width <= 1 || late <= period/time.Duration(4*s.Width) || late <= soon*(period-floor)
 }
 
 // Period returns the time between two polls of one poller, Width·interval/rate,
@@ -94,11 +121,14 @@ func (s Slots) Period() time.Duration {
 	return time.Duration(period)
 }
 
-// owesAt reports whether the channel's latest slot at a time is this poller's
-// and came after the poller's last poll: it has not been taken.
-func (s Slots) owesAt(at, last time.Time) bool {
+// owedAt returns the channel's latest slot at a time if it is this poller's and came after
+// the poller's last poll: it has not been taken. Else −1.
+func (s Slots) owedAt(at, last time.Time) int64 {
 	k := s.first(at) - 1
-	return k >= 0 && k%int64(max(s.Width, 1)) == s.seat() && s.Due(k).After(last)
+	if k < 0 || k%int64(max(s.Width, 1)) != s.seat() || !s.Due(k).After(last) {
+		return -1
+	}
+	return k
 }
 
 // seat returns the rank's seat, or −1 when it has none.

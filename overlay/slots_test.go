@@ -169,3 +169,66 @@ func exactNanos(t time.Time) *big.Int {
 	n := new(big.Int).Mul(big.NewInt(t.Unix()), big.NewInt(nanosPerSecond))
 	return n.Add(n, big.NewInt(int64(t.Nanosecond())))
 }
+
+func TestNextEven(t *testing.T) {
+	even := Slots{Interval: 10 * time.Second, Rate: Rate{1, 1}, Width: 2, Rank: 0} // 0, 20, 40, … in rounds 0, 1, 2, …
+	alone := Slots{Interval: 20 * time.Second, Rate: Rate{1, 1}, Width: 1}
+	for _, test := range []struct {
+		name  string
+		slots Slots
+		last  int64
+		floor time.Duration
+		want  int64
+	}{
+		{"on its slots", even, 60, 20 * time.Second, 80},
+		{"late by little", even, 62, 20 * time.Second, 82},
+		{"late for ever: left out", even, 64, 20 * time.Second, 100},
+		{"late for ever, but the other's turn", even, 44, 20 * time.Second, 64},
+		{"late, and on its slots two polls later", even, 66, 18 * time.Second, 84},
+		{"late alone", alone, 64, 20 * time.Second, 84},
+	} {
+		if got := test.slots.NextEven(at(test.last, 0), at(test.last, 0), test.floor); !got.Equal(at(test.want, 0)) {
+			t.Errorf("%s: NextEven = %v, want %d s", test.name, got, test.want)
+		}
+	}
+}
+
+// Pollers whose rate has risen until their period is the floor come evenly again, each in its
+// turn, and none sooner than the floor.
+func TestPollersComeEvenlyAgain(t *testing.T) {
+	const floor, width = 20 * time.Second / 6, 4
+	late := 0
+	for n := range 100 {
+		before := Slots{Interval: 20 * time.Second, Rate: Rate{19 + uint32(n%5), 1}, Width: width, Phase: uint64(n) << 57}
+		after := Slots{Interval: 20 * time.Second, Rate: Rate{24, 1}, Width: width, Phase: before.Phase}
+		changed := at(1000, int64(n)*1e8)
+		for rank := range width {
+			before.Rank, after.Rank = rank, rank
+			now := changed
+			_, last := before.Next(changed.Add(-before.Period()))
+			for now.Before(changed.Add((width + 3) * floor)) {
+				next := after.NextEven(now, last, floor)
+				if next.Sub(last) < floor {
+					t.Fatalf("rank %d: %s after the poll before", rank, next.Sub(last))
+				}
+				if !onSlot(after, next) {
+					late++
+				}
+				now, last = next, next
+			}
+			if !onSlot(after, last) {
+				t.Fatalf("rank %d still polls late at %s", rank, last)
+			}
+		}
+	}
+	if late == 0 {
+		t.Error("no poll was late: this tests nothing")
+	}
+}
+
+// onSlot reports whether a poll is late by no more than a quarter of the time between two of
+// the channel.
+func onSlot(s Slots, poll time.Time) bool {
+	_, due := s.Next(poll.Add(-s.Period()/time.Duration(4*s.Width) - 1))
+	return !due.After(poll)
+}

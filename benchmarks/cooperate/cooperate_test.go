@@ -290,3 +290,16 @@ func TestResult(t *testing.T) {
 		t.Errorf("%s: %v", text, err)
 	}
 }
+
+// Polls are compared with the plan by what they may have to wait for.
+func TestClasses(t *testing.T) {
+	r := &run{options: &options{interval: 20 * second, floor: 20 * second / 6, gap: second}, places: []place{{host: 1}, {host: 1}, {host: 2}, {host: 3}, {host: 4}}}
+	polls := []poll{{at: second, channel: 0}, {at: 2 * second, channel: 3}, {at: 3 * second, channel: 3}, {at: 4 * second, channel: 4}, {at: 50 * second}}
+	all := r.classes([]float64{15, 4.5, 12, 7, 0.5}, polls, span{0, 10 * second})
+	want := []class{{"hosts at their cap", 2, 19.5, 2}, {"pollers at the floor", 1, 12, 0}, {"others", 2, 7.5, 6}}
+	for i := range want {
+		if all[i] != want[i] {
+			t.Errorf("%+v; want %+v", all[i], want[i])
+		}
+	}
+}

@@ -135,6 +135,7 @@ func (r *result) judge(run *run, f *found) {
 	}
 	r.none("hosts over their cap", overCaps(run.places, f.polls, run.interval, int(run.interval/run.gap)))
 	r.judgeLoad(run, f)
+	r.noteLoads(run, f)
 	r.judgeWaits(run, f)
 	r.judgeTold(run, f)
 	r.judgeCosts(run, f)

@@ -20,9 +20,10 @@ type found struct {
 	wrong    []string // of streams
 	owners   []string
 	pollers  [][]string
-	idle     spending // before anything is subscribed to
-	still    spending // with polls, and no change
-	calm     spending // with changes
+	rates    []float64 // of channels, as planned while all is calm
+	idle     spending  // before anything is subscribed to
+	still    spending  // with polls, and no change
+	calm     spending  // with changes
 	phases   []phase
 	all      span // from when all is settled to the freeze
 	size     float64
@@ -73,14 +74,14 @@ func (r *run) measure(ctx context.Context, faults bool) (f found, err error) {
 		return f, err
 	}
 	logf("each of %d channels has content; settling", len(r.places))
+	pause(ctx, 2*r.maintenance)
+	if f.still, err = r.spent(ctx, r.interval/2); err != nil { // nothing is asked for meanwhile
+		return f, err
+	}
 	watching, cease := context.WithCancel(ctx)
 	defer cease()
 	r.running.Go(func() { r.watch(watching) })
-	pause(ctx, r.interval/2+2*r.maintenance)
 	f.all.from = r.origin.now()
-	if f.still, err = r.spent(ctx, r.interval/2); err != nil {
-		return f, err
-	}
 	r.origin.freeze(false)
 	r.running.Go(func() { r.origin.change(watching, r.changes, r.seed) })
 	if err := r.calm(ctx, &f); err != nil {
@@ -111,20 +112,23 @@ func (r *run) calm(ctx context.Context, f *found) (err error) {
 		return err
 	}
 	for _, ch := range all {
-		f.owners, f.pollers = append(f.owners, ch.Owner), append(f.pollers, ch.Pollers)
+		f.owners, f.pollers, f.rates = append(f.owners, ch.Owner), append(f.pollers, ch.Pollers), append(f.rates, ch.Rate)
 	}
 	if f.calm, err = r.spent(ctx, r.window); err != nil {
 		return err
 	}
 	f.phases = append(f.phases, phase{"before", f.calm.span, true})
-	return nil
+	if r.faults {
+		pause(ctx, r.interval) // changes until here are polled before anything happens
+	}
+	return ctx.Err()
 }
 
 // deaths kills two nodes, one after the other, and brings them back.
 func (r *run) deaths(ctx context.Context, f *found) error {
 	settle := 2 * r.maintenance
 	order := rand.New(rand.NewPCG(r.seed, 2)).Perm(len(r.cluster.Nodes))
-	for _, i := range order[:2] {
+	for turn, i := range order[:2] {
 		node := r.cluster.Nodes[i]
 		logf("%s is killed", node.Name)
 		down, err := r.kill(ctx, node, settle+r.interval)
@@ -135,6 +139,9 @@ func (r *run) deaths(ctx context.Context, f *found) error {
 		up, err := r.revive(ctx, node, settle+r.interval)
 		if err != nil {
 			return err
+		}
+		if turn == 0 {
+			pause(ctx, r.interval)
 		}
 		f.phases = append(f.phases,
 			phase{node.Name + " dies", span{down.from, down.from + settle}, false},

@@ -70,7 +70,7 @@ func (p Pace) slotAfter(c *Channel, slots overlay.Slots, after int64) int64 {
 	if c.Drift != 0 {
 		return p.slotFrom(c, slots, after)
 	}
-	return nanosOf(slots.NextPoll(time.Unix(0, after), timeOf(c.LastPoll), p.Floor), 0)
+	return nanosOf(slots.NextEven(time.Unix(0, after), timeOf(c.LastPoll), p.Floor), 0)
 }
 
 // slotFrom returns the first slot after a time, of a channel that has drifted the first
