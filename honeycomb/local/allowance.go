@@ -3,16 +3,17 @@ package local
 // An allowance is the most that an owner may plan. Those of all owners together come to
 // no more than the budget, as long as they know the same.
 type allowance struct {
-	load    float64 // 0: there is no limit but the problem's own
-	auto    float64 // Σ q·cost that it was made for
-	follows bool    // it follows the subscribers
+	limited bool // else there is no limit but the problem's own
+	load    float64
+	auto    float64 // Σ q·cost that load was made for
+	follows bool    // load follows the subscribers
 }
 
 // at returns the allowance for the subscribers as they are: an automatic budget grows by
 // what they add to it, and shrinks in proportion.
 func (a allowance) at(auto float64) float64 {
 	switch {
-	case !a.follows || a.load == 0:
+	case !a.follows:
 		return a.load
 	case auto >= a.auto:
 		return a.load + auto - a.auto
@@ -38,7 +39,7 @@ func sumsOf(summaries []Summary) (t told) {
 // auto is the owner's Σ q·cost as it is now, most what it may not pass in any case.
 func (o Others) allowance(budget, auto, most float64) allowance {
 	own, others := sumsOf(o.Own), sumsOf(o.Summaries)
-	a := allowance{follows: budget == 0, auto: own.auto}
+	a := allowance{limited: true, follows: budget == 0, auto: own.auto}
 	if budget == 0 {
 		budget = own.auto + others.auto
 	} else {
@@ -52,9 +53,9 @@ func (o Others) allowance(budget, auto, most float64) allowance {
 		claimed := min(wanted, room)
 		a.load = own.planned + share(own.wanted, wanted)*claimed + share(own.auto, own.auto+others.auto)*(room-claimed)
 	}
-	a = allowance{load: a.at(auto), auto: auto, follows: a.follows}
+	a.load, a.auto = a.at(auto), auto
 	if most > 0 && most < a.load {
-		a = allowance{load: most, auto: auto}
+		a.load, a.follows = most, false
 	}
 	return a
 }

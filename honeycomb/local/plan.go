@@ -10,10 +10,11 @@ type Plan struct {
 
 	config   honeycomb.Config
 	channels honeycomb.Channels
-	most     allowance
-	limit    float64 // of all owners' plans together
-	wanted   float64 // load, were it free to grow
-	capped   bool    // Problem is of the owner's channels alone, within its part
+	part     float64   // of a budget that was set, where nothing of others is known
+	most     allowance // where something is
+	limit    float64   // of all owners' plans together
+	wanted   float64   // load, were it free to grow
+	capped   bool      // Problem is of the owner's channels alone, within its part
 }
 
 // Solve solves for an owner's channels: beside those of others, or within the owner's
@@ -35,6 +36,7 @@ func Solve(config honeycomb.Config, channels honeycomb.Channels, others Others, 
 	}
 	p.solved()
 	if len(others.Summaries) == 0 {
+		p.part = config.Budget
 		return p, nil
 	}
 	p.most = others.allowance(config.Budget, p.Problem.Totals().Auto, most)
@@ -63,8 +65,8 @@ func (p *Plan) solved() {
 
 // cap solves for the owner's channels alone where its plan has grown beyond its part.
 func (p *Plan) cap() error {
-	most := p.Most()
-	if most == 0 || p.wanted <= most {
+	most := max(p.most.at(p.Problem.Totals().Auto), smallest)
+	if !p.most.limited || p.wanted <= most {
 		return nil
 	}
 	config, alone := p.config, honeycomb.Outside{Part: 1}
@@ -85,9 +87,14 @@ func (p *Plan) cap() error {
 	return nil
 }
 
-// Most returns what the owner may plan, as [Solve] describes; 0: there is no more to it
-// than the problem's own limits.
-func (p *Plan) Most() float64 { return p.most.at(p.Problem.Totals().Auto) }
+// Budget returns the owner's part of the budget of all; 0: what its own subscribers
+// would cause alone.
+func (p *Plan) Budget() float64 {
+	if !p.most.limited {
+		return p.part
+	}
+	return p.most.at(p.Problem.Totals().Auto)
+}
 
 // SummariseParts is [SummariseParts] of the plan.
 func (p *Plan) SummariseParts(parts int, part func(row int) int) []Summary {

@@ -46,7 +46,7 @@ func Summarise(p *honeycomb.Problem) Summary {
 }
 
 // SummariseParts is [Summarise] for parts of a problem's channels: a channel is of the
-// part that its row has, 0 to parts−1.
+// part that its row has, 0 to parts−1, or of none for −1.
 func SummariseParts(p *honeycomb.Problem, parts int, part func(row int) int) []Summary {
 	totals := p.Totals()
 	all := make([]Summary, parts)
@@ -57,6 +57,9 @@ func SummariseParts(p *honeycomb.Problem, parts int, part func(row int) int) []S
 	}
 	for c := range p.Planned() {
 		i := part(c.Row)
+		if i < 0 {
+			continue
+		}
 		all[i].count(c)
 		if !c.Fixed {
 			spans[i].least, spans[i].most = min(spans[i].least, c.Key), max(spans[i].most, c.Key)
@@ -67,7 +70,7 @@ func SummariseParts(p *honeycomb.Problem, parts int, part func(row int) int) []S
 	}
 	cells := make([][Bins]Cluster, parts)
 	for c := range p.Planned() {
-		if i := part(c.Row); !c.Fixed {
+		if i := part(c.Row); i >= 0 && !c.Fixed {
 			cells[i][spans[i].cell(c.Key)].join(clusterOf(c))
 		}
 	}
