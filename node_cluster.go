@@ -10,6 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/members"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/primary"
 	"github.com/seed-91e7e7c1/corona/wedge"
 )
 
@@ -21,7 +22,9 @@ type company struct {
 	members     *members.Members // nil before the node's ID is known
 	self        members.Member
 	peers       *peer.Node
-	poller      atomic.Pointer[wedge.Poller] // nil before it polls
+	poller      atomic.Pointer[wedge.Poller]  // nil before it polls
+	owner       atomic.Pointer[primary.Owner] // nil before it plans
+	tradeoffs   chan []byte                   // that the others are to be told, at most one
 }
 
 // openCompany takes the node's addresses and credentials; nil for a node alone.
@@ -30,7 +33,7 @@ func (n *Node) openCompany() (*company, error) {
 	if c.Address == "" {
 		return nil, nil
 	}
-	all := new(company)
+	all := &company{tradeoffs: make(chan []byte, 1)}
 	if c.Certs != "" {
 		var err error
 		if all.credentials, err = peer.LoadCredentials(c.Certs, n.Name(), n.config.Now); err != nil {
@@ -84,6 +87,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 	})
 	if err == nil {
 		c.peers.Handle(kindWedge, c.serveWedge)
+		c.peers.Handle(kindTradeoffs, c.serveTradeoffs)
 	}
 	return c.peers, err
 }

@@ -55,6 +55,8 @@ func (n *Node) startOrders(ctx context.Context) error {
 		n.company.poller.Store(n.poller)
 		n.running.Go(func() { n.poller.Run(ctx) })
 		n.running.Go(func() { n.wedge.Run(ctx) })
+		n.company.owner.Store(n.owner)
+		n.running.Go(func() { n.exchange(ctx) })
 		poller = n.wedge
 	}
 	if err := n.owner.Start(poller); err != nil {

@@ -97,16 +97,16 @@ const (
 )
 
 // checkCluster refuses what no channels add up to: the mean root of keys lies between the
-// roots of the least and the most.
+// roots of the least and the most, but for what keys are moved apart (honeycomb's dither).
 func checkCluster(c local.Cluster) error {
 	for _, v := range []float64{c.Cost, c.Root, c.Least, c.Most} {
 		if !(v >= leastTold && v <= mostTold) {
 			return fmt.Errorf("a cluster of %+v", c)
 		}
 	}
-	const rounding = 1e-6
+	const apart = 0.03
 	mean := c.Root / c.Cost
-	if mean < math.Sqrt(c.Least)*(1-rounding) || mean > math.Sqrt(c.Most)*(1+rounding) {
+	if mean < math.Sqrt(c.Least)*(1-apart) || mean > math.Sqrt(c.Most)*(1+apart) {
 		return fmt.Errorf("a cluster of %+v", c)
 	}
 	return nil
