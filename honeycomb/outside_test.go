@@ -43,7 +43,7 @@ func TestPrepareBeside(t *testing.T) {
 		t.Errorf("λ %v, want %v", s.Lambda, want.Lambda)
 	}
 	want.Lambda = s.Lambda
-	if s.Hosts != nil || s.Objective != want.Objective || s.Load != want.Load || s.Beyond != want.Beyond || s.Bound != 0 ||
+	if s.Hosts != nil || s.Objective != want.Objective || s.Load != want.Load || s.Beyond != want.Beyond || s.Bound > s.Objective || s.Bound < 0.98*s.Objective ||
 		s.Boundary != 0 || s.Polled != 2 || !s.Feasible {
 		t.Errorf("%+v, want %+v", s, want)
 	}
