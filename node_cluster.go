@@ -21,6 +21,7 @@ type company struct {
 	self        members.Member
 	peers       *peer.Node
 	open        atomic.Pointer[Node] // nil before it polls
+	tradeoffs   chan []byte          // that the others are to be told, at most one
 }
 
 // openCompany takes the node's addresses and credentials; nil for a node alone.
@@ -29,7 +30,7 @@ func (n *Node) openCompany() (*company, error) {
 	if c.Address == "" {
 		return nil, nil
 	}
-	all := new(company)
+	all := &company{tradeoffs: make(chan []byte, 1)}
 	if c.Certs != "" {
 		var err error
 		if all.credentials, err = peer.LoadCredentials(c.Certs, n.Name(), n.config.Now); err != nil {
@@ -85,6 +86,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 		c.peers.Handle(kindWedge, c.serveWedge)
 		c.peers.Handle(kindLoad, c.serveLoad)
 		c.peers.Handle(kindHosts, c.serveHosts)
+		c.peers.Handle(kindTradeoffs, c.serveTradeoffs)
 	}
 	return c.peers, err
 }

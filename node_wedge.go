@@ -18,10 +18,12 @@ import (
 )
 
 // The kinds of calls between nodes that [wedge.Poller.Serve] and [hosts.Node.Serve] answer,
-// and of the one that asks a node what it polls and plans.
+// of those by which nodes tell each other the tradeoffs of the ranges that they lead, and of
+// those that ask what a node polls and plans.
 const (
 	kindWedge = ownership.EndKind + iota
 	kindHosts
+	kindTradeoffs
 	kindLoad
 )
 
@@ -65,6 +67,7 @@ func (n *Node) startOrders(ctx context.Context) error {
 		n.running.Go(func() { n.poller.Run(ctx) })
 		n.running.Go(func() { n.hosts.Run(ctx) })
 		n.running.Go(func() { n.wedge.Run(ctx) })
+		n.running.Go(func() { n.exchange(ctx) })
 		poller = n.wedge
 	}
 	if err := n.owner.Start(poller); err != nil {

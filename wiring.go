@@ -77,7 +77,7 @@ func (n *Node) openVolume() (*volume.Volume, error) {
 }
 
 func (n *Node) primaryConfig(events *observer) primary.Config {
-	return primary.Config{
+	c := primary.Config{
 		Interval:    n.config.Interval,
 		Floor:       n.config.Floor,
 		Policy:      n.config.Policy,
@@ -90,9 +90,14 @@ func (n *Node) primaryConfig(events *observer) primary.Config {
 		Pollers:     n.pollers,
 		Measure:     n.measure,
 		Share:       events.share,
+		Ranges:      n.clusterRanges(),
 		Now:         n.config.Now,
 		Logger:      n.config.Logger,
 	}
+	if n.company != nil {
+		c.Tell = n.company.tell
+	}
+	return c
 }
 
 // measure says how the engine keeps up with what is planned, of which first polls and

@@ -13,7 +13,8 @@ type columns struct {
 
 	floor, ceiling int32
 
-	whole bool // channels that have a choice have none of a rate below 1
+	dithered bool // keys are moved apart
+	whole    bool // channels that have a choice have none of a rate below 1
 }
 
 func (c *columns) bounds(i int) (lo, hi int32) {

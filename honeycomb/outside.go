@@ -36,11 +36,12 @@ type beside struct {
 	fixedLoad, fixedWait float64
 	part                 float64 // of a set budget
 	correction           float64 // factor on the limit
+	of                   Outside // what it was made from
 }
 
 // PrepareBeside is [Prepare] for a part of all channels: budgets and targets are those
-// of all together; what is solved and reported is the part. Such a problem is not for
-// [Problem.Update].
+// of all together; what is solved and reported is the part. [Problem.Update] takes what
+// is outside, and the correction, as they were.
 func PrepareBeside(config Config, channels Channels, others Outside) (*Problem, error) {
 	p, err := begin(config, channels)
 	if err != nil {
@@ -58,7 +59,7 @@ func PrepareBeside(config Config, channels Channels, others Outside) (*Problem, 
 
 // include appends stand-ins for the channels of others.
 func (p *Problem) include(others Outside) {
-	p.beside = &beside{part: others.Part, correction: 1}
+	p.beside = &beside{part: others.Part, correction: 1, of: others}
 	p.columns.own()
 	p.columns.dither()
 	p.columns.append(others.StandIns)
@@ -99,10 +100,14 @@ const dither = 0.03
 // gives it to the same part of them instead of to all or none. It costs less than a
 // thousandth of the objective.
 func (c *columns) dither() {
+	c.dithered = true
 	for i := range c.key {
-		c.key[i] *= 1 + dither*(unitHash(uint64(i))-0.5)
+		c.key[i] *= ditherOf(i)
 	}
 }
+
+// ditherOf is the factor on the key of a row.
+func ditherOf(i int) float64 { return 1 + dither*(unitHash(uint64(i))-0.5) }
 
 // unitHash maps numbers evenly to [0, 1). (Steele, Lea and Flood's SplitMix64.)
 func unitHash(x uint64) float64 {
@@ -136,6 +141,9 @@ func (r Response) At(s StandIns, lambda float64) (load, wait float64) {
 // Planned is a channel in the latest solve's plan, in the solver's units: cost of a poll
 // and polls per interval.
 type Planned struct {
+	Row         int
+	Subscribers float64
+
 	Key, Cost, Weight float64 // Key is weight/cost, as the solver took it
 	Load, Wait        float64 // cost·rate, weight/rate
 	Fixed             bool    // held by a bound that is not the ladder's: it does not follow the multiplier
@@ -149,7 +157,7 @@ func (p *Problem) Planned() iter.Seq[Planned] {
 				continue
 			}
 			n := p.path.rung[i]
-			planned := Planned{Key: key, Cost: p.columns.costOf(i), Weight: p.columns.weight[i],
+			planned := Planned{Row: i, Subscribers: p.crowd[i], Key: key, Cost: p.columns.costOf(i), Weight: p.columns.weight[i],
 				Load: p.columns.loadOf(i, n), Wait: p.columns.waitOf(i, n), Fixed: p.fixed(i)}
 			if !yield(planned) {
 				return

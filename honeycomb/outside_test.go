@@ -43,15 +43,12 @@ func TestPrepareBeside(t *testing.T) {
 		t.Errorf("λ %v, want %v", s.Lambda, want.Lambda)
 	}
 	want.Lambda = s.Lambda
-	if s.Hosts != nil || s.Objective != want.Objective || s.Load != want.Load || s.Beyond != want.Beyond || s.Bound != 0 ||
+	if s.Hosts != nil || s.Objective != want.Objective || s.Load != want.Load || s.Beyond != want.Beyond || s.Bound > s.Objective || s.Bound < 0.98*s.Objective ||
 		s.Boundary != 0 || s.Polled != 2 || !s.Feasible {
 		t.Errorf("%+v, want %+v", s, want)
 	}
 	if got := p.Totals(); got != (Totals{Subscribers: 10, Auto: 10, Lambda: s.Lambda / 1800, Limit: 25}) {
 		t.Errorf("%+v", got)
-	}
-	if _, err := p.Update(0); !errors.Is(err, ErrConfig) {
-		t.Errorf("updated: %v", err)
 	}
 	// A boundary at the stand-in is not reported.
 	others.Sums[0].FixedLoad = 5.5
@@ -107,8 +104,8 @@ func TestPlanned(t *testing.T) {
 	p.Solve()
 	key := func(i uint64, weight float64) float64 { return weight * (1 + dither*(unitHash(i)-0.5)) }
 	want := []Planned{
-		{Key: key(0, 2), Cost: 1, Weight: 2, Load: 2, Wait: 1},
-		{Key: key(2, 8), Cost: 1, Weight: 8, Load: 2, Wait: 4, Fixed: true}, // at its highest rate
+		{Row: 0, Subscribers: 2, Key: key(0, 2), Cost: 1, Weight: 2, Load: 2, Wait: 1},
+		{Row: 2, Subscribers: 8, Key: key(2, 8), Cost: 1, Weight: 8, Load: 2, Wait: 4, Fixed: true}, // at its highest rate
 	}
 	if got := slices.Collect(p.Planned()); !slices.Equal(got, want) {
 		t.Errorf("%+v, want %+v", got, want)

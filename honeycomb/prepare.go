@@ -157,6 +157,9 @@ func (c *columns) set(i int, f factors) {
 	}
 	c.cost[i] = f.cost
 	c.key[i] = c.weight[i] / f.cost
+	if c.dithered {
+		c.key[i] *= ditherOf(i)
+	}
 }
 
 // stop takes a channel out of all sums.

@@ -8,7 +8,7 @@ type Solution struct {
 	// Objective is the policy's sum over Σ q, in seconds; for Fast the load.
 	Objective float64
 	// Bound is the dual bound: no rates within the limits have a lower objective.
-	// 0, none, where others' channels are known by clusters only.
+	// Where others' channels are known by clusters only, none that come to Load.
 	Bound float64
 	// Beyond is the objective of the solution just past the boundary: the one
 	// that would be optimal were the limit a step looser (tighter, for Fast).
@@ -125,12 +125,36 @@ func (p *Problem) report(out outcome) *Solution {
 		p.judge(s, out)
 		return s
 	}
-	s.Objective = load
+	s.Objective, s.Bound = load, load
 	if p.config.Policy != Fast {
-		s.Objective = wait * p.unit() / max(p.subscribers.value(), smallest)
+		scale := p.unit() / max(p.subscribers.value(), smallest)
+		s.Objective, s.Bound = wait*scale, max(wait-p.gap(out.lambda), 0)*scale
+	} else if out.lambda > 0 {
+		s.Bound = max(load-p.gap(out.lambda)/out.lambda, 0)
 	}
 	s.Beyond = s.Objective
 	return s
+}
+
+// gap returns by how much weight/rate + λ·cost·rate of the problem's own channels is more
+// than the least, which keys that were moved apart may miss.
+func (p *Problem) gap(lambda float64) float64 {
+	if lambda == 0 {
+		return 0
+	}
+	c := &p.columns
+	var gap sum
+	for i := range p.crowd {
+		if c.weight[i] == 0 {
+			continue
+		}
+		lo, hi := c.bounds(i)
+		best := min(max(c.rungs.choice(c.weight[i]/(c.costOf(i)*lambda)), lo), hi)
+		if n := p.path.rung[i]; n != best {
+			gap.add(max(c.waitOf(i, n)-c.waitOf(i, best)+lambda*(c.loadOf(i, n)-c.loadOf(i, best)), 0))
+		}
+	}
+	return gap.value()
 }
 
 // ownSums returns load and wait of the problem's own channels.

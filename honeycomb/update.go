@@ -13,15 +13,12 @@ import (
 // An error (a [*RowError], or [ErrConfig] for a row that does not exist) means
 // that nothing was taken over.
 func (p *Problem) Update(rows ...int) (*Solution, error) {
-	if p.beside != nil {
-		return nil, fmt.Errorf("%w: a problem with channels outside it cannot be updated", ErrConfig)
-	}
 	rows = slices.Clone(rows)
 	slices.Sort(rows)
 	rows = slices.Compact(rows)
 	changed := make([]factors, len(rows))
 	for k, i := range rows {
-		if i < 0 || i >= len(p.path.rung) {
+		if i < 0 || i >= len(p.crowd) {
 			return nil, fmt.Errorf("%w: no row %d", ErrConfig, i)
 		}
 		if err := p.channels.checkRow(i); err != nil {
@@ -37,13 +34,22 @@ func (p *Problem) Update(rows ...int) (*Solution, error) {
 
 // again prepares and solves from the start.
 func (p *Problem) again() (*Solution, error) {
-	fresh, err := Prepare(p.config, p.channels)
+	fresh, err := p.prepareAgain()
 	if err != nil {
 		return nil, err
 	}
 	*p = *fresh
 	p.path.columns, p.path.terms = &p.columns, &p.columns
 	return p.Solve(), nil
+}
+
+func (p *Problem) prepareAgain() (*Problem, error) {
+	if p.beside == nil {
+		return Prepare(p.config, p.channels)
+	}
+	others, factor := p.beside.of, p.beside.correction
+	others.Correct = func(float64) float64 { return factor }
+	return PrepareBeside(p.config, p.channels, others)
 }
 
 // amend takes changed rows over and walks on from where the last solve stopped. It

@@ -28,6 +28,55 @@ func TestUpdateEqualsSolve(t *testing.T) {
 	})
 }
 
+// Beside channels of others an update is a full solve with the same others and the same
+// correction.
+func TestUpdateBesideEqualsSolve(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		c, ch := drawn(t)
+		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "changes"), 9))
+		others := drawnOthers(r, c)
+		p, err := PrepareBeside(c, ch, others)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Solve()
+		for range rapid.IntRange(1, 8).Draw(t, "updates") {
+			s, err := p.Update(change(r, ch, 1+r.IntN(3))...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			full, err := PrepareBeside(c, ch, others)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sameAs(t, ch, p, s, full)
+		}
+		if _, err := p.Update(ch.Len()); !errors.Is(err, ErrConfig) {
+			t.Fatalf("a stand-in's row was updated: %v", err)
+		}
+	})
+}
+
+// drawnOthers are some channels outside, with loads like those of problems that drawn
+// makes.
+func drawnOthers(r *rand.Rand, c Config) Outside {
+	o := Outside{Part: pick(r, 1, 0.5), Correct: func(float64) float64 { return 0.9 }}
+	var sums OutsideSums
+	for range 1 + r.IntN(100) {
+		cost, weight := 1.0, math.Exp(r.Float64()*8)
+		if c.Cost == Bytes {
+			cost = math.Exp(r.Float64() * 12)
+		}
+		o.StandIns.Cost, o.StandIns.Weight = append(o.StandIns.Cost, cost), append(o.StandIns.Weight, weight)
+		o.StandIns.Key = append(o.StandIns.Key, weight/cost)
+		sums.Subscribers += weight
+		sums.Auto += weight * cost
+	}
+	sums.FixedLoad, sums.FixedWait = sums.Auto/50, sums.Subscribers/50
+	o.Sums = []OutsideSums{sums}
+	return o
+}
+
 // change spoils some rows of every kind and returns them.
 func change(r *rand.Rand, ch Channels, n int) []int {
 	var rows []int
@@ -57,6 +106,11 @@ func sameAsFull(t fataler, c Config, ch Channels, p *Problem, s *Solution) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	sameAs(t, ch, p, s, full)
+}
+
+func sameAs(t fataler, ch Channels, p *Problem, s *Solution, full *Problem) {
+	t.Helper()
 	want := full.Solve()
 	for i := range ch.Len() {
 		if p.Rate(i) != full.Rate(i) {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
@@ -12,7 +13,8 @@ import (
 // the channels need.
 type columns struct {
 	honeycomb.Channels
-	subscribers float64 // Σ q
+	buckets     []channel.Bucket // of each row; nil: there are no other nodes that are told of ranges
+	subscribers float64          // Σ q
 	fair, sizes bool
 	rebuild     bool // a column is new, or a channel at another host: the optimiser prepares all of them again
 }
@@ -32,6 +34,22 @@ func newColumns(c honeycomb.Config, n int) *columns {
 }
 
 const fewRows = 64
+
+// newColumns returns columns for n rows.
+func (o *Owner) newColumns(n int) *columns {
+	c := newColumns(o.rates.config, n)
+	if o.exchange != nil {
+		c.buckets = make([]channel.Bucket, c.Len())
+	}
+	return c
+}
+
+// place notes in which bucket a row's channel is.
+func (c *columns) place(i int32, bucket channel.Bucket) {
+	if c.buckets != nil {
+		c.buckets[i] = bucket
+	}
+}
 
 // house makes room for the numbers of hosts, or takes it away.
 func (c *columns) house(needed bool) {

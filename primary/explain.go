@@ -90,7 +90,7 @@ func (o *Owner) known(ch channel.Channel) (Explanation, factors) {
 	if f.host != noHost {
 		e.HostCap = o.mu.plan.hosts.capOf(f.host)
 	}
-	if !f.dirty && o.rates.problem != nil {
+	if !f.dirty && o.rates.plan != nil {
 		e.Solved = o.mu.latest.Solved
 	}
 	return e, f
@@ -99,11 +99,11 @@ func (o *Owner) known(ch channel.Channel) (Explanation, factors) {
 // weigh adds what the optimiser knows of a channel. o.solving is held.
 func (o *Owner) weigh(e *Explanation, f factors) {
 	r := &o.rates
-	why := r.problem.Explain(int(f.row))
+	why := r.plan.Problem.Explain(int(f.row))
 	e.Weight, e.Cost = why.Weight, why.Cost
 	e.Least, e.Most, e.Last, e.Next = why.Least, why.Most, why.Last, why.Next
-	e.Lambda = r.solution.Lambda
-	for _, h := range r.solution.Hosts {
+	e.Lambda = r.plan.Solution.Lambda
+	for _, h := range r.plan.Solution.Hosts {
 		if h.Host == r.columns.hostOf(f.row) {
 			e.HostMu = h.Mu
 		}
@@ -162,8 +162,8 @@ func boundaryOf(p *honeycomb.Problem, s *honeycomb.Solution, rows int) boundary 
 // host. o.solving is held.
 func (o *Owner) compare(e *Explanation, f factors) {
 	r := &o.rates
-	if r.boundary.of != r.solution {
-		r.boundary = boundaryOf(r.problem, r.solution, r.columns.Len())
+	if r.boundary.of != r.plan.Solution {
+		r.boundary = boundaryOf(r.plan.Problem, r.plan.Solution, r.columns.Len())
 	}
 	b := r.boundary
 	o.walk(func(run []entry) {

@@ -67,6 +67,10 @@ func (o *Owner) conclude(began time.Time, full bool, all sums) {
 	defer o.mu.Unlock()
 	o.mu.notBefore = now.Add(rest * took)
 	o.mu.sums = all
+	if o.config.Budget > 0 {
+		o.mu.plan.budget = o.rates.plan.Budget()
+		o.mu.plan.ceiling = o.ceiling()
+	}
 	if full {
 		o.mu.full, o.mu.fullTook, o.mu.updates = began, took, 0
 	} else {

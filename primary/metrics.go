@@ -13,6 +13,8 @@ type metrics struct {
 	paced         prometheus.Counter
 	planned       prometheus.Gauge
 
+	told, heard, refused prometheus.Counter
+
 	takeovers        prometheus.Counter
 	takeoverFailures prometheus.Counter
 
@@ -37,6 +39,9 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		planned: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "corona_primary_planned_polls", Help: "Polls per interval at the rates that are ordered.",
 		}),
+		told:             counter("tradeoffs_told_total", "Summaries of the ranges that this node leads that were made for other nodes."),
+		heard:            counter("tradeoffs_heard_total", "Summaries that other nodes told."),
+		refused:          counter("tradeoffs_refused_total", "Summaries of other nodes, or of single ranges in them, that were refused."),
 		takeovers:        counter("takeovers_total", "Ranges whose channels were ordered after this node came to lead them."),
 		takeoverFailures: counter("takeover_failures_total", "Takeovers of one or several ranges that failed, and were tried again."),
 		reports:          counter("reports_total", "Reports of pollers that were answered."),
@@ -49,7 +54,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	}
 	if registry != nil {
 		registry.MustRegister(m.reports, m.failures, m.verdicts, m.ended, m.endFailures,
-			m.solves, m.solveFailures, m.solving, m.paced, m.planned, m.takeovers, m.takeoverFailures)
+			m.solves, m.solveFailures, m.solving, m.paced, m.planned, m.takeovers, m.takeoverFailures,
+			m.told, m.heard, m.refused)
 	}
 	return m
 }

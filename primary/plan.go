@@ -47,8 +47,8 @@ func newPlan(c Config, columns *columns) plan {
 		moved:    make(map[channel.ID]channel.Moved),
 		hosts:    newHosts(c, float64(c.Interval/c.Floor)),
 		columns:  columns,
-		budget:   c.budget(),
-		ceiling:  c.budget(),
+		budget:   c.Budget * c.share(),
+		ceiling:  c.Budget * c.share(),
 		usual:    usualCost(c.Cost),
 	}
 }

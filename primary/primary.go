@@ -79,9 +79,11 @@ type Config struct {
 	Measure     func() Measured                 // how the poller keeps up; nil: what is planned can be polled
 
 	// Several nodes plan, each for the ranges that it leads. Budget and HostGap are the
-	// cluster's: a node plans with its part. Both functions must not wait.
-	Share   func() float64 // the part of all channels that this node leads, from 0 to 1; nil: 1
-	Pollers func() int     // egress addresses that poll, at least 1; nil: 1
+	// cluster's: a node plans with its part. These functions must not wait.
+	Share   func() float64         // the part of all channels that this node leads, from 0 to 1; nil: 1
+	Pollers func() int             // egress addresses that poll, at least 1; nil: 1
+	Ranges  []channel.Range        // of the whole cluster; nil: other nodes are told nothing
+	Tell    func(tradeoffs []byte) // sends to [Owner.Hear] of every other node; required with Ranges
 
 	// MovedHold is how long permanent redirects must have led to one URL before that
 	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
@@ -99,12 +101,12 @@ func (c Config) movedHold() time.Duration { return cmp.Or(c.MovedHold, defaultMo
 
 func (c Config) maintenance() time.Duration { return cmp.Or(c.Maintenance, defaultMaintenance) }
 
-// budget returns this node's part of the budget, 0 when there is none.
-func (c Config) budget() float64 {
+// share returns the part of all channels that this node leads.
+func (c Config) share() float64 {
 	if c.Share == nil {
-		return c.Budget
+		return 1
 	}
-	return c.Budget * c.Share()
+	return c.Share()
 }
 
 // pollers returns how many nodes may poll one channel, and among how many a host's cap is
@@ -134,6 +136,8 @@ type Owner struct {
 	solving sync.Mutex // taken before mu
 	rates   rates      // guarded by solving
 
+	exchange *exchange // nil: other nodes are told nothing
+
 	mu struct {
 		sync.Mutex                          // held for a few milliseconds at most; taken before the poller's own lock
 		poller     Poller                   // nil before Start
@@ -156,7 +160,11 @@ type Owner struct {
 // [Owner.Start].
 func New(config Config, store Store, registry prometheus.Registerer) *Owner {
 	owner := &Owner{config: config, store: store, metrics: newMetrics(registry), scanPage: scanPage, gain: make(chan struct{}, 1)}
-	owner.rates = rates{config: config.optimiserConfig(), columns: newColumns(config.optimiserConfig(), 0)}
+	if config.Ranges != nil {
+		owner.exchange = newExchange(config)
+	}
+	owner.rates.config = config.optimiserConfig()
+	owner.rates.columns = owner.newColumns(0)
 	owner.mu.plan = newPlan(config, owner.rates.columns)
 	return owner
 }

@@ -7,16 +7,18 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/honeycomb/local"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // rates is the optimiser and what it has found.
 type rates struct {
 	config   honeycomb.Config
-	columns  *columns           // written under Owner.mu as well
-	problem  *honeycomb.Problem // nil: nothing is solved
-	solution *honeycomb.Solution
-	boundary boundary // of a solution, once it was asked for
+	columns  *columns     // written under Owner.mu as well
+	others   local.Others // what the latest solve of all knew of them
+	capacity float64      // in the unit of costs; 0: no limit was met
+	plan     *local.Plan  // nil: nothing is solved
+	boundary boundary     // of a solution, once it was asked for
 }
 
 // optimiserConfig is the optimiser's part of what an owner is told.
@@ -28,17 +30,16 @@ func (c Config) optimiserConfig() honeycomb.Config {
 }
 
 // run solves for columns of which some rows are others than they were; nil: all.
-func (r *rates) run(changed []int) (err error) {
-	if r.problem != nil && changed != nil && !r.columns.rebuild {
-		if r.solution, err = r.problem.Update(changed...); err != nil {
-			r.problem = nil
+func (r *rates) run(changed []int, corrector *local.Corrector) (err error) {
+	if r.plan != nil && changed != nil && !r.columns.rebuild {
+		if err = r.plan.Update(changed...); err != nil {
+			r.plan = nil
 		}
 		return err
 	}
-	r.columns.rebuild, r.problem = false, nil // its memory goes first
-	if r.problem, err = honeycomb.Prepare(r.config, r.columns.Channels); err == nil {
-		r.solution = r.problem.Solve()
-	}
+	r.columns.rebuild, r.plan = false, nil // its memory goes first
+	r.plan, err = local.Solve(r.config, r.columns.Channels, r.others, corrector, r.capacity)
+	r.others.Between = true
 	return err
 }
 
@@ -47,11 +48,14 @@ func (o *Owner) solve(full bool) error {
 	o.solving.Lock()
 	defer o.solving.Unlock()
 	began := time.Now()
-	if err := o.rates.run(o.read(full)); err != nil {
+	if err := o.rates.run(o.read(full), o.exchange.corrector()); err != nil {
 		o.fail()
 		return err
 	}
 	o.conclude(began, full, o.apply())
+	if full {
+		o.tell()
+	}
 	return nil
 }
 
@@ -62,7 +66,7 @@ func (o *Owner) read(full bool) (changed []int) {
 		o.begin()
 		o.walk(func(run []entry) {
 			for i := range run {
-				o.readOne(&run[i].factors, now)
+				o.readOne(run[i].id.Bucket(), &run[i].factors, now)
 			}
 		})
 		return nil
@@ -81,18 +85,18 @@ const sparse = 4
 func (o *Owner) begin() {
 	columns := o.rates.columns
 	if n, fit := o.roomNeeded(); !fit {
-		columns = newColumns(o.rates.config, n)
+		columns = o.newColumns(n)
 	}
-	budget, pollers := o.config.budget(), o.config.pollers()
+	share, pollers := o.config.share(), o.config.pollers()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, r := &o.mu.plan, &o.rates
 	p.stale, p.dirty, p.usual = false, nil, p.mean()
 	r.columns, p.columns = columns, columns
-	p.budget, p.hosts.pollers, r.config.Nodes = budget, pollers, pollers
-	p.ceiling, r.config.Budget = o.ceiling(), budget
+	p.budget, p.hosts.pollers, r.config.Nodes = o.config.Budget*share, pollers, pollers
+	p.ceiling, r.capacity = o.ceiling(), o.capacityLoad()
+	r.others = o.others(share)
 	r.config.HostCaps = p.hosts.count()
-	r.config.Capacity = o.capacityLoad()
 	columns.house(len(r.config.HostCaps) > 0)
 	o.clear()
 }
@@ -104,7 +108,7 @@ func (o *Owner) roomNeeded() (n int, fit bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	p, r := &o.mu.plan, &o.rates
-	r.problem, r.solution = nil, nil
+	r.plan = nil
 	n = int(p.rows.n)
 	idle := n > sparse*p.polled+fewRows
 	if idle {
@@ -112,7 +116,7 @@ func (o *Owner) roomNeeded() (n int, fit bool) {
 		p.renumber()
 	}
 	if fit = !idle && n <= r.columns.Len(); !fit {
-		r.columns = newColumns(r.config, 0)
+		r.columns = o.newColumns(0)
 		p.columns = r.columns
 	}
 	return n, fit
@@ -144,7 +148,7 @@ func (o *Owner) readSome(ids []channel.ID, now time.Time, changed []int) []int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, id := range ids {
-		if f := o.mu.plan.factors.at(id); f != nil && o.readOne(f, now) {
+		if f := o.mu.plan.factors.at(id); f != nil && o.readOne(id.Bucket(), f, now) {
 			changed = append(changed, int(f.row))
 		}
 	}
@@ -152,7 +156,7 @@ func (o *Owner) readSome(ids []channel.ID, now time.Time, changed []int) []int {
 }
 
 // readOne writes a channel's row if there is one for it. Both locks are held.
-func (o *Owner) readOne(f *factors, now time.Time) bool {
+func (o *Owner) readOne(bucket channel.Bucket, f *factors, now time.Time) bool {
 	p := &o.mu.plan
 	if !f.polled() {
 		f.dirty = false
@@ -167,6 +171,7 @@ func (o *Owner) readOne(f *factors, now time.Time) bool {
 	}
 	f.dirty = false
 	o.rates.columns.write(f.row, p.rowOf(*f, now))
+	o.rates.columns.place(f.row, bucket)
 	return true
 }
 
@@ -255,7 +260,7 @@ func (o *Owner) repace(f *factors) bool {
 	if f.dirty || f.row == noRow {
 		return false
 	}
-	rate := o.rates.problem.Rate(int(f.row))
+	rate := o.rates.plan.Problem.Rate(int(f.row))
 	if rate == f.rate.float() { // nearly always
 		return false
 	}

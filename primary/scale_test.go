@@ -12,6 +12,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/honeycomb/local"
 )
 
 // Question: what do rates cost for a million channels: memory, the time of a solve of
@@ -75,6 +76,70 @@ func benchmarkRates(b *testing.B, policy honeycomb.Policy, cost honeycomb.Cost) 
 	b.ReportMetric(float64(inUse()-before)/million, "B/channel")
 	b.ReportMetric(start, "start-s")
 	runtime.KeepAlive(owner)
+}
+
+// Question: what does a round of all cost for a million channels beside those of 240
+// other ranges, summaries for other nodes included, and one of a hundred that changed?
+//
+//	go test -run '^$' -bench Beside -benchtime 5x ./primary
+//
+// What counts: core-%, of one core, at a round of all each ten minutes (2 at most).
+func BenchmarkBeside(b *testing.B) {
+	for _, cost := range []honeycomb.Cost{honeycomb.Polls, honeycomb.Bytes} {
+		b.Run(cost.String(), func(b *testing.B) { benchmarkBeside(b, cost) })
+	}
+}
+
+func benchmarkBeside(b *testing.B, cost honeycomb.Cost) {
+	store := crowded(million)
+	var ranges []channel.Range
+	for i := range 256 {
+		from := i % 16 * channel.Buckets / 16 // those of others are anywhere
+		ranges = append(ranges, channel.Range{ID: uint32(i), From: channel.Bucket(from), To: channel.Bucket(from + channel.Buckets/16 - 1)})
+	}
+	var told []byte
+	owner := New(Config{
+		Interval: 30 * time.Minute, Floor: 5 * time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
+		Cost: cost, HostGap: func(string) time.Duration { return time.Second },
+		Pollers: func() int { return 16 }, Ranges: ranges, Tell: func(tradeoffs []byte) { told = tradeoffs },
+	}, store, nil)
+	for _, r := range ranges[:16] {
+		owner.RangeGained(r, 1)
+	}
+	if err := owner.Start(deaf{}); err != nil {
+		b.Fatal(err)
+	}
+	for n := range million {
+		owner.Sized(store.page[n].ID, 1, int64(500+n%50000))
+	}
+	must(b, owner.solve(true))
+	own, wrong, err := decodeTradeoffs(told, owner.exchange.settings, owner.exchange.ranges)
+	if len(own) != 16 || len(wrong) > 0 || err != nil {
+		b.Fatal(len(own), wrong, err)
+	}
+	for i := range 240 {
+		one := own[i%16]
+		one.Range = uint32(16 + i)
+		must(b, owner.Hear(encodeTradeoffs(owner.exchange.settings, []local.Told{one})))
+	}
+	least := make(map[string]time.Duration)
+	for b.Loop() {
+		note(least, "full", owner, store, func() { must(b, owner.solve(true)) })
+		for n := range 100 {
+			ch := &store.page[n*997]
+			ch.Subscribers += 1 + ch.Subscribers/4
+			owner.ChannelChanged(*ch, false)
+		}
+		note(least, "update-100", owner, store, func() { must(b, owner.solve(false)) })
+	}
+	if got := len(owner.rates.others.Summaries); got != 240 {
+		b.Fatalf("beside %d ranges", got)
+	}
+	for what, took := range least {
+		b.ReportMetric(took.Seconds()*1e3, what+"-ms")
+	}
+	b.ReportMetric(100*least["full"].Seconds()/defaultMaintenance.Seconds(), "core-%")
+	b.ReportMetric(float64(len(told))/16, "B/range")
 }
 
 func must(b *testing.B, err error) {

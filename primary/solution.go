@@ -46,14 +46,14 @@ func (o *Owner) Plan() Plan {
 
 // planOf describes what was found, at the rates that are ordered. Both locks are held.
 func (o *Owner) planOf(all sums) Plan {
-	c, s := o.config, o.rates.solution
+	c, s := o.config, o.rates.plan.Solution
 	plan := Plan{
 		Policy: c.Policy, Ladder: c.Ladder, Cost: c.Cost, Maintenance: c.maintenance(), Target: c.Target,
-		Budget: o.rates.config.Budget, Capacity: o.rates.config.Capacity, Planned: all.load, Polls: all.rate,
+		Budget: o.rates.plan.Budget(), Capacity: o.rates.capacity, Planned: all.load, Polls: all.rate,
 		Subscribers: all.crowd, Lambda: s.Lambda, HostsBound: len(s.Hosts), Feasible: s.Feasible, Unmet: s.Unmet,
 		Solved: c.Now(), Took: o.mu.fullTook, Incremental: o.mu.updates,
 	}
-	if c.Budget == 0 {
+	if plan.Budget == 0 {
 		plan.Budget = all.alone
 	}
 	if all.crowd > 0 {

@@ -23,6 +23,7 @@ var ErrNotLed = errors.New("this node does not lead the channel's range")
 type tenure struct {
 	channel.Range
 	term    uint64
+	learned bool // its channels are all in the plan
 	ordered bool // its channels have orders or are about to: changes are ordered at once
 	over    bool
 }
@@ -164,6 +165,11 @@ func (o *Owner) order(gained []*tenure, poller Poller) error {
 			return err
 		}
 	}
+	o.mu.Lock()
+	for _, t := range gained {
+		t.learned = true
+	}
+	o.mu.Unlock()
 	if err := o.solve(true); err != nil {
 		return fmt.Errorf("solve for rates: %w", err)
 	}

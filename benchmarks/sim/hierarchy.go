@@ -176,7 +176,7 @@ func (h *hierarchy) maintain(n int, at time.Duration) {
 // channels.
 func (h *hierarchy) solve(m *member, at time.Duration) local.Summary {
 	ch := h.ownChannels(m, at)
-	others := local.Others{Summaries: []local.Summary{local.Merge(m.view.heard...)}}
+	others := local.Others{Part: 1, Summaries: []local.Summary{local.Merge(m.view.heard...)}}
 	config := h.config
 	if h.policy == honeycomb.Fast {
 		config.Budget = h.ceiling(ch, others)

@@ -31,9 +31,8 @@ type ranges struct {
 type owner struct {
 	upkeep    time.Duration // of its maintenance, within the interval
 	channels  []int32
-	board     local.Board
+	board     *local.Board
 	corrector local.Corrector
-	told      *local.Summary // its latest
 }
 
 // rangeCount is how many ranges a cluster is born with.
@@ -45,7 +44,7 @@ func newRanges(o Options, w *workload, q demand, config honeycomb.Config) *range
 	r := &ranges{options: o, workload: w, demand: q, config: config,
 		timelines: make([]timeline, o.Channels), rates: make([]overlay.Rate, o.Channels), intervals: w.updateInterval}
 	for n := range rangeCount {
-		r.owners = append(r.owners, &owner{upkeep: w.within(o.Maintenance, forUpkeep, uint64(n), 0)})
+		r.owners = append(r.owners, &owner{upkeep: w.within(o.Maintenance, forUpkeep, uint64(n), 0), board: local.NewBoard(o.Maintenance)})
 	}
 	for c, id := range w.ids {
 		own := r.owners[int(id.Bucket())*rangeCount/channel.Buckets]
@@ -89,34 +88,21 @@ func (r *ranges) run(step func() bool) {
 // maintain solves for one range, orders the new rates, and tells the others.
 func (r *ranges) maintain(n int, round uint64, at time.Duration) {
 	own := r.owners[n]
-	others := own.board.Others(round, []uint32{uint32(n)}, len(r.owners))
-	others.Last = own.told
-	p, err := local.Prepare(r.config, r.channels(own, at), others, &own.corrector)
+	others := own.board.Others(at, []uint32{uint32(n)}, func(uint32) float64 { return 1.0 / rangeCount })
+	plan, err := local.Solve(r.config, r.channels(own, at), others, &own.corrector, 0)
 	if err != nil {
 		panic(err) // the workload is ours, and checked
 	}
-	p.Solve()
 	for i, c := range own.channels {
 		if r.demand.first(int(c)) <= at {
-			polls, intervals := honeycomb.Fraction(p.Rate(i))
+			polls, intervals := honeycomb.Fraction(plan.Problem.Rate(i))
 			r.set(int(c), at, overlay.Rate{Polls: polls, Intervals: intervals})
 		}
 	}
-	told := local.Summarise(p)
-	own.told = &told
-	for other, o := range r.owners {
-		if other != n {
-			o.board.Put(uint32(n), 1, round, r.roundOf(o, at), told)
-		}
+	told := local.Told{Range: uint32(n), Term: 1, Sequence: round, Summary: plan.SummariseParts(1, func(int) int { return 0 })[0]}
+	for _, o := range r.owners {
+		o.board.Put(told, at)
 	}
-}
-
-// roundOf is an owner's own maintenance round at a time.
-func (r *ranges) roundOf(o *owner, at time.Duration) uint64 {
-	if at < o.upkeep {
-		return 0
-	}
-	return uint64((at - o.upkeep) / r.options.Maintenance)
 }
 
 func (r *ranges) channels(own *owner, at time.Duration) honeycomb.Channels {

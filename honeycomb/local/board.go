@@ -3,50 +3,84 @@ package local
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
-// A Board keeps the latest summary of every range: the newest term wins, within
-// it the newest round, and a summary that is Lifetime rounds old no longer counts.
-// The zero value is ready.
-type Board struct{ entries map[uint32]entry }
+// Told is a summary of a range with what makes it newer or older than another: the term
+// of its owner, and a number that rises with each that the owner makes in it.
+type Told struct {
+	Range          uint32
+	Term, Sequence uint64
+	Summary        Summary
+}
+
+// newer compares two of one range.
+func (t Told) newer(than Told) bool {
+	return cmp.Or(cmp.Compare(t.Term, than.Term), cmp.Compare(t.Sequence, than.Sequence)) > 0
+}
+
+// A Board keeps the newest summary of every range, its reader's own among them. One that
+// was heard Lifetime maintenance intervals ago no longer counts.
+type Board struct {
+	interval time.Duration
+	entries  map[uint32]entry
+}
 
 // Lifetime is how many maintenance intervals a summary counts.
 const Lifetime = 3
 
 type entry struct {
-	term, round uint64
-	heard       uint64 // the reader's own round
-	summary     Summary
+	Told
+	heard time.Duration
 }
 
-// Put takes a summary of a range, made by the owner of a term in its round,
-// heard in the reader's own round now. It returns false when a newer one is
-// known. The summary's clusters are kept, not copied.
-func (b *Board) Put(rangeID uint32, term, round, now uint64, s Summary) bool {
-	if b.entries == nil {
-		b.entries = make(map[uint32]entry)
-	}
-	old, known := b.entries[rangeID]
-	if known && cmp.Or(cmp.Compare(term, old.term), cmp.Compare(round, old.round)) <= 0 {
+// NewBoard returns an empty board of a maintenance interval.
+func NewBoard(interval time.Duration) *Board {
+	return &Board{interval: interval, entries: make(map[uint32]entry)}
+}
+
+// Put takes a summary that is heard at a time, on any clock that only rises. It returns
+// false when one as new is known. The summary's clusters are kept, not copied.
+func (b *Board) Put(told Told, now time.Duration) bool {
+	if old, known := b.entries[told.Range]; known && !told.newer(old.Told) {
 		return false
 	}
-	b.entries[rangeID] = entry{term, round, now, s}
+	b.entries[told.Range] = entry{told, now}
 	return true
 }
 
-// Others returns the summaries that count in the reader's round now, of ranges other
-// than its own, in the order of their numbers; ranges is how many there are.
-func (b *Board) Others(now uint64, own []uint32, ranges int) Others {
-	var known []uint32
-	for id, e := range b.entries {
-		if now-e.heard < Lifetime && !slices.Contains(own, id) {
-			known = append(known, id)
+// Others returns what counts at a time for the owner of some ranges, by rising number of
+// range. part is the part of all channels that a range has, of which 1 is all.
+func (b *Board) Others(now time.Duration, own []uint32, part func(rangeID uint32) float64) Others {
+	var o Others
+	for _, id := range own {
+		o.Part += part(id)
+		if e, known := b.counting(id, now); known {
+			o.Own = append(o.Own, e.Summary)
+		} else {
+			o.Untold += part(id)
 		}
 	}
-	slices.Sort(known)
-	o := Others{Ranges: ranges, Missing: max(ranges-len(own)-len(known), 0)}
-	for _, id := range known {
-		o.Summaries = append(o.Summaries, b.entries[id].summary)
+	for _, id := range b.known() {
+		e, counts := b.counting(id, now)
+		if counts && !slices.Contains(own, id) {
+			o.Part += part(id)
+			o.Summaries = append(o.Summaries, e.Summary)
+		}
 	}
 	return o
+}
+
+func (b *Board) counting(id uint32, now time.Duration) (entry, bool) {
+	e, known := b.entries[id]
+	return e, known && now-e.heard < Lifetime*b.interval
+}
+
+func (b *Board) known() []uint32 {
+	var ids []uint32
+	for id := range b.entries {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	return ids
 }

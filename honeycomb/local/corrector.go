@@ -21,6 +21,14 @@ const (
 	farthest = 1.25 // the largest factor, and the inverse of the smallest
 )
 
+// Factor returns the factor on the limit as it is.
+func (c *Corrector) Factor() float64 {
+	if c.factor == 0 {
+		return 1
+	}
+	return c.factor
+}
+
 // Next takes the sum of all plans, the load that was measured (0: not), and the
 // limit they are to meet, and returns the factor on the limit. What was measured
 // may only lower it. When the limit did not bind, there is nothing to correct
@@ -30,9 +38,7 @@ func (c *Corrector) Next(planned, measured, limit float64, binds bool) float64 {
 	if c.Gain > 0 {
 		gain = min(c.Gain, MostGain)
 	}
-	if c.factor == 0 {
-		c.factor = 1
-	}
+	c.factor = c.Factor()
 	load := max(planned, measured)
 	switch {
 	case !binds && load <= limit:

@@ -2,9 +2,6 @@
 // exactly, those of others by summaries that their owners tell. A [Board] keeps the
 // summaries, a [Corrector] steers the sum of all plans to the limit. See section 7 of
 // honeycomb's DESIGN.md.
-//
-// Of the program only corona sim uses it: the nodes of a cluster solve for their own
-// ranges, each by itself.
 package local
 
 import (
@@ -17,44 +14,52 @@ import (
 // smallest keeps quotients finite.
 const smallest = 1e-100
 
-// Others are what an owner knows of the channels that are not its own.
+// Others are what an owner knows of the plans of all: of the channels that are not its
+// own, and what it told of its own.
 type Others struct {
-	Summaries []Summary
-	// Missing is the number of ranges, of Ranges in all, without a summary of the last
-	// [Lifetime] intervals. They keep their part of a budget that was set, and have none
-	// of one that follows the subscribers.
-	Missing, Ranges int
-	// Last is the owner's own latest summary, nil before there is one.
-	Last *Summary
+	Summaries []Summary // of others' ranges
+	Own       []Summary // of the owner's own ranges, as they were last told, by this owner or by the one before
+
+	// Part is the part of all channels that is the owner's or in Summaries, 1 for all.
+	// What is missing keeps its part of a budget that was set, and has none of one that
+	// follows the subscribers. Untold is the part that is the owner's and not in Own.
+	Part, Untold float64
+
 	// Measured is the load of all channels together as it was measured, in the
 	// budget's unit; 0: not known.
 	Measured float64
+
+	// Between says that no maintenance interval has passed since the solve before: the
+	// corrector stays as it is.
+	Between bool
 }
 
 // Prepare is [honeycomb.Prepare] for an owner: the channels are its own, exactly, and
 // others stand for all that are not. Budgets and targets are those of all together; what
 // is solved, reported and summarised is the owner's share.
 //
-// The corrector, which may be nil, is moved on by one interval: once for each
-// call.
+// The corrector, which may be nil, is moved on by one interval, unless others say
+// otherwise.
 func Prepare(config honeycomb.Config, channels honeycomb.Channels, others Others, corrector *Corrector) (*honeycomb.Problem, error) {
 	response, err := honeycomb.NewResponse(config)
 	if err != nil {
 		return nil, err
 	}
 	outside := others.outside(response)
-	if corrector != nil && others.Last != nil {
-		outside.Correct = func(limit float64) float64 { return others.correction(config.Policy, limit, corrector) }
+	if corrector != nil {
+		outside.Correct = func(limit float64) float64 {
+			if others.Between || len(others.Own) == 0 {
+				return corrector.Factor()
+			}
+			return others.correction(config.Policy, limit, corrector)
+		}
 	}
 	return honeycomb.PrepareBeside(config, channels, outside)
 }
 
 // outside returns stand-ins for the channels of others, and their sums.
 func (o Others) outside(response honeycomb.Response) honeycomb.Outside {
-	outside := honeycomb.Outside{Part: 1}
-	if o.Ranges > 0 {
-		outside.Part = float64(o.Ranges-o.Missing) / float64(o.Ranges)
-	}
+	outside := honeycomb.Outside{Part: o.Part}
 	for _, s := range o.Summaries {
 		load, wait := s.calibration(response)
 		for _, cluster := range s.Clusters {
@@ -70,16 +75,22 @@ func (o Others) outside(response honeycomb.Response) honeycomb.Outside {
 // correction moves the corrector on by what all planned last. Anti-windup: plans are
 // compared with the limit that they were made for and with the present one, since while
 // it moves no plan can be at it. What lies between the two, or beyond either by no more
-// than their distance, counts as no error.
+// than their distance, counts as no error. Nor does what plans lack that would be more
+// were they free to grow.
 func (o Others) correction(policy honeycomb.Policy, now float64, corrector *Corrector) float64 {
-	var planned, meant float64 // meant is planned, times the limit that it was made for
-	for _, s := range slices.Concat(o.Summaries, []Summary{*o.Last}) {
-		plan := s.Planned
+	var planned, wanted, meant float64 // meant is planned, times the limit that it was made for
+	binds := false
+	for _, s := range slices.Concat(o.Summaries, o.Own) {
+		plan, want := s.Planned, s.Wanted
 		if policy == honeycomb.Fast {
-			plan = s.Wait
+			plan, want = s.Wait, s.Wait
 		}
 		planned += plan
+		wanted += want
 		meant += plan * s.Limit
+	}
+	for _, s := range o.Own {
+		binds = binds || s.Lambda > 0
 	}
 	measured := o.Measured
 	if policy == honeycomb.Fast {
@@ -87,8 +98,9 @@ func (o Others) correction(policy honeycomb.Policy, now float64, corrector *Corr
 	}
 	then := meant / max(planned, smallest)
 	moved := math.Abs(now - then)
-	limit := min(max(planned, measured, min(now, then)-moved), max(now, then)+moved)
-	return corrector.Next(planned, measured, limit, o.Last.Lambda > 0)
+	least, most := min(now, then)-moved, max(now, then)+moved
+	load := max(planned, min(wanted, least))
+	return corrector.Next(load, measured, min(max(load, measured, least), most), binds)
 }
 
 // calibration is by how much the load and the wait that a range planned differ

@@ -24,6 +24,9 @@ type Summary struct {
 	// made at Lambda, weight/rate per unit of cost. All of them go with the
 	// clusters, so that a reader can tell how far the clusters are off.
 	Planned, Wait, Lambda float64
+	// Wanted is what the range would plan had its owner's plan been free to grow: Planned
+	// or more.
+	Wanted float64
 	// Limit is what the plans of all ranges together were to come to, as the
 	// range saw it: the budget, for Fast the wait.
 	Limit float64
@@ -39,38 +42,77 @@ type Cluster struct {
 // Summarise describes a problem's own channels, as last solved. Its clusters
 // are equal parts of the logarithm of keys.
 func Summarise(p *honeycomb.Problem) Summary {
+	return SummariseParts(p, 1, func(int) int { return 0 })[0]
+}
+
+// SummariseParts is [Summarise] for parts of a problem's channels: a channel is of the
+// part that its row has, 0 to parts−1, or of none for −1.
+func SummariseParts(p *honeycomb.Problem, parts int, part func(row int) int) []Summary {
 	totals := p.Totals()
-	s := Summary{Subscribers: totals.Subscribers, Auto: totals.Auto, Lambda: totals.Lambda, Limit: totals.Limit}
-	least, most := math.Inf(1), 0.0
+	all := make([]Summary, parts)
+	spans := make([]span, parts)
+	for i := range all {
+		all[i].Lambda, all[i].Limit = totals.Lambda, totals.Limit
+		spans[i].least = math.Inf(1)
+	}
 	for c := range p.Planned() {
-		s.Planned += c.Load
-		s.Wait += c.Wait
-		if c.Fixed {
-			s.FixedLoad += c.Load
-			s.FixedWait += c.Wait
+		i := part(c.Row)
+		if i < 0 {
 			continue
 		}
-		least, most = min(least, c.Key), max(most, c.Key)
+		all[i].count(c)
+		if !c.Fixed {
+			spans[i].least, spans[i].most = min(spans[i].least, c.Key), max(spans[i].most, c.Key)
+		}
 	}
-	parts := Bins / max(math.Log(most/least), alike)
-	s.Clusters = clusters(p, func(c honeycomb.Planned) int { return int(math.Log(c.Key/least) * parts) })
-	return s
+	for i := range spans {
+		spans[i].divide()
+	}
+	cells := make([][Bins]Cluster, parts)
+	for c := range p.Planned() {
+		if i := part(c.Row); i >= 0 && !c.Fixed {
+			cells[i][spans[i].cell(c.Key)].join(clusterOf(c))
+		}
+	}
+	for i := range all {
+		all[i].Wanted = all[i].Planned
+		all[i].Clusters = notEmpty(cells[i][:])
+	}
+	return all
+}
+
+// count adds a channel to the sums.
+func (s *Summary) count(c honeycomb.Planned) {
+	s.Subscribers += c.Subscribers
+	s.Auto += c.Subscribers * c.Cost
+	s.Planned += c.Load
+	s.Wait += c.Wait
+	if c.Fixed {
+		s.FixedLoad += c.Load
+		s.FixedWait += c.Wait
+	}
+}
+
+// clusterOf returns the cluster of one channel.
+func clusterOf(c honeycomb.Planned) Cluster {
+	return Cluster{Cost: c.Cost, Root: math.Sqrt(c.Weight * c.Cost), Least: c.Key, Most: c.Key}
+}
+
+// A span is the least and the most of keys.
+type span struct {
+	least, most float64
+	parts       float64 // cells for each unit of the logarithm
+}
+
+func (s *span) divide() { s.parts = Bins / max(math.Log(s.most/s.least), alike) }
+
+// cell returns in which of equal parts of a span's logarithm a key lies, 0 to Bins−1.
+func (s *span) cell(key float64) int {
+	return min(max(int(math.Log(key/s.least)*s.parts), 0), Bins-1)
 }
 
 // alike is the logarithm of a quotient of keys below which all keys count as one.
 const alike = 1e-12
-
-// clusters adds up the channels that follow the multiplier by their numbers, which rise
-// with the key and are clamped to 0 to Bins−1.
-func clusters(p *honeycomb.Problem, number func(honeycomb.Planned) int) []Cluster {
-	var all [Bins]Cluster
-	for c := range p.Planned() {
-		if !c.Fixed {
-			all[min(max(number(c), 0), Bins-1)].join(Cluster{Cost: c.Cost, Root: math.Sqrt(c.Weight * c.Cost), Least: c.Key, Most: c.Key})
-		}
-	}
-	return notEmpty(all[:])
-}
 
 func notEmpty(clusters []Cluster) []Cluster {
 	return slices.DeleteFunc(clusters, func(c Cluster) bool { return c.Cost == 0 })

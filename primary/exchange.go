@@ -1,0 +1,187 @@
+package primary
+
+import (
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/honeycomb/local"
+)
+
+// exchange is what this node knows of the ranges of all nodes: tradeoffs in place of
+// channels. A nil exchange is of a node that plans alone.
+type exchange struct {
+	settings string // of the optimiser, which all that add up have to share
+	interval time.Duration
+	ranges   map[uint32]channel.Range // all of the cluster
+	began    time.Time
+
+	correct   local.Corrector // guarded by Owner.solving
+	corrected time.Duration   // when it was last moved on; guarded by Owner.solving
+	own       []*tenure       // of the latest solve of all; guarded by Owner.solving
+
+	mu struct {
+		sync.Mutex
+		board    *local.Board
+		sequence uint64
+		told     []byte // last
+		solved   local.Others
+	}
+}
+
+func newExchange(c Config) *exchange {
+	x := &exchange{
+		settings: fmt.Sprintf("%v %v %v %v", c.Policy, c.Ladder, c.Cost, c.Interval),
+		interval: c.maintenance(), ranges: make(map[uint32]channel.Range), began: time.Now(),
+	}
+	for _, r := range c.Ranges {
+		x.ranges[r.ID] = r
+	}
+	x.mu.board = local.NewBoard(x.interval)
+	return x
+}
+
+func (x *exchange) corrector() *local.Corrector {
+	if x == nil {
+		return nil
+	}
+	return &x.correct
+}
+
+// part returns the part of all channels that a range has, as far as they lie evenly over
+// the buckets.
+func (x *exchange) part(rangeID uint32) float64 {
+	return float64(x.ranges[rangeID].Buckets()) / channel.Buckets
+}
+
+// others returns what a solve of all is to know of other nodes' channels: of a node that
+// plans alone, its share. Both locks are held.
+func (o *Owner) others(share float64) local.Others {
+	x := o.exchange
+	if x == nil {
+		return local.Others{Part: share}
+	}
+	x.own = x.own[:0]
+	for _, t := range o.mu.led.All() {
+		if t.learned {
+			x.own = append(x.own, t)
+		}
+	}
+	now := time.Since(x.began)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	others := x.known(now)
+	if others.Between = now-x.corrected < x.interval; !others.Between {
+		x.corrected = now
+	}
+	x.mu.solved = others
+	return others
+}
+
+// known returns what the board has beside the ranges of the latest solve of all. x.mu is
+// held.
+func (x *exchange) known(now time.Duration) local.Others {
+	own := make([]uint32, len(x.own))
+	for i, t := range x.own {
+		own[i] = t.ID
+	}
+	return x.mu.board.Others(now, own, x.part)
+}
+
+// tell sends the tradeoffs of the latest solve to all other nodes. o.solving is held.
+func (o *Owner) tell() {
+	x := o.exchange
+	if x == nil {
+		return
+	}
+	summaries := o.rates.plan.SummariseParts(len(x.own), x.partOf(o.rates.columns.buckets))
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.mu.sequence++
+	told := make([]local.Told, len(summaries))
+	for i, t := range x.own {
+		told[i] = local.Told{Range: t.ID, Term: t.term, Sequence: x.mu.sequence, Summary: summaries[i]}
+		x.mu.board.Put(told[i], time.Since(x.began))
+	}
+	x.mu.told = encodeTradeoffs(x.settings, told)
+	o.metrics.told.Inc()
+	o.config.Tell(x.mu.told)
+}
+
+// partOf returns which of the ranges of the latest solve a row's channel is of, −1 for
+// none.
+func (x *exchange) partOf(buckets []channel.Bucket) func(row int) int {
+	var of [channel.Buckets]int16
+	for b := range of {
+		of[b] = -1
+	}
+	for i, t := range x.own {
+		for b := int(t.From); b <= int(t.To); b++ {
+			of[b] = int16(i)
+		}
+	}
+	return func(row int) int { return int(of[buckets[row]]) }
+}
+
+// Told returns what this node told last; nil: nothing yet, or it tells nothing.
+func (o *Owner) Told() []byte {
+	if o.exchange == nil {
+		return nil
+	}
+	o.exchange.mu.Lock()
+	defer o.exchange.mu.Unlock()
+	return o.exchange.mu.told
+}
+
+// Hear takes in what another node told. What is wrong with a range's tradeoffs is logged
+// and counted, and the others are taken; an error says that all of it is wrong.
+func (o *Owner) Hear(tradeoffs []byte) error {
+	x := o.exchange
+	if x == nil {
+		return fmt.Errorf("this node plans alone")
+	}
+	told, wrong, err := decodeTradeoffs(tradeoffs, x.settings, x.ranges)
+	if err != nil {
+		o.metrics.refused.Inc()
+		return fmt.Errorf("decode tradeoffs: %w", err)
+	}
+	for _, err := range wrong {
+		o.metrics.refused.Inc()
+		o.config.Logger.Warn("refused the tradeoffs of a range", "error", err)
+	}
+	o.metrics.heard.Inc()
+	if x.hear(told) {
+		o.mu.Lock()
+		o.mu.plan.stale = true
+		o.mu.Unlock()
+	}
+	return nil
+}
+
+// farOff is by how much of all subscribers' load others' may change before all is solved
+// again.
+const farOff = 0.01
+
+// hear takes in tradeoffs, and reports whether the latest solve knew far less or more of
+// other nodes' subscribers.
+func (x *exchange) hear(told []local.Told) (far bool) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	now := time.Since(x.began)
+	for _, t := range told {
+		x.mu.board.Put(t, now)
+	}
+	knew, known := x.mu.solved, x.known(now)
+	was, is := autoOf(knew.Summaries), autoOf(known.Summaries)
+	all := is + autoOf(known.Own)
+	return knew.Part != known.Part || math.Abs(is-was) > farOff*all
+}
+
+func autoOf(summaries []local.Summary) (auto float64) {
+	for _, s := range summaries {
+		auto += s.Auto
+	}
+	return auto
+}
