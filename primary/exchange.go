@@ -20,14 +20,15 @@ type exchange struct {
 
 	correct   local.Corrector // guarded by Owner.solving
 	corrected time.Duration   // when it was last moved on; guarded by Owner.solving
-	own       []*tenure       // of the latest solve of all; guarded by Owner.solving
+	own       []*tenure       // of the latest solve of all; written under Owner.solving and mu, read under either
 
 	mu struct {
 		sync.Mutex
 		board    *local.Board
 		sequence uint64
-		told     []byte // last
-		solved   local.Others
+		told     []byte                  // last
+		solved   local.Others            // what the latest solve of all knew
+		grows    func(local.Others) bool // whether its plan could grow, by what is known since
 	}
 }
 
@@ -40,6 +41,7 @@ func newExchange(c Config) *exchange {
 		x.ranges[r.ID] = r
 	}
 	x.mu.board = local.NewBoard(x.interval)
+	x.mu.grows = func(local.Others) bool { return false }
 	return x
 }
 
@@ -63,15 +65,15 @@ func (o *Owner) others(share float64) local.Others {
 	if x == nil {
 		return local.Others{Part: share}
 	}
-	x.own = x.own[:0]
+	now := time.Since(x.began)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.own = nil
 	for _, t := range o.mu.led.All() {
 		if t.learned {
 			x.own = append(x.own, t)
 		}
 	}
-	now := time.Since(x.began)
-	x.mu.Lock()
-	defer x.mu.Unlock()
 	others := x.known(now)
 	if others.Between = now-x.corrected < x.interval; !others.Between {
 		x.corrected = now
@@ -100,6 +102,7 @@ func (o *Owner) tell() {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.mu.sequence++
+	x.mu.grows = o.rates.plan.Grows()
 	told := make([]local.Told, len(summaries))
 	for i, t := range x.own {
 		told[i] = local.Told{Range: t.ID, Term: t.term, Sequence: x.mu.sequence, Summary: summaries[i]}
@@ -164,8 +167,8 @@ func (o *Owner) Hear(tradeoffs []byte) error {
 // again.
 const farOff = 0.01
 
-// hear takes in tradeoffs, and reports whether the latest solve knew far less or more of
-// other nodes' subscribers.
+// hear takes in tradeoffs, and reports whether all is to be solved again: the latest solve
+// knew far less or more of other nodes' subscribers, or they have made room for its plan.
 func (x *exchange) hear(told []local.Told) (far bool) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -176,7 +179,7 @@ func (x *exchange) hear(told []local.Told) (far bool) {
 	knew, known := x.mu.solved, x.known(now)
 	was, is := autoOf(knew.Summaries), autoOf(known.Summaries)
 	all := is + autoOf(known.Own)
-	return knew.Part != known.Part || math.Abs(is-was) > farOff*all
+	return knew.Part != known.Part || math.Abs(is-was) > farOff*all || x.mu.grows(known)
 }
 
 func autoOf(summaries []local.Summary) (auto float64) {

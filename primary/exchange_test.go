@@ -118,9 +118,12 @@ func (l *land) start(n int) {
 	config := l.config
 	config.Now, config.Logger, config.Ranges = time.Now, slog.New(slog.DiscardHandler), l.ranges
 	config.Share = func() float64 { return l.share(n) }
-	config.Tell = func(tradeoffs []byte) { go l.tell(n, tradeoffs) }
-	one := &landlord{owner: New(config, l.store, nil), poller: &orders{ordered: make(map[channel.ID]engine.Order)}, done: make(chan struct{})}
+	one := new(landlord)
+	config.Tell = func(tradeoffs []byte) { go l.tell(one, l.living(n), tradeoffs) }
+	*one = landlord{owner: New(config, l.store, nil), poller: &orders{ordered: make(map[channel.ID]engine.Order)}, done: make(chan struct{})}
+	l.mu.Lock()
 	l.owners = append(l.owners, one)
+	l.mu.Unlock()
 	if err := one.owner.Start(one.poller); err != nil {
 		l.t.Fatal(err)
 	}
@@ -129,11 +132,20 @@ func (l *land) start(n int) {
 	go func() { defer close(one.done); one.owner.Run(ctx) }()
 }
 
-func (l *land) tell(from int, tradeoffs []byte) {
-	for n, other := range l.owners {
-		if n == from || other.dead {
-			continue
+// living returns the owners that live, but for one.
+func (l *land) living(but int) (others []*landlord) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for n, one := range l.owners {
+		if n != but && !one.dead {
+			others = append(others, one)
 		}
+	}
+	return others
+}
+
+func (l *land) tell(from *landlord, others []*landlord, tradeoffs []byte) {
+	for _, other := range others {
 		if _, wrong, err := decodeTradeoffs(tradeoffs, other.owner.exchange.settings, other.owner.exchange.ranges); wrong != nil || err != nil {
 			l.t.Error(wrong, err)
 		}
@@ -141,7 +153,7 @@ func (l *land) tell(from int, tradeoffs []byte) {
 			l.t.Error(err)
 		}
 		if reply := other.owner.Told(); reply != nil {
-			if err := l.owners[from].owner.Hear(reply); err != nil {
+			if err := from.owner.Hear(reply); err != nil {
 				l.t.Error(err)
 			}
 		}
@@ -159,11 +171,11 @@ func (l *land) gain(n, i int) {
 
 // die ends an owner, with the polls that it ordered, and returns the ranges that it led.
 func (l *land) die(n int) (led []int) {
-	l.owners[n].dead = true
 	l.owners[n].stop()
 	<-l.owners[n].done
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.owners[n].dead = true
 	for i, leader := range l.leader {
 		if leader == n {
 			l.leader[i] = -1
@@ -396,5 +408,31 @@ func TestTradeoffsAreChecked(t *testing.T) {
 		if told, _, err := decodeTradeoffs(bytes, "s", ranges); err == nil || told != nil {
 			t.Errorf("%s: took %+v, %v", name, told, err)
 		}
+	}
+}
+
+// A cluster without channels gives all of them what they want as they come, on one node or
+// on all, without waiting for a maintenance.
+func TestFirstChannelsOfOwners(t *testing.T) {
+	for _, budget := range []float64{0, 3000} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLand(t, Config{Interval: 30 * time.Minute, Floor: 5 * time.Minute, Pollers: func() int { return 64 }, Budget: budget})
+			l.run()
+			defer l.close()
+			id := channel.ID{byte(l.ranges[5].From >> 4), byte(l.ranges[5].From << 4)}
+			l.store.put(channel.Channel{ID: id, URL: "https://a.example/", Incarnation: 1, Subscribers: 10, Version: 1})
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+			if load, _ := l.planned(); load < 10 {
+				t.Errorf("budget %v: %v polls of the first channel, want 10 at least", budget, load)
+			}
+			l.settle(1000)
+			time.Sleep(2 * time.Minute)
+			synctest.Wait()
+			load, wait := l.planned()
+			if off := load/l.budget() - 1; off > 0.001 || wait/l.central()-1 > 0.05 {
+				t.Errorf("budget %v: two minutes after a thousand more: load %+.4f off, objective %+.4f beyond the optimum", budget, off, wait/l.central()-1)
+			}
+		})
 	}
 }

@@ -35,13 +35,16 @@ func sumsOf(summaries []Summary) (t told) {
 
 // allowance divides a budget, 0 for one that follows the subscribers. Each owner keeps
 // what it planned last. What the plans of all leave of the budget goes to those that want
-// more, as much as they want; what that leaves, to all by their subscribers.
+// more, as much as they want; what that leaves, to all by their subscribers, or of a
+// budget that was set by their parts of all channels.
 // auto is the owner's Σ q·cost as it is now, most what it may not pass in any case.
 func (o Others) allowance(budget, auto, most float64) allowance {
 	own, others := sumsOf(o.Own), sumsOf(o.Summaries)
 	a := allowance{limited: true, follows: budget == 0, auto: own.auto}
+	part := share(o.Share, o.Part)
 	if budget == 0 {
 		budget = own.auto + others.auto
+		part = share(own.auto, budget)
 	} else {
 		own.planned += budget * o.Untold
 		budget *= o.Part
@@ -51,7 +54,7 @@ func (o Others) allowance(budget, auto, most float64) allowance {
 		a.load = own.planned * budget / planned
 	} else {
 		claimed := min(wanted, room)
-		a.load = own.planned + share(own.wanted, wanted)*claimed + share(own.auto, own.auto+others.auto)*(room-claimed)
+		a.load = own.planned + share(own.wanted, wanted)*claimed + part*(room-claimed)
 	}
 	a.load, a.auto = a.at(auto), auto
 	if most > 0 && most < a.load {

@@ -55,6 +55,7 @@ func (b *Board) Others(now time.Duration, own []uint32, part func(rangeID uint32
 	var o Others
 	for _, id := range own {
 		o.Part += part(id)
+		o.Share += part(id)
 		if e, known := b.counting(id, now); known {
 			o.Own = append(o.Own, e.Summary)
 		} else {

@@ -22,8 +22,9 @@ type Others struct {
 
 	// Part is the part of all channels that is the owner's or in Summaries, 1 for all.
 	// What is missing keeps its part of a budget that was set, and has none of one that
-	// follows the subscribers. Untold is the part that is the owner's and not in Own.
-	Part, Untold float64
+	// follows the subscribers. Share is the part that is the owner's, and Untold what of
+	// that is not in Own.
+	Part, Share, Untold float64
 
 	// Measured is the load of all channels together as it was measured, in the
 	// budget's unit; 0: not known.

@@ -96,6 +96,22 @@ func (p *Plan) Budget() float64 {
 	return p.most.at(p.Problem.Totals().Auto)
 }
 
+// grows is by how much an allowance must have grown to be worth another solve.
+const grows = 0.01
+
+// Grows returns a function that reports whether a plan that was kept within its allowance
+// could grow, knowing what is known of others by then. It may be called while the plan
+// changes.
+func (p *Plan) Grows() func(Others) bool {
+	if !p.capped {
+		return func(Others) bool { return false }
+	}
+	budget, auto, had, wanted := p.config.Budget, p.Problem.Totals().Auto, p.Budget(), p.wanted
+	return func(o Others) bool {
+		return min(o.allowance(budget, auto, 0).load, wanted) > had+grows*max(had, wanted)
+	}
+}
+
 // SummariseParts is [SummariseParts] of the plan.
 func (p *Plan) SummariseParts(parts int, part func(row int) int) []Summary {
 	all := SummariseParts(p.Problem, parts, part)
