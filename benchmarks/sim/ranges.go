@@ -89,17 +89,18 @@ func (r *ranges) run(step func() bool) {
 func (r *ranges) maintain(n int, round uint64, at time.Duration) {
 	own := r.owners[n]
 	others := own.board.Others(at, []uint32{uint32(n)}, func(uint32) float64 { return 1.0 / rangeCount })
-	plan, err := local.Solve(r.config, r.channels(own, at), others, &own.corrector, 0)
+	p, err := local.Prepare(r.config, r.channels(own, at), others, &own.corrector)
 	if err != nil {
 		panic(err) // the workload is ours, and checked
 	}
+	p.Solve()
 	for i, c := range own.channels {
 		if r.demand.first(int(c)) <= at {
-			polls, intervals := honeycomb.Fraction(plan.Problem.Rate(i))
+			polls, intervals := honeycomb.Fraction(p.Rate(i))
 			r.set(int(c), at, overlay.Rate{Polls: polls, Intervals: intervals})
 		}
 	}
-	told := local.Told{Range: uint32(n), Term: 1, Sequence: round, Summary: plan.SummariseParts(1, func(int) int { return 0 })[0]}
+	told := local.Told{Range: uint32(n), Term: 1, Sequence: round, Summary: local.Summarise(p)}
 	for _, o := range r.owners {
 		o.board.Put(told, at)
 	}
