@@ -159,7 +159,10 @@ func (r *result) judgeWaits(run *run, f *found) {
 		wait, left := times.waits(run.places, p.from, p.to)
 		one := phaseResult{
 			Name: p.name, FromS: (p.from - f.all.from).Seconds(), Seconds: p.length().Seconds(), Judged: p.judged, Unwatched: left,
-			WaitS: wait.Seconds(), PlannedS: planned.detection, BoundS: planned.bound, Ratio: wait.Seconds() / planned.detection, Planned: planned.polls,
+			WaitS: wait.Seconds(), PlannedS: planned.detection, BoundS: planned.bound, Planned: planned.polls,
+		}
+		if planned.detection > 0 {
+			one.Ratio = one.WaitS / planned.detection
 		}
 		for _, made := range f.polls {
 			if p.has(made.at) {
@@ -175,6 +178,7 @@ func (r *result) judgeWaits(run *run, f *found) {
 		one.Answers = float64(answers) / float64(max(changes, 1))
 		r.Phases = append(r.Phases, one)
 		if p.judged {
+			r.least("seconds that changes wait as planned "+p.name, planned.detection, math.SmallestNonzeroFloat64)
 			r.most("waits "+p.name+", to the planned ones", one.Ratio, mostWait)
 			r.most("subscribers whose channel is not polled any more "+p.name, left, 0)
 		}
