@@ -303,3 +303,24 @@ func TestClasses(t *testing.T) {
 		}
 	}
 }
+
+// What idle nodes take is no part of what polls take, nor what polls take of what changes do.
+func TestPerPoll(t *testing.T) {
+	f := found{
+		idle:  spending{span: span{0, 10 * second}, processor: second},
+		still: spending{span: span{10 * second, 20 * second}, processor: 3 * second},
+		calm:  spending{span: span{20 * second, 40 * second}, processor: 10 * second},
+	}
+	for n := range 1000 {
+		f.polls = append(f.polls, poll{at: 10*second + time.Duration(n)*10*time.Millisecond})
+	}
+	for n := range 8 {
+		f.polls = append(f.polls, poll{at: 21 * second, channel: int32(n), revision: 2, full: true})
+	}
+	if whole, beyond := f.perPoll(); math.Abs(whole-3000) > 1e-6 || math.Abs(beyond-2000) > 1e-6 {
+		t.Errorf("%g and %g µs a poll", whole, beyond)
+	}
+	if each := f.perChange(); math.Abs(each-500) > 1e-6 {
+		t.Errorf("%g ms a change", each)
+	}
+}

@@ -49,8 +49,8 @@ Rules:
   304, is told late or never; while all is calm 1.0 to 1.1 full answers for a change;
   between nodes at most 2 % of a document for each update and hop.
   -width: waits of τ/(2r) within 10 %.
-  -beside: the busiest of n nodes makes at most 1.25/n of the polls; processor for each poll, beyond
-  that of idle nodes, at most 1.15 times that of one node.
+  -beside: the busiest of n nodes makes at most 1.25/n of the polls; processor for each poll without a
+  change, beyond that of idle nodes, at most 1.15 times that of one node.
 
 It needs Linux, root (for network namespaces) and iproute2. All nodes and the origin share this
 machine's processors: on a busy machine waits are longer than planned.
@@ -75,7 +75,7 @@ func main() {
 	flag.IntVar(&o.nodes, "nodes", 5, "nodes")
 	flag.IntVar(&o.channels, "channels", 1000, "channels")
 	flag.IntVar(&o.hosts, "hosts", 0, "hosts that they are on, by Zipf's law with exponent 0.5 (default a tenth of the channels)")
-	flag.IntVar(&o.subscriptions, "subscriptions", 0, "subscriptions, by the same law (default five for each channel)")
+	flag.IntVar(&o.subscriptions, "subscriptions", 0, "subscriptions, by the same law (default five for each channel, but one for each channel and 8,000 more where that is less)")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second, "τ, the nodes' polling interval")
 	flag.DurationVar(&o.floor, "floor", 0, "the nodes' floor (default τ/6)")
 	flag.DurationVar(&o.maintenance, "maintenance", 0, "the nodes' maintenance interval (default τ/2)")
@@ -109,7 +109,7 @@ func main() {
 // complete fills in what was not given, and refuses what cannot be run.
 func (o *options) complete() error {
 	o.hosts = cmp.Or(o.hosts, max(o.channels/10, 1))
-	o.subscriptions = cmp.Or(o.subscriptions, 5*o.channels)
+	o.subscriptions = cmp.Or(o.subscriptions, o.channels+min(4*o.channels, 8000))
 	o.floor = cmp.Or(o.floor, o.interval/6)
 	o.maintenance = cmp.Or(o.maintenance, o.interval/2)
 	o.changes = cmp.Or(o.changes, min(float64(o.channels)/(3*o.interval.Seconds()), 100))

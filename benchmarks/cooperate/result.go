@@ -159,7 +159,10 @@ func (r *result) judgeWaits(run *run, f *found) {
 		wait, left := times.waits(run.places, p.from, p.to)
 		one := phaseResult{
 			Name: p.name, FromS: (p.from - f.all.from).Seconds(), Seconds: p.length().Seconds(), Judged: p.judged, Unwatched: left,
-			WaitS: wait.Seconds(), PlannedS: planned.detection, BoundS: planned.bound, Ratio: wait.Seconds() / planned.detection, Planned: planned.polls,
+			WaitS: wait.Seconds(), PlannedS: planned.detection, BoundS: planned.bound, Planned: planned.polls,
+		}
+		if planned.detection > 0 {
+			one.Ratio = one.WaitS / planned.detection
 		}
 		for _, made := range f.polls {
 			if p.has(made.at) {
@@ -175,6 +178,7 @@ func (r *result) judgeWaits(run *run, f *found) {
 		one.Answers = float64(answers) / float64(max(changes, 1))
 		r.Phases = append(r.Phases, one)
 		if p.judged {
+			r.least("seconds that changes wait as planned "+p.name, planned.detection, math.SmallestNonzeroFloat64)
 			r.most("waits "+p.name+", to the planned ones", one.Ratio, mostWait)
 			r.most("subscribers whose channel is not polled any more "+p.name, left, 0)
 		}
@@ -243,12 +247,19 @@ func (s *spending) polls(polls []poll) (n float64) {
 	return n
 }
 
-// perPoll is the processor time for each poll, in microseconds: of all, and beyond what
-// idle nodes take.
+// perPoll is the processor time for each poll that shows no change, in microseconds: of all,
+// and beyond what idle nodes take.
 func (f *found) perPoll() (whole, beyond float64) {
-	polls := f.calm.polls(f.polls)
-	rest := f.idle.processor.Seconds() / f.idle.length().Seconds() * f.calm.length().Seconds()
-	return f.calm.processor.Seconds() / polls * 1e6, (f.calm.processor.Seconds() - rest) / polls * 1e6
+	polls, rest := f.still.polls(f.polls), f.idle.share()/100*f.still.length().Seconds()
+	return f.still.processor.Seconds() / polls * 1e6, (f.still.processor.Seconds() - rest) / polls * 1e6
+}
+
+// perChange is the processor time for each change, in milliseconds, beyond what polls take:
+// streams of all nodes, and looks at what is planned, included.
+func (f *found) perChange() float64 {
+	_, changes := fullAnswers(f.polls, f.calm.span)
+	rest := f.still.share() / 100 * f.calm.length().Seconds()
+	return (f.calm.processor.Seconds() - rest) / float64(max(changes, 1)) * 1e3
 }
 
 // compare compares several nodes with one.
@@ -258,13 +269,15 @@ func (r *result) compare(o *options, several, one *found) {
 	whole, beyond := several.perPoll()
 	wholeOne, beyondOne := one.perPoll()
 	r.most("processor for each poll beyond idle, to that of one node", beyond/beyondOne, mostProcessor)
-	r.note("processor for each poll: %.0f µs of %d nodes, %.0f of one; beyond idle nodes: %.0f and %.0f; idle nodes take %.1f %% and %.1f %% of a processor",
+	r.note("processor for each poll without a change: %.0f µs of %d nodes, %.0f of one; beyond idle nodes: %.0f and %.0f; idle nodes take %.1f %% and %.1f %% of a processor",
 		whole, o.nodes, wholeOne, beyond, beyondOne, several.idle.share(), one.idle.share())
+	r.note("processor for each change, streams of all nodes and looks at the plan included: %.1f ms of %d nodes, %.1f of one", several.perChange(), o.nodes, one.perChange())
 	r.note("polls per interval: %.0f and %.0f", several.calm.polls(several.polls)*o.interval.Seconds()/several.calm.length().Seconds(),
 		one.calm.polls(one.polls)*o.interval.Seconds()/one.calm.length().Seconds())
 	r.note("memory, MB: of each node %s, of one %s; idle %s and %s", megabytes(several.calm.resident), megabytes(one.calm.resident),
 		megabytes(several.idle.resident), megabytes(one.idle.resident))
 	r.Figures["busiest_share"], r.Figures["us_per_poll"], r.Figures["us_per_poll_one"] = busiest, whole, wholeOne
+	r.Figures["ms_per_change"], r.Figures["ms_per_change_one"] = several.perChange(), one.perChange()
 	r.Figures["us_per_poll_beyond_idle"], r.Figures["us_per_poll_beyond_idle_one"] = beyond, beyondOne
 }
 

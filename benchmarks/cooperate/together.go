@@ -75,7 +75,7 @@ func (r *run) measure(ctx context.Context, faults bool) (f found, err error) {
 	}
 	logf("each of %d channels has content; settling", len(r.places))
 	pause(ctx, 2*r.maintenance)
-	if f.still, err = r.spent(ctx, r.interval/2); err != nil { // nothing is asked for meanwhile
+	if f.still, err = r.spent(ctx, r.interval); err != nil { // nothing is asked for meanwhile
 		return f, err
 	}
 	watching, cease := context.WithCancel(ctx)
