@@ -84,13 +84,6 @@ func (o *Owner) Pollers() int {
 	return len(o.roster().labels)
 }
 
-// Wedge returns the IDs of the nodes that poll a channel, by rank.
-func (o *Owner) Wedge(id channel.ID) []string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mu.seats.get(id)
-}
-
 // roster returns the nodes that poll: those that were seen first, until others have been
 // seen for long enough. o.mu is held.
 func (o *Owner) roster() *roster {

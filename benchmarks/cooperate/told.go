@@ -76,7 +76,7 @@ func (t *told) fail(err error) {
 func (t *told) take(update *api.Update, node string, at time.Duration) error {
 	number, known := t.number[update.Channel]
 	if !known {
-		return fmt.Errorf("stream of %s: channel %s, which nobody subscribed to", node, update.Channel)
+		return fmt.Errorf("stream of %s: channel %s, which has no subscription", node, update.Channel)
 	}
 	told := telling{at: at}
 	digest := fnv.New64a()
