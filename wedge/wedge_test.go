@@ -96,7 +96,7 @@ func TestDeathAndReturn(t *testing.T) {
 		time.Sleep(9 * time.Second)
 		moved := 0
 		for _, order := range orders {
-			if slices.Contains(w.nodes[0].owner.Wedge(order.Channel), dead.name) {
+			if slices.Contains(w.nodes[0].owner.seated(order.Channel), dead.name) {
 				moved++
 			}
 		}

@@ -436,3 +436,10 @@ func page(t *testing.T, lines int) *deltas.Core {
 	}
 	return core
 }
+
+// seated returns the nodes that an owner has chosen for a channel, by rank.
+func (o *Owner) seated(id channel.ID) []string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.mu.seats.get(id)
+}
