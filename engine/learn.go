@@ -57,12 +57,12 @@ func (e *Engine) claimFor(news *News) (t *target, said words) {
 	}
 	c := &t.Channel
 	c.candidate = news.Held
-	if c.version == news.Version && c.hash == news.Hash {
+	if c.version == news.Version && c.hash == news.Hash && (news.Content == nil || c.holding.OK) {
 		return nil, said
 	}
 	c.setVersion(news.Version, news.Hash)
 	t.SetFirst(c.isFirst())
-	if !t.Idle() || news.Patch == nil {
+	if !t.Idle() || news.Patch == nil && news.Content == nil {
 		return nil, said
 	}
 	e.mu.channels.schedule.Claim(t)
@@ -75,16 +75,12 @@ func (e *Engine) claimFor(news *News) (t *target, said words) {
 // adoptNews makes the content of a version that is committed the poller's, with what the
 // origin sent with it.
 func (e *Engine) adoptNews(news *News, said words) (store.Holding, error) {
-	base, err := e.cache.Content(news.Channel, news.Base)
-	if err != nil || base == nil {
-		return store.Holding{}, err
-	}
-	core, err := deltas.ApplyDelta(base, news.Patch)
-	if err != nil {
+	core, err := e.contentOf(news)
+	if err != nil || core == nil {
 		return store.Holding{}, err
 	}
 	if core.Hash != news.Hash {
-		return store.Holding{}, fmt.Errorf("the owner's patch to version %d makes content %s, not %s", news.Version, core.Hash, news.Hash)
+		return store.Holding{}, fmt.Errorf("version %d is told with content %s, not %s", news.Version, core.Hash, news.Hash)
 	}
 	held := news.Shown.holding(core.Kind)
 	record := store.Record{
@@ -92,6 +88,76 @@ func (e *Engine) adoptNews(news *News, said words) (store.Holding, error) {
 		Lifetime: said.fresh, Source: said.source, Hints: said.hints,
 	}
 	return held, e.cache.Adopt(news.Channel, record, core, news.Base)
+}
+
+// contentOf returns the content of the version that news are of; nil: it cannot be made.
+func (e *Engine) contentOf(news *News) (*deltas.Core, error) {
+	if news.Content != nil {
+		return news.Content, nil
+	}
+	base, err := e.cache.Content(news.Channel, news.Base)
+	if err != nil || base == nil {
+		return nil, err
+	}
+	return deltas.ApplyDelta(base, news.Patch)
+}
+
+// Lacks reports that a channel is ordered whose current version this engine does not
+// hold: its next poll would fetch it in full.
+func (e *Engine) Lacks(id channel.ID) bool {
+	e.read(id)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.mu.channels.index.get(id)
+	return t != nil && !t.Dropped() && t.Channel.version > 0 && !t.Channel.holding.OK
+}
+
+// Held returns the current version of a channel for another poller, with its content; ok
+// is false where this engine does not hold it.
+func (e *Engine) Held(id channel.ID) (news News, ok bool) {
+	e.read(id)
+	held, news := e.held(id)
+	if !held.OK {
+		return news, false
+	}
+	core, err := e.cache.Content(id, news.Hash)
+	e.cache.Failed("read content for another poller", err)
+	news.Shown, news.Content = shownWith(held), core
+	return news, core != nil
+}
+
+// held returns what the engine holds of a channel, and of which version.
+func (e *Engine) held(id channel.ID) (held store.Holding, news News) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.mu.channels.index.get(id)
+	if t == nil {
+		return held, news
+	}
+	c := &t.Channel
+	return c.holding, News{Channel: id, Incarnation: c.incarnation, Version: c.version, Hash: c.hash, Held: c.candidate}
+}
+
+// read notes the record of a channel that has not been read since it was ordered.
+func (e *Engine) read(id channel.ID) {
+	if !e.unread(id) {
+		return
+	}
+	found, ok, err := e.cache.Record(id)
+	if e.cache.Failed("read record", err); !ok {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mu.channels.recall(id, &found, wallNow())
+	e.wakeIfSooner()
+}
+
+func (e *Engine) unread(id channel.ID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := e.mu.channels.index.get(id)
+	return t != nil && !t.Channel.loaded
 }
 
 // Ordered returns how the channels of a range are polled that have an order.

@@ -126,6 +126,63 @@ func TestLearnOther(t *testing.T) {
 	}
 }
 
+// Who comes to poll a channel and is given what another poller holds asks with its
+// validators, and has the base of the next change.
+func TestLearnHeld(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLearner(t)
+		defer l.close()
+		id := channel.IDOf(l.url)
+		l.engine.Learn(l.news)
+		held, ok := l.engine.Held(id)
+		if !ok || held.Version != 2 || held.Hash != l.news.Hash || held.Shown.ETag != "e2" || saying(held.Content) != "two" {
+			t.Fatalf("holds %+v, %v", held, ok)
+		}
+		l.restart()
+		if held, ok = l.engine.Held(id); !ok || held.Shown.ETag != "e2" {
+			t.Fatalf("after a restart it holds %+v, %v", held, ok)
+		}
+
+		w := newWorld(t, Config{Interval: learnPeriod, Floor: time.Second})
+		defer w.close()
+		w.mu.Lock()
+		w.origins[l.url] = &origin{status: 200, body: "two", etag: "e2"}
+		o := w.own(id)
+		o.version, o.core = 2, held.Content
+		w.mu.Unlock()
+		order := w.orderOf(l.url)
+		if w.engine.Lacks(id) {
+			t.Error("a channel that is not ordered is lacking")
+		}
+		w.engine.Order(order)
+		if !w.engine.Lacks(id) {
+			t.Error("the version that is ordered first is not lacking")
+		}
+		if _, ok := w.engine.Held(id); ok {
+			t.Error("what is ordered counts as held")
+		}
+		w.engine.Learn(held)
+		if w.engine.Lacks(id) {
+			t.Error("what was learned is lacking")
+		}
+		w.pass(learnPeriod)
+		w.mu.Lock()
+		w.origins[l.url].body, w.origins[l.url].etag = "three", "e3"
+		w.mu.Unlock()
+		w.pass(learnPeriod)
+		w.restart()
+		w.engine.Order(w.orderOf(l.url))
+		if w.engine.Lacks(id) {
+			t.Error("after a restart, what the cache has is lacking")
+		}
+		w.pass(learnPeriod)
+		want := []string{"ask if-none-match=e2", "ask if-none-match=e2", "report base=2(two) shows three: version 3", "ask if-none-match=e3"}
+		if asks := (&learner{world: w}).asks(); !slices.Equal(asks, want) {
+			t.Errorf("%q, want %q", asks, want)
+		}
+	})
+}
+
 // lend has the owner answer stale bases with the content.
 func (l *learner) lend() {
 	l.mu.Lock()

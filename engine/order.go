@@ -26,6 +26,10 @@ type Order struct {
 	MovedAgain  time.Time   // from when on the owner wants to hear again that they do; zero: never, it is learned or doubted
 	Subscribers uint64      // told to the origin; 0: not told
 
+	// Holder is a node that may hold Version, where the owner knows of none at this node;
+	// empty: it knows none that does. The engine does not use it.
+	Holder string
+
 	// Most is the highest rate that the origin's words allow, [overlay.RateOf] of what
 	// Bound told the owner last; no polls: Bound told nothing.
 	Most overlay.Rate
@@ -86,7 +90,7 @@ type Shown struct {
 	FeedURL            string // the feed that an HTML page names
 }
 
-// News is what another poller of a channel has found, and its owner has committed.
+// News is a version of a channel as another poller holds it: its owner has committed it.
 type News struct {
 	Channel     channel.ID
 	Incarnation uint64
@@ -96,6 +100,8 @@ type News struct {
 	Base        deltas.Hash // of the content that Patch is applied to
 	Patch       []byte      // makes the content of Version; nil: it is not told
 	Shown       Shown       // with the content of Version
+
+	Content *deltas.Core // of Version; nil: it is not told
 }
 
 // Answer is what the owner has made durable.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // plan knows the factors of every owned channel, the rates that were ordered, and
@@ -80,7 +81,7 @@ func (p *plan) update(ch channel.Channel, ended bool) polling {
 	}
 	next := old.next(ch)
 	change := compare(old, next)
-	if change == pollAsBefore && next.polled() && p.moved[ch.ID] != ch.Moved {
+	if change == pollAsBefore && next.polled() && (p.moved[ch.ID] != ch.Moved || old.first && !next.first && p.width(next) > 1) {
 		change = pollAnew
 	}
 	p.forget(ch.ID, old)
@@ -92,6 +93,15 @@ func (p *plan) update(ch channel.Channel, ended bool) polling {
 		p.factors.set(ch.ID, next)
 	}
 	return change
+}
+
+// width is how many nodes poll a channel: one until it has content, which is fetched once
+// so, and not by each of them.
+func (p *plan) width(f factors) int {
+	if f.first {
+		return 1
+	}
+	return overlay.WidthOf(f.rate.rate(), p.interval, p.floor)
 }
 
 // compare says what a channel's new factors mean for its pollers.

@@ -57,6 +57,36 @@ func TestPlanFollowsChannels(t *testing.T) {
 	}
 }
 
+// One node polls a channel that has no content yet, and as many as its rate asks for from
+// its first content on.
+func TestFirstContentWidens(t *testing.T) {
+	for _, test := range []struct {
+		rate  float64 // polls a minute, floor 10 s
+		width int
+		want  polling
+	}{
+		{6, 1, pollAsBefore},
+		{18, 3, pollAnew},
+	} {
+		p := planFor(Config{Interval: time.Minute, Floor: 10 * time.Second})
+		ch := channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1}
+		p.update(ch, false)
+		f := p.factors.at(feedID)
+		f.rate = paceOf(test.rate)
+		if width := p.width(*f); width != 1 {
+			t.Errorf("%v polls: %d nodes fetch the first content", test.rate, width)
+		}
+		ch.Version = 1
+		got := p.update(ch, false)
+		if width := p.width(*p.factors.at(feedID)); got != test.want || width != test.width {
+			t.Errorf("%v polls: the first content means %d, by %d nodes; want %d, %d", test.rate, got, width, test.want, test.width)
+		}
+		if ch.Version++; p.update(ch, false) != pollAsBefore {
+			t.Errorf("%v polls: the second content is ordered", test.rate)
+		}
+	}
+}
+
 // planFor is a plan without an owner.
 func planFor(c Config) *plan {
 	p := newPlan(c, newColumns(c.optimiserConfig(), 0))

@@ -21,7 +21,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
-	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -206,13 +205,12 @@ func (o *Owner) change(ch channel.Channel, ended bool) {
 // orderOf is what a channel's pollers are told, whichever they are. o.mu is held.
 func (o *Owner) orderOf(ch channel.Channel) engine.Order {
 	known := o.mu.plan.of(ch)
-	rate := known.rate.rate()
 	return direct(engine.Order{
 		Channel:     ch.ID,
 		Incarnation: ch.Incarnation,
 		URL:         ch.URL,
-		Rate:        rate,
-		Width:       overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
+		Rate:        known.rate.rate(),
+		Width:       o.mu.plan.width(known),
 		Version:     ch.Version,
 		Hash:        ch.Hash,
 		Held:        ch.Held,

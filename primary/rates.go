@@ -8,7 +8,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/honeycomb/local"
-	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // rates is the optimiser and what it has found.
@@ -269,12 +268,11 @@ func (o *Owner) repace(f *factors) bool {
 	return f.rate != before
 }
 
-// pace is what a channel's pollers are told, whichever they are.
+// pace is what a channel's pollers are told, whichever they are. o.mu is held.
 func (o *Owner) pace(e *entry) engine.Pace {
-	rate := e.rate.rate()
 	return engine.Pace{
-		Channel: e.id, Incarnation: uint64(e.incarnation), Rate: rate,
-		Width: overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
+		Channel: e.id, Incarnation: uint64(e.incarnation), Rate: e.rate.rate(),
+		Width: o.mu.plan.width(e.factors),
 	}
 }
 

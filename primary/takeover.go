@@ -64,6 +64,7 @@ func (o *Owner) RangeLost(r channel.Range, _ uint64) {
 		}
 	}
 	o.mu.plan.stale = true // the others' part of the budget is another
+	o.mu.notBefore = time.Time{}
 	o.mu.Unlock()
 	for bucket := r.From; bucket <= r.To; bucket++ {
 		o.abandon(bucket)

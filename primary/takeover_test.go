@@ -114,6 +114,29 @@ func TestOrdersFollowLeadership(t *testing.T) {
 	}
 }
 
+// What this node plans is without the channels of a range a look after that is lost,
+// however long the solve before it took.
+func TestLostRangeIsNotPlanned(t *testing.T) {
+	store, owner, poller := newLeaders(Config{})
+	ranges := quarters()
+	for i, r := range ranges[:2] {
+		store.put(in(r, i, 1))
+		store.gain(owner, r)
+	}
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	if planned := owner.Plan().Subscribers; planned != 2 {
+		t.Fatalf("%v subscribers are planned for, want 2", planned)
+	}
+	owner.mu.notBefore = time.Now().Add(time.Hour)
+	store.lose(owner, ranges[0])
+	owner.look(time.Now())
+	if planned := owner.Plan().Subscribers; planned != 1 {
+		t.Errorf("%v subscribers are planned for after a range was lost, want 1", planned)
+	}
+}
+
 func followLeadership(t *testing.T, seed uint64) {
 	store, owner, poller := newLeaders(Config{})
 	owner.scanPage = 3

@@ -77,7 +77,7 @@ func encodeOrder(o *engine.Order) *wire.Order {
 	return &wire.Order{
 		Pace: encodePace(engine.Pace{Channel: o.Channel, Incarnation: o.Incarnation, Rate: o.Rate, Width: o.Width, Rank: o.Rank}),
 		Url:  o.URL, Version: o.Version, Hash: o.Hash[:], Held: o.Held, Ask: o.Ask, MovedTo: o.MovedTo, MovedAgainUs: micros(o.MovedAgain),
-		OthersUs: untilMicros(o.Others), Subscribers: o.Subscribers, MostPolls: o.Most.Polls, MostIntervals: o.Most.Intervals,
+		OthersUs: untilMicros(o.Others), Holder: o.Holder, Subscribers: o.Subscribers, MostPolls: o.Most.Polls, MostIntervals: o.Most.Intervals,
 	}
 }
 
@@ -194,7 +194,7 @@ func (b *batch) decodeOrder(m *wire.Order) (engine.Order, error) {
 	order := engine.Order{
 		Channel: pace.Channel, Incarnation: pace.Incarnation, URL: m.GetUrl(), Rate: pace.Rate, Width: pace.Width, Rank: pace.Rank,
 		Version: m.GetVersion(), Hash: hash, Held: m.GetHeld(), Ask: m.GetAsk(), MovedTo: m.GetMovedTo(),
-		Subscribers: m.GetSubscribers(), Most: overlay.Rate{Polls: m.GetMostPolls(), Intervals: m.GetMostIntervals()},
+		Holder: m.GetHolder(), Subscribers: m.GetSubscribers(), Most: overlay.Rate{Polls: m.GetMostPolls(), Intervals: m.GetMostIntervals()},
 	}
 	if again := m.GetMovedAgainUs(); again != 0 {
 		order.MovedAgain = time.UnixMicro(again)
@@ -208,6 +208,7 @@ func (b *batch) decodeOrder(m *wire.Order) (engine.Order, error) {
 // maxOthers bounds how long an order may have a poller wait for others.
 const maxOthers = 24 * time.Hour
 
+// decodeNews leaves out the content.
 func (b *batch) decodeNews(m *wire.News) (engine.News, error) {
 	id, err := b.decodeID(m.GetChannel())
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/engine"
 )
 
 // contents are the contents that this node's owner saw last, packed, so that a poller
@@ -25,8 +26,9 @@ type contentKey struct {
 }
 
 type packed struct {
-	key  contentKey
-	data []byte
+	key   contentKey
+	data  []byte
+	shown engine.Shown
 }
 
 // mostBytes bounds the contents in memory.
@@ -36,8 +38,8 @@ func newContents() *contents {
 	return &contents{packer: deltas.NewPacker(2), order: list.New(), of: make(map[contentKey]*list.Element)}
 }
 
-// add keeps a channel's content.
-func (c *contents) add(id channel.ID, core *deltas.Core) {
+// add keeps a channel's content, and what its origin sent with it.
+func (c *contents) add(id channel.ID, core *deltas.Core, shown engine.Shown) {
 	key := contentKey{id, core.Hash}
 	data := c.packer.Append(nil, core)
 	c.mu.Lock()
@@ -46,7 +48,7 @@ func (c *contents) add(id channel.ID, core *deltas.Core) {
 		c.order.MoveToFront(at)
 		return
 	}
-	c.of[key] = c.order.PushFront(&packed{key, data})
+	c.of[key] = c.order.PushFront(&packed{key, data, shown})
 	for c.bytes += len(data); c.bytes > mostBytes; {
 		last := c.order.Back()
 		old := c.order.Remove(last).(*packed)
@@ -55,8 +57,8 @@ func (c *contents) add(id channel.ID, core *deltas.Core) {
 	}
 }
 
-// packed returns a channel's content, packed; nil: it is not here.
-func (c *contents) packed(id channel.ID, hash deltas.Hash) []byte {
+// packed returns a channel's content; nil: it is not here.
+func (c *contents) packed(id channel.ID, hash deltas.Hash) *packed {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	at := c.of[contentKey{id, hash}]
@@ -64,14 +66,14 @@ func (c *contents) packed(id channel.ID, hash deltas.Hash) []byte {
 		return nil
 	}
 	c.order.MoveToFront(at)
-	return at.Value.(*packed).data
+	return at.Value.(*packed)
 }
 
 // get returns a channel's content; nil: it is not here.
 func (c *contents) get(id channel.ID, hash deltas.Hash) (*deltas.Core, error) {
-	data := c.packed(id, hash)
-	if data == nil {
+	kept := c.packed(id, hash)
+	if kept == nil {
 		return nil, nil
 	}
-	return c.packer.Unpack(data)
+	return c.packer.Unpack(kept.data)
 }

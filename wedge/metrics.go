@@ -14,6 +14,7 @@ type metrics struct {
 	news                    *prometheus.CounterVec
 	levels                  prometheus.Histogram
 	moved                   prometheus.Counter
+	contents                *prometheus.CounterVec
 	bytes                   *prometheus.CounterVec
 }
 
@@ -26,6 +27,7 @@ const (
 	ofViews   = "views"
 	ofReports = "reports"
 	ofNotes   = "notes"
+	ofContent = "contents"
 )
 
 // What a poller has sent with a report, of reports to other nodes.
@@ -33,6 +35,12 @@ const (
 	sentHash    = "hash"
 	sentDelta   = "delta"
 	sentContent = "content"
+)
+
+// What has come of asking for the current version of a channel.
+const (
+	contentTaken   = "taken"
+	contentMissing = "missing"
 )
 
 // How news reach a poller of another node.
@@ -58,16 +66,19 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		levels: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "corona_wedge_tree_level", Help: "Level of this node in trees by which it was told of a version.", Buckets: prometheus.LinearBuckets(1, 1, 8),
 		}),
+		contents: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "corona_wedge_contents_total", Help: "Current versions of channels that this node came to poll and asked other nodes for, by what came of it.",
+		}, []string{"result"}),
 		moved: counter("memberships_total", "Times that other nodes came to poll or left."),
 		bytes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "corona_wedge_bytes_total", Help: "Bytes of this node's messages to owners and pollers on other nodes, and of their answers.",
 		}, []string{"of"}),
 	}
-	for _, of := range []string{ofOrders, ofNews, ofLeases, ofViews, ofReports, ofNotes} {
+	for _, of := range []string{ofOrders, ofNews, ofLeases, ofViews, ofReports, ofNotes, ofContent} {
 		m.bytes.WithLabelValues(of)
 	}
 	if registry != nil {
-		registry.MustRegister(m.orders, m.refused, m.lapsed, m.reports, m.news, m.levels, m.moved, m.bytes)
+		registry.MustRegister(m.orders, m.refused, m.lapsed, m.reports, m.news, m.levels, m.moved, m.contents, m.bytes)
 	}
 	return m
 }
@@ -82,6 +93,8 @@ func (m *metrics) request(request *wire.Request, asked, answered int) {
 		m.count(ofLeases, asked+answered)
 	case *wire.Request_Asked:
 		m.count(ofViews, asked+answered)
+	case *wire.Request_Wanted:
+		m.count(ofContent, asked+answered)
 	case *wire.Request_Spread:
 		m.count(ofNews, asked+answered)
 	case *wire.Request_Batch:

@@ -49,13 +49,6 @@ func newOutbox(node string, config Config, again func(r channel.Range)) *outbox 
 
 func (b *outbox) close() { b.stop() }
 
-func (b *outbox) signal() {
-	select {
-	case b.wake <- struct{}{}:
-	default:
-	}
-}
-
 // begin has all channels of a range sent from the beginning.
 func (b *outbox) begin(l *lead) {
 	b.mu.Lock()
@@ -64,7 +57,7 @@ func (b *outbox) begin(l *lead) {
 		b.took(len(old.items))
 	}
 	b.mu.sessions[l.ID] = &session{Session: l.session(l.first()), begin: true}
-	b.signal()
+	signal(b.wake)
 }
 
 // complete says that all channels of a range have been added.
@@ -73,7 +66,7 @@ func (b *outbox) complete(r channel.Range) {
 	defer b.mu.Unlock()
 	if s := b.mu.sessions[r.ID]; s != nil {
 		s.complete = true
-		b.signal()
+		signal(b.wake)
 	}
 }
 
@@ -101,7 +94,7 @@ func (b *outbox) add(r channel.Range, items []any) {
 	if b.mu.waiting += len(items); b.mu.waiting >= crowded && b.mu.room == nil {
 		b.mu.room = make(chan struct{})
 	}
-	b.signal()
+	signal(b.wake)
 }
 
 // took counts items that wait no more. b.mu is held.
@@ -133,7 +126,7 @@ func (b *outbox) renew() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.mu.renewal = true
-	b.signal()
+	signal(b.wake)
 }
 
 // run sends what waits until the outbox is closed.

@@ -144,7 +144,7 @@ func (o *Owner) follow(now time.Time) bool {
 	o.metrics.moved.Inc()
 	o.mu.roster, o.mu.seen = seen, nil
 	for node, box := range o.mu.boxes {
-		if !slices.ContainsFunc(seen.members, func(m Member) bool { return m.ID == node }) {
+		if !seen.has(node) {
 			box.close()
 			delete(o.mu.boxes, node)
 		}
@@ -270,13 +270,38 @@ func (o *Owner) Order(orders ...engine.Order) {
 		for rank, node := range now {
 			told := *order
 			told.Width, told.Rank = len(now), rank
-			if !slices.Contains(before, node) && (l.partial || len(before) > 0) && o.roster().shares(node) {
-				told.Others = time.Now().Add(o.config.handover())
+			if !slices.Contains(before, node) {
+				told.Holder = o.holder(node, before, now)
+				if (l.partial || len(before) > 0) && o.roster().shares(node) {
+					told.Others = time.Now().Add(o.config.handover())
+				}
 			}
 			sent[l].add(node, told)
 		}
 	}
 	o.send(sent)
+}
+
+// holder returns a node that may hold the current version of a channel which node comes
+// to poll: one that polled it before, if possible one that goes on; else another of its
+// pollers, of which nothing is known; else this node, whose owner keeps what it saw last.
+// o.mu is held.
+func (o *Owner) holder(node string, before, now []string) string {
+	for _, nodes := range [][]string{before, now} {
+		other := ""
+		for _, one := range nodes {
+			if one == node || !o.roster().has(one) {
+				continue
+			}
+			if other == "" || slices.Contains(now, one) {
+				other = one
+			}
+		}
+		if other != "" {
+			return other
+		}
+	}
+	return o.config.Self
 }
 
 // sharesEgress reports that other nodes poll from this node's address.

@@ -29,8 +29,10 @@ type Poller struct {
 		sync.Mutex
 		ranges channel.ByRange[*obeyed]
 		news   []engine.News // that wait for the disk
+		wanted []want
 	}
 	learn   chan struct{} // holds a token when there are news
+	fetch   chan struct{} // holds a token when contents are wanted
 	metrics *metrics      // of the node's owner too
 	shared  atomic.Bool   // other nodes poll from this node's address
 }
@@ -48,7 +50,7 @@ type obeyed struct {
 func NewPoller(config Config) *Poller {
 	config = config.withDefaults()
 	config.metrics = newMetrics(config.Registerer)
-	return &Poller{config: config, metrics: config.metrics, learn: make(chan struct{}, 1)}
+	return &Poller{config: config, metrics: config.metrics, learn: make(chan struct{}, 1), fetch: make(chan struct{}, 1)}
 }
 
 func (p *Poller) setOwner(o *Owner) { p.owner = o }
@@ -65,6 +67,7 @@ func (p *Poller) Start(e Engine) {
 func (p *Poller) Run(ctx context.Context) {
 	var learning sync.WaitGroup
 	learning.Go(func() { p.learnAll(ctx) })
+	learning.Go(func() { p.fetchAll(ctx) })
 	watch := time.NewTicker(p.config.Lease / 60)
 	defer watch.Stop()
 	for {
@@ -107,6 +110,10 @@ func (p *Poller) Serve(ctx context.Context, from string, bytes []byte) ([]byte, 
 		}
 	case *wire.Request_Asked:
 		if err := p.stats(of.Asked, reply); err != nil {
+			return nil, err
+		}
+	case *wire.Request_Wanted:
+		if err := p.hand(of.Wanted, reply); err != nil {
 			return nil, err
 		}
 	case *wire.Request_Spread:
@@ -201,6 +208,9 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 				flush()
 			}
 			orders = append(orders, item)
+			if item.Holder != "" && item.Version > 0 {
+				p.mu.wanted = append(p.mu.wanted, want{id: item.Channel, holder: item.Holder})
+			}
 			if r.seen != nil {
 				r.seen[item.Channel] = struct{}{}
 			}
@@ -217,10 +227,13 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 			delete(r.seen, item)
 		case engine.News:
 			p.mu.news = append(p.mu.news, item)
-			p.signalNews()
+			signal(p.learn)
 		}
 	}
 	flush()
+	if len(p.mu.wanted) > 0 {
+		signal(p.fetch)
+	}
 }
 
 // dropUnseen drops what an earlier term, or what was lost, had ordered. p.mu is held.
@@ -303,9 +316,10 @@ func (p *Poller) lapse(r *obeyed) {
 	p.engine.Drop(drops...)
 }
 
-func (p *Poller) signalNews() {
+// signal leaves a token for who waits for one.
+func signal(token chan<- struct{}) {
 	select {
-	case p.learn <- struct{}{}:
+	case token <- struct{}{}:
 	default:
 	}
 }

@@ -154,7 +154,7 @@ func (o *Owner) report(ctx context.Context, poller string, report engine.Report)
 		return answer, err
 	}
 	if report.Core != nil && answer.Hash == report.Core.Hash && poller != o.config.Self {
-		o.bases.add(report.Channel, report.Core)
+		o.bases.add(report.Channel, report.Core, report.Shown)
 	}
 	o.tell(poller, &report, answer)
 	return answer, nil
@@ -230,13 +230,20 @@ func (o *Owner) stale(report *engine.Report, m *wire.Report) (*wire.Answer, erro
 		return answer, err // it has seen the current version itself
 	}
 	if answer.Patches = o.patches(report, ch, none); answer.Patches == nil {
-		if answer.Content = o.bases.packed(ch.ID, ch.Hash); answer.Content == nil {
-			if core, err := o.local.engine.Content(ch.ID, ch.Hash); err == nil && core != nil {
-				answer.Content = o.bases.packer.Append(nil, core)
-			}
-		}
+		answer.Content = o.content(ch)
 	}
 	return answer, nil
+}
+
+// content returns a channel's current content, packed; nil: the owner does not have it.
+func (o *Owner) content(ch channel.Channel) []byte {
+	if kept := o.bases.packed(ch.ID, ch.Hash); kept != nil {
+		return kept.data
+	}
+	if core, err := o.local.engine.Content(ch.ID, ch.Hash); err == nil && core != nil {
+		return o.bases.packer.Append(nil, core)
+	}
+	return nil
 }
 
 // patches lead from the version that a poller holds to the current one; nil: they are not

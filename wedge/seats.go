@@ -41,6 +41,10 @@ func newRoster(members []Member) *roster {
 
 func (r *roster) equal(other *roster) bool { return slices.Equal(r.members, other.members) }
 
+func (r *roster) has(node string) bool {
+	return slices.ContainsFunc(r.members, func(m Member) bool { return m.ID == node })
+}
+
 // shares reports whether another node has the label of a node.
 func (r *roster) shares(node string) bool {
 	return slices.ContainsFunc(r.of, func(nodes []string) bool { return len(nodes) > 1 && slices.Contains(nodes, node) })

@@ -106,7 +106,7 @@ func (p *Poller) hear(s Session, news engine.News) verdict {
 		return outdated
 	}
 	p.mu.news = append(p.mu.news, news)
-	p.signalNews()
+	signal(p.learn)
 	return taken
 }
 

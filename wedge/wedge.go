@@ -27,6 +27,8 @@ type Engine interface {
 	Drop(ids ...channel.ID)
 	Learn(news engine.News)
 	Ordered(r channel.Range) []engine.Pace
+	Lacks(id channel.ID) bool
+	Held(id channel.ID) (news engine.News, ok bool)
 	Stats(id channel.ID) (engine.ChannelStats, bool)
 	Content(id channel.ID, hash deltas.Hash) (*deltas.Core, error)
 }

@@ -72,7 +72,7 @@ func newWorldThat(t *testing.T, nodes int, stands time.Duration, fanout int) *wo
 // start opens a node that has forgotten everything.
 func (n *node) start() {
 	config := Config{Self: n.name, Egress: n.name, Interval: tau, Lease: lease, Stands: n.w.stands, Fanout: n.w.fanout, Call: n.call, Ask: n}
-	n.engine = &fakeEngine{orders: make(map[channel.ID]engine.Order), contents: make(map[deltas.Hash]*deltas.Core)}
+	n.engine = &fakeEngine{orders: make(map[channel.ID]engine.Order), contents: make(map[deltas.Hash]*deltas.Core), held: make(map[channel.ID]engine.News)}
 	n.judge = &fakePrimary{node: n}
 	n.poller = NewPoller(config)
 	n.owner = NewOwner(config, n.judge, n.judge, n.poller, n.w.members)
@@ -211,6 +211,7 @@ type fakeEngine struct {
 	ordered  int // orders so far
 	news     []engine.News
 	contents map[deltas.Hash]*deltas.Core
+	held     map[channel.ID]engine.News
 }
 
 func (e *fakeEngine) order(id channel.ID) (engine.Order, bool) {
@@ -258,6 +259,30 @@ func (e *fakeEngine) Learn(news engine.News) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.news = append(e.news, news)
+	if news.Content != nil {
+		e.held[news.Channel] = news
+	}
+}
+
+// Lacks implements [Engine]: what was learned with its content is held.
+func (e *fakeEngine) Lacks(id channel.ID) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	order, ordered := e.orders[id]
+	return ordered && order.Version > 0 && e.held[id].Hash != order.Hash
+}
+
+func (e *fakeEngine) Held(id channel.ID) (engine.News, bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	news, ok := e.held[id]
+	return news, ok
+}
+
+func (e *fakeEngine) hold(news engine.News) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.held[news.Channel] = news
 }
 
 func (e *fakeEngine) learned() []engine.News {
@@ -313,6 +338,13 @@ func (p *fakePrimary) know(order engine.Order) {
 	if _, known := p.channels[order.Channel]; !known {
 		p.channels[order.Channel] = channel.Channel{ID: order.Channel, Incarnation: order.Incarnation, URL: order.URL, Version: order.Version, Hash: order.Hash}
 	}
+}
+
+// reorder has a channel ordered otherwise from the next time on.
+func (p *fakePrimary) reorder(order engine.Order) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.orders[order.Channel] = order
 }
 
 // OrderAgain orders what is known, as the primary owner does a little later.

@@ -67,7 +67,7 @@ func (x Answer_Need) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Answer_Need.Descriptor instead.
 func (Answer_Need) EnumDescriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{13, 0}
+	return file_wedge_proto_rawDescGZIP(), []int{14, 0}
 }
 
 // Request is what one node asks of another.
@@ -79,6 +79,7 @@ type Request struct {
 	//	*Request_Leases
 	//	*Request_Asked
 	//	*Request_Spread
+	//	*Request_Wanted
 	Of            isRequest_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -157,6 +158,15 @@ func (x *Request) GetSpread() *Spread {
 	return nil
 }
 
+func (x *Request) GetWanted() *Wanted {
+	if x != nil {
+		if x, ok := x.Of.(*Request_Wanted); ok {
+			return x.Wanted
+		}
+	}
+	return nil
+}
+
 type isRequest_Of interface {
 	isRequest_Of()
 }
@@ -177,6 +187,10 @@ type Request_Spread struct {
 	Spread *Spread `protobuf:"bytes,4,opt,name=spread,proto3,oneof"`
 }
 
+type Request_Wanted struct {
+	Wanted *Wanted `protobuf:"bytes,5,opt,name=wanted,proto3,oneof"`
+}
+
 func (*Request_Batch) isRequest_Of() {}
 
 func (*Request_Leases) isRequest_Of() {}
@@ -185,12 +199,16 @@ func (*Request_Asked) isRequest_Of() {}
 
 func (*Request_Spread) isRequest_Of() {}
 
+func (*Request_Wanted) isRequest_Of() {}
+
 // Reply answers a batch or leases.
 type Reply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Again         []uint32               `protobuf:"varint,1,rep,packed,name=again,proto3" json:"again,omitempty"` // ranges whose orders are to be sent from the beginning
 	Older         []uint32               `protobuf:"varint,2,rep,packed,name=older,proto3" json:"older,omitempty"` // ranges of which the poller obeys a higher term
 	Stats         []byte                 `protobuf:"bytes,3,opt,name=stats,proto3" json:"stats,omitempty"`         // of channels, as JSON
+	Held          []*News                `protobuf:"bytes,4,rep,name=held,proto3" json:"held,omitempty"`           // of the channels wanted, with their contents
+	Looked        uint32                 `protobuf:"varint,5,opt,name=looked,proto3" json:"looked,omitempty"`      // how many of the channels wanted, from the first on, held is of
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -244,6 +262,20 @@ func (x *Reply) GetStats() []byte {
 		return x.Stats
 	}
 	return nil
+}
+
+func (x *Reply) GetHeld() []*News {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+func (x *Reply) GetLooked() uint32 {
+	if x != nil {
+		return x.Looked
+	}
+	return 0
 }
 
 // Session is a range in a term of its owner, and how many batches of it there were.
@@ -604,6 +636,7 @@ type Order struct {
 	MostPolls     uint32                 `protobuf:"varint,10,opt,name=most_polls,json=mostPolls,proto3" json:"most_polls,omitempty"`
 	MostIntervals uint32                 `protobuf:"varint,11,opt,name=most_intervals,json=mostIntervals,proto3" json:"most_intervals,omitempty"`
 	OthersUs      int64                  `protobuf:"zigzag64,12,opt,name=others_us,json=othersUs,proto3" json:"others_us,omitempty"` // from now; until then nodes behind the same address may poll; 0: none does
+	Holder        string                 `protobuf:"bytes,13,opt,name=holder,proto3" json:"holder,omitempty"`                        // a node that may hold the version, where the receiver is not known to; empty: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -722,6 +755,13 @@ func (x *Order) GetOthersUs() int64 {
 	return 0
 }
 
+func (x *Order) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
 // Shown is what an origin sent with a content.
 type Shown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -810,6 +850,7 @@ type News struct {
 	Base          []byte                 `protobuf:"bytes,6,opt,name=base,proto3" json:"base,omitempty"` // hash of the content that patch is applied to
 	Patch         []byte                 `protobuf:"bytes,7,opt,name=patch,proto3" json:"patch,omitempty"`
 	Shown         *Shown                 `protobuf:"bytes,8,opt,name=shown,proto3" json:"shown,omitempty"`
+	Content       []byte                 `protobuf:"bytes,9,opt,name=content,proto3" json:"content,omitempty"` // packed; empty: it is not told
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -896,6 +937,13 @@ func (x *News) GetPatch() []byte {
 func (x *News) GetShown() *Shown {
 	if x != nil {
 		return x.Shown
+	}
+	return nil
+}
+
+func (x *News) GetContent() []byte {
+	if x != nil {
+		return x.Content
 	}
 	return nil
 }
@@ -1059,6 +1107,51 @@ func (x *Asked) GetChannels() [][]byte {
 	return nil
 }
 
+// Wanted asks for the current versions of channels as the receiver holds them.
+type Wanted struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channels      [][]byte               `protobuf:"bytes,1,rep,name=channels,proto3" json:"channels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Wanted) Reset() {
+	*x = Wanted{}
+	mi := &file_wedge_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Wanted) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Wanted) ProtoMessage() {}
+
+func (x *Wanted) ProtoReflect() protoreflect.Message {
+	mi := &file_wedge_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
+func (*Wanted) Descriptor() ([]byte, []int) {
+	return file_wedge_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Wanted) GetChannels() [][]byte {
+	if x != nil {
+		return x.Channels
+	}
+	return nil
+}
+
 // Report is what a poll showed, at the leader of the channel's range.
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1081,7 +1174,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1093,7 +1186,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1106,7 +1199,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{12}
+	return file_wedge_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Report) GetChannel() []byte {
@@ -1216,7 +1309,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1228,7 +1321,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1241,7 +1334,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{13}
+	return file_wedge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Answer) GetNeed() Answer_Need {
@@ -1303,7 +1396,7 @@ type Notes struct {
 
 func (x *Notes) Reset() {
 	*x = Notes{}
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1315,7 +1408,7 @@ func (x *Notes) String() string {
 func (*Notes) ProtoMessage() {}
 
 func (x *Notes) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1328,7 +1421,7 @@ func (x *Notes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notes.ProtoReflect.Descriptor instead.
 func (*Notes) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{14}
+	return file_wedge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Notes) GetNotes() []*Note {
@@ -1351,7 +1444,7 @@ type Note struct {
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_wedge_proto_msgTypes[15]
+	mi := &file_wedge_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1456,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[15]
+	mi := &file_wedge_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1469,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{15}
+	return file_wedge_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Note) GetChannel() []byte {
@@ -1418,17 +1511,20 @@ var File_wedge_proto protoreflect.FileDescriptor
 
 const file_wedge_proto_rawDesc = "" +
 	"\n" +
-	"\vwedge.proto\x12\fcorona.wedge\"\xc9\x01\n" +
+	"\vwedge.proto\x12\fcorona.wedge\"\xf9\x01\n" +
 	"\aRequest\x12+\n" +
 	"\x05batch\x18\x01 \x01(\v2\x13.corona.wedge.BatchH\x00R\x05batch\x12.\n" +
 	"\x06leases\x18\x02 \x01(\v2\x14.corona.wedge.LeasesH\x00R\x06leases\x12+\n" +
 	"\x05asked\x18\x03 \x01(\v2\x13.corona.wedge.AskedH\x00R\x05asked\x12.\n" +
-	"\x06spread\x18\x04 \x01(\v2\x14.corona.wedge.SpreadH\x00R\x06spreadB\x04\n" +
-	"\x02of\"I\n" +
+	"\x06spread\x18\x04 \x01(\v2\x14.corona.wedge.SpreadH\x00R\x06spread\x12.\n" +
+	"\x06wanted\x18\x05 \x01(\v2\x14.corona.wedge.WantedH\x00R\x06wantedB\x04\n" +
+	"\x02of\"\x89\x01\n" +
 	"\x05Reply\x12\x14\n" +
 	"\x05again\x18\x01 \x03(\rR\x05again\x12\x14\n" +
 	"\x05older\x18\x02 \x03(\rR\x05older\x12\x14\n" +
-	"\x05stats\x18\x03 \x01(\fR\x05stats\"s\n" +
+	"\x05stats\x18\x03 \x01(\fR\x05stats\x12&\n" +
+	"\x04held\x18\x04 \x03(\v2\x12.corona.wedge.NewsR\x04held\x12\x16\n" +
+	"\x06looked\x18\x05 \x01(\rR\x06looked\"s\n" +
 	"\aSession\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
@@ -1452,7 +1548,7 @@ const file_wedge_proto_rawDesc = "" +
 	"\x05polls\x18\x03 \x01(\rR\x05polls\x12\x1c\n" +
 	"\tintervals\x18\x04 \x01(\rR\tintervals\x12\x14\n" +
 	"\x05width\x18\x05 \x01(\rR\x05width\x12\x12\n" +
-	"\x04rank\x18\x06 \x01(\rR\x04rank\"\xdb\x02\n" +
+	"\x04rank\x18\x06 \x01(\rR\x04rank\"\xf3\x02\n" +
 	"\x05Order\x12&\n" +
 	"\x04pace\x18\x01 \x01(\v2\x12.corona.wedge.PaceR\x04pace\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12\x18\n" +
@@ -1467,13 +1563,14 @@ const file_wedge_proto_rawDesc = "" +
 	"most_polls\x18\n" +
 	" \x01(\rR\tmostPolls\x12%\n" +
 	"\x0emost_intervals\x18\v \x01(\rR\rmostIntervals\x12\x1b\n" +
-	"\tothers_us\x18\f \x01(\x12R\bothersUs\"\x88\x01\n" +
+	"\tothers_us\x18\f \x01(\x12R\bothersUs\x12\x16\n" +
+	"\x06holder\x18\r \x01(\tR\x06holder\"\x88\x01\n" +
 	"\x05Shown\x12\x19\n" +
 	"\braw_hash\x18\x01 \x01(\x04R\arawHash\x12\x12\n" +
 	"\x04etag\x18\x02 \x01(\tR\x04etag\x12#\n" +
 	"\rlast_modified\x18\x03 \x01(\tR\flastModified\x12\x10\n" +
 	"\x03url\x18\x04 \x01(\tR\x03url\x12\x19\n" +
-	"\bfeed_url\x18\x05 \x01(\tR\afeedUrl\"\xd9\x01\n" +
+	"\bfeed_url\x18\x05 \x01(\tR\afeedUrl\"\xf3\x01\n" +
 	"\x04News\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -1482,7 +1579,8 @@ const file_wedge_proto_rawDesc = "" +
 	"\x04held\x18\x05 \x01(\bR\x04held\x12\x12\n" +
 	"\x04base\x18\x06 \x01(\fR\x04base\x12\x14\n" +
 	"\x05patch\x18\a \x01(\fR\x05patch\x12)\n" +
-	"\x05shown\x18\b \x01(\v2\x13.corona.wedge.ShownR\x05shown\"\x87\x01\n" +
+	"\x05shown\x18\b \x01(\v2\x13.corona.wedge.ShownR\x05shown\x12\x18\n" +
+	"\acontent\x18\t \x01(\fR\acontent\"\x87\x01\n" +
 	"\x06Spread\x12/\n" +
 	"\asession\x18\x01 \x01(\v2\x15.corona.wedge.SessionR\asession\x12&\n" +
 	"\x04news\x18\x02 \x01(\v2\x12.corona.wedge.NewsR\x04news\x12\x0e\n" +
@@ -1491,6 +1589,8 @@ const file_wedge_proto_rawDesc = "" +
 	"\x06Leases\x121\n" +
 	"\bsessions\x18\x01 \x03(\v2\x15.corona.wedge.SessionR\bsessions\"#\n" +
 	"\x05Asked\x12\x1a\n" +
+	"\bchannels\x18\x01 \x03(\fR\bchannels\"$\n" +
+	"\x06Wanted\x12\x1a\n" +
 	"\bchannels\x18\x01 \x03(\fR\bchannels\"\xdf\x02\n" +
 	"\x06Report\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
@@ -1541,7 +1641,7 @@ func file_wedge_proto_rawDescGZIP() []byte {
 }
 
 var file_wedge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_wedge_proto_goTypes = []any{
 	(Answer_Need)(0), // 0: corona.wedge.Answer.Need
 	(*Request)(nil),  // 1: corona.wedge.Request
@@ -1556,34 +1656,37 @@ var file_wedge_proto_goTypes = []any{
 	(*Spread)(nil),   // 10: corona.wedge.Spread
 	(*Leases)(nil),   // 11: corona.wedge.Leases
 	(*Asked)(nil),    // 12: corona.wedge.Asked
-	(*Report)(nil),   // 13: corona.wedge.Report
-	(*Answer)(nil),   // 14: corona.wedge.Answer
-	(*Notes)(nil),    // 15: corona.wedge.Notes
-	(*Note)(nil),     // 16: corona.wedge.Note
+	(*Wanted)(nil),   // 13: corona.wedge.Wanted
+	(*Report)(nil),   // 14: corona.wedge.Report
+	(*Answer)(nil),   // 15: corona.wedge.Answer
+	(*Notes)(nil),    // 16: corona.wedge.Notes
+	(*Note)(nil),     // 17: corona.wedge.Note
 }
 var file_wedge_proto_depIdxs = []int32{
 	4,  // 0: corona.wedge.Request.batch:type_name -> corona.wedge.Batch
 	11, // 1: corona.wedge.Request.leases:type_name -> corona.wedge.Leases
 	12, // 2: corona.wedge.Request.asked:type_name -> corona.wedge.Asked
 	10, // 3: corona.wedge.Request.spread:type_name -> corona.wedge.Spread
-	3,  // 4: corona.wedge.Batch.session:type_name -> corona.wedge.Session
-	5,  // 5: corona.wedge.Batch.items:type_name -> corona.wedge.Item
-	7,  // 6: corona.wedge.Item.order:type_name -> corona.wedge.Order
-	6,  // 7: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
-	9,  // 8: corona.wedge.Item.news:type_name -> corona.wedge.News
-	6,  // 9: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
-	8,  // 10: corona.wedge.News.shown:type_name -> corona.wedge.Shown
-	3,  // 11: corona.wedge.Spread.session:type_name -> corona.wedge.Session
-	9,  // 12: corona.wedge.Spread.news:type_name -> corona.wedge.News
-	3,  // 13: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
-	8,  // 14: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
-	0,  // 15: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
-	16, // 16: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	13, // 4: corona.wedge.Request.wanted:type_name -> corona.wedge.Wanted
+	9,  // 5: corona.wedge.Reply.held:type_name -> corona.wedge.News
+	3,  // 6: corona.wedge.Batch.session:type_name -> corona.wedge.Session
+	5,  // 7: corona.wedge.Batch.items:type_name -> corona.wedge.Item
+	7,  // 8: corona.wedge.Item.order:type_name -> corona.wedge.Order
+	6,  // 9: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
+	9,  // 10: corona.wedge.Item.news:type_name -> corona.wedge.News
+	6,  // 11: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
+	8,  // 12: corona.wedge.News.shown:type_name -> corona.wedge.Shown
+	3,  // 13: corona.wedge.Spread.session:type_name -> corona.wedge.Session
+	9,  // 14: corona.wedge.Spread.news:type_name -> corona.wedge.News
+	3,  // 15: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
+	8,  // 16: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
+	0,  // 17: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
+	17, // 18: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_wedge_proto_init() }
@@ -1596,6 +1699,7 @@ func file_wedge_proto_init() {
 		(*Request_Leases)(nil),
 		(*Request_Asked)(nil),
 		(*Request_Spread)(nil),
+		(*Request_Wanted)(nil),
 	}
 	file_wedge_proto_msgTypes[4].OneofWrappers = []any{
 		(*Item_Order)(nil),
@@ -1609,7 +1713,7 @@ func file_wedge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wedge_proto_rawDesc), len(file_wedge_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
