@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -58,6 +59,11 @@ type group struct {
 	barrier  chan struct{} // full while raft has a barrier of catchUp's
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
+
+	handing struct {
+		sync.Mutex
+		failed map[raft.ServerID]uint64 // replicas that did not take over leadership, and what they had taken by then; see transfer
+	}
 }
 
 // openGroup reads the group's log and state and starts its raft. Damage is found
@@ -69,6 +75,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, state *pebble.DB,
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
+	g.handing.failed = make(map[raft.ServerID]uint64)
 	g.fsm = &fsm{group: id, from: from, to: to, db: state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer}
 	if err := g.fsm.load(); err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -55,8 +56,50 @@ func (s *Store) handOverRange(g *group, over time.Time) {
 }
 
 // transfer hands the leadership of the range to a replica, within an election's time.
+//
+// It asks raft only if the replica has nearly all of the log: until that has the rest, raft
+// takes no writes. And it asks again only if the replica has taken messages since it was
+// asked in vain. What raft leaves in the replica's queue then is gone, which may else
+// leave raft "in transfer" for good, when leadership is lost while another request for the
+// same replica waits for that queue (hashicorp/raft#696).
 func (g *group) transfer(id raft.ServerID, address raft.ServerAddress) error {
-	return g.raft.LeadershipTransferToServer(id, address).Error()
+	if err := g.transferable(id); err != nil {
+		return err
+	}
+	err := g.raft.LeadershipTransferToServer(id, address).Error()
+	if err != nil {
+		g.handing.Lock()
+		defer g.handing.Unlock()
+		g.handing.failed[id] = g.seat.progress(g.id, id).Taken
+	}
+	return err
+}
+
+const (
+	// nearlyAll is how many entries a replica may lack that is to lead.
+	nearlyAll = 256
+	// emptied is after how many messages taken a replica's queue has been emptied: each
+	// takes from there what waits, by even chances with what else there is to be sent.
+	emptied = 3
+)
+
+var (
+	errLags    = errors.New("it lacks entries of the log")
+	errTooSoon = errors.New("it has taken too little since it was to lead the last time")
+)
+
+// transferable says why leadership is not to be handed to a replica now.
+func (g *group) transferable(id raft.ServerID) error {
+	progress := g.seat.progress(g.id, id)
+	if progress.Last+nearlyAll < g.raft.LastIndex() {
+		return errLags
+	}
+	g.handing.Lock()
+	defer g.handing.Unlock()
+	if taken, failed := g.handing.failed[id]; failed && progress.Taken < taken+emptied {
+		return errTooSoon
+	}
+	return nil
 }
 
 // balance gives leaderships back to the replicas that have them when all is well, until

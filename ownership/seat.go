@@ -86,6 +86,16 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	return r, hurry(r, s.id)
 }
 
+// progress returns what another replica of a group has said to the entries that this one
+// sent it.
+func (s seat) progress(group uint32, other raft.ServerID) raftnet.Progress {
+	replica, err := raftnet.ParseID(group, s.id)
+	if err != nil {
+		return raftnet.Progress{}
+	}
+	return s.net.raft.Progress(replica, other)
+}
+
 // stop stops the replica's raft, after its messages: raft waits for those under way.
 func (s seat) stop(r *raft.Raft, group uint32) error {
 	if s.net != nil {

@@ -114,6 +114,7 @@ func (n *Net) Transport(r Replica, hooks Hooks) (*Transport, error) {
 	}
 	t := &Transport{net: n, self: r, hooks: hooks, inbox: make(chan raft.RPC)}
 	t.open, t.close = context.WithCancelCause(context.Background())
+	t.followers.of = make(map[raft.ServerID]Progress)
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if n.mu.replicas[r.Group()] != nil {

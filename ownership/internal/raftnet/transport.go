@@ -27,6 +27,34 @@ type Transport struct {
 		sync.Mutex // one heartbeat at a time: it may write a term
 		handle     func(raft.RPC)
 	}
+	followers struct {
+		sync.Mutex
+		of map[raft.ServerID]Progress
+	}
+}
+
+// Progress is what a follower has said to the entries that it was sent.
+type Progress struct {
+	Last  uint64 // index of the last entry that it has
+	Taken uint64 // how many messages of entries, with none too, it has taken
+}
+
+// Progress returns what a follower has said; zero: nothing.
+func (n *Net) Progress(of Replica, follower raft.ServerID) Progress {
+	t, err := n.replica(of.Group())
+	if err != nil {
+		return Progress{}
+	}
+	t.followers.Lock()
+	defer t.followers.Unlock()
+	return t.followers.of[follower]
+}
+
+// took notes that a follower has taken all of a request.
+func (t *Transport) took(follower raft.ServerID, request *raft.AppendEntriesRequest) {
+	t.followers.Lock()
+	defer t.followers.Unlock()
+	t.followers.of[follower] = Progress{request.PrevLogEntry + uint64(len(request.Entries)), t.followers.of[follower].Taken + 1}
 }
 
 var (
@@ -119,6 +147,9 @@ func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, reques
 	got, err := t.call(to, peer.Log, kindAppend, appendWithin, encodeAppend(request))
 	if err == nil {
 		*answer, err = decodeAppended(got)
+	}
+	if err == nil && answer.Success {
+		t.took(to, request)
 	}
 	return err
 }
