@@ -36,6 +36,7 @@ type Engine struct {
 	kick    chan struct{} // wakes the loop: something is due before its alarm
 	workers sync.WaitGroup
 
+	asking   sync.RWMutex // read by calls of others, which may come at any time: the stores stay open meanwhile
 	hostRows sync.Mutex // taken before mu: hosts are noted in the order of what they say
 
 	// mu is never held during a fetch, a report, or a read or write of the cache or
@@ -163,5 +164,7 @@ func (e *Engine) Close() error {
 	if wasClosed {
 		return nil
 	}
+	e.asking.Lock()
+	defer e.asking.Unlock()
 	return errors.Join(e.ledger.Close(), e.cache.Close())
 }

@@ -313,6 +313,36 @@ func TestNewerOrderThanAnswer(t *testing.T) {
 	})
 }
 
+// A poll that began before its poller knew the current version says so in its report: the
+// owner cannot tell by clocks whether it shows what was before.
+func TestReportOfPollBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		var late []bool
+		w.owner = func(r Report) (Answer, error) {
+			late = append(late, r.Late)
+			return w.judge(r)
+		}
+		w.serve(1, origin{status: 200, body: "one"}, url)
+		w.pass(10 * time.Second)
+		w.mu.Lock()
+		o := w.own(channel.IDOf(url))
+		o.version, o.core = 2, coreOf(t, "two") // by another poller
+		w.origins[url].body = "three"
+		w.mu.Unlock()
+		w.pass(10 * time.Second)
+		w.mu.Lock()
+		w.origins[url].body = "four"
+		w.mu.Unlock()
+		w.pass(10 * time.Second)
+		if want := []bool{false, false, true, false}; !slices.Equal(late, want) {
+			t.Errorf("reports are late: %v, want %v", late, want)
+		}
+	})
+}
+
 // A base that is stale each time ends the poll, not the engine.
 func TestOwnerNeverSettles(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

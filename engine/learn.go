@@ -27,6 +27,10 @@ func (s Shown) holding(kind deltas.Kind) store.Holding {
 // cannot be made here, the next poll fetches it. News of a channel that is not ordered,
 // of another incarnation, or of an earlier version changes nothing.
 func (e *Engine) Learn(news News) {
+	if !e.enter() {
+		return
+	}
+	defer e.asking.RUnlock()
 	t, said := e.claimFor(&news)
 	if t == nil {
 		return
@@ -105,6 +109,10 @@ func (e *Engine) contentOf(news *News) (*deltas.Core, error) {
 // Lacks reports that a channel is ordered whose current version this engine does not
 // hold: its next poll would fetch it in full.
 func (e *Engine) Lacks(id channel.ID) bool {
+	if !e.enter() {
+		return false
+	}
+	defer e.asking.RUnlock()
 	e.read(id)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -115,6 +123,10 @@ func (e *Engine) Lacks(id channel.ID) bool {
 // Held returns the current version of a channel for another poller, with its content; ok
 // is false where this engine does not hold it.
 func (e *Engine) Held(id channel.ID) (news News, ok bool) {
+	if !e.enter() {
+		return news, false
+	}
+	defer e.asking.RUnlock()
 	e.read(id)
 	held, news := e.held(id)
 	if !held.OK {

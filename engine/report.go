@@ -41,6 +41,7 @@ func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holdi
 		if from.version != p.version {
 			report.Known = time.Time{}
 		}
+		report.Late = from.version > p.version
 		report.BaseVersion, report.Base, report.Core, report.Shown = from.version, from.core, core, shownWith(found)
 		if planted.Bug(16) {
 			r.holding = found

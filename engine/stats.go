@@ -84,9 +84,24 @@ func (e *Engine) Stats(id channel.ID) (stats ChannelStats, ok bool) {
 }
 
 // Content returns the content of a channel that has a hash, nil when this poller has
-// it not.
+// it not. After [Engine.Close] it has none.
 func (e *Engine) Content(id channel.ID, hash deltas.Hash) (*deltas.Core, error) {
+	if !e.enter() {
+		return nil, nil
+	}
+	defer e.asking.RUnlock()
 	return e.cache.Content(id, hash)
+}
+
+// enter keeps the stores open until e.asking is let go, unless they are closed.
+func (e *Engine) enter() bool {
+	e.asking.RLock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.mu.closed {
+		e.asking.RUnlock()
+	}
+	return !e.mu.closed
 }
 
 // waiting returns what makes a channel wait now, nil when nothing does.

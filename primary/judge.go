@@ -120,7 +120,7 @@ func (o *Owner) judge(ctx context.Context, t *tenure, ch channel.Channel, report
 	if err != nil {
 		return engine.Answer{}, fmt.Errorf("identities seen on channel %s: %w", ch.ID, err)
 	}
-	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Core: report.Core, Every: o.lookEvery(ch)})
+	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Late: report.Late, Core: report.Core, Every: o.lookEvery(ch)})
 	o.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
 	commit, err := o.commitOf(ch, state, report, decision)
 	if err != nil {

@@ -57,7 +57,7 @@ func (p *Poller) Moved(ctx context.Context, move engine.Move) error {
 func (p *Poller) question(report *engine.Report) *wire.Report {
 	q := &wire.Report{
 		Channel: report.Channel[:], Incarnation: report.Incarnation, Poller: p.config.Self,
-		Begun: age(report.Begun), Known: age(report.Known), BaseVersion: report.BaseVersion, Gone: report.Gone, Shown: encodeShown(report.Shown),
+		Begun: age(report.Begun), Known: age(report.Known), BaseVersion: report.BaseVersion, Late: report.Late, Gone: report.Gone, Shown: encodeShown(report.Shown),
 	}
 	if report.Base != nil {
 		q.BaseHash = report.Base.Hash[:]
@@ -177,7 +177,7 @@ func (o *Owner) ServeReport(ctx context.Context, bytes []byte) ([]byte, error) {
 func (o *Owner) serveReport(ctx context.Context, m *wire.Report) (*wire.Answer, error) {
 	report := engine.Report{
 		Incarnation: m.GetIncarnation(), Begun: agedAt(m.GetBegun()), Known: agedAt(m.GetKnown()),
-		BaseVersion: m.GetBaseVersion(), Gone: m.GetGone(), Shown: decodeShown(m.GetShown()),
+		BaseVersion: m.GetBaseVersion(), Late: m.GetLate(), Gone: m.GetGone(), Shown: decodeShown(m.GetShown()),
 	}
 	if len(m.GetChannel()) != len(report.Channel) || report.Begun.IsZero() {
 		return nil, fmt.Errorf("%w: no channel, or no time", ErrReport)

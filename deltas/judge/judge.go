@@ -38,6 +38,7 @@ func (v Verdict) String() string {
 // Observation is what a poll showed.
 type Observation struct {
 	Begun time.Time     // when the poll began
+	Late  bool          // it began before the poller knew the current content, which may be newer than Core
 	Core  *content.Core // nil: a poll begun then showed the current content
 	// Every is the time between two polls, those that show nothing new and are not
 	// reported included; 0: half an hour.
@@ -72,7 +73,7 @@ const staleAfter = 2 * time.Minute
 //  3. The current content but for noise: as 1; rebased when a poll begun later
 //     shows the same, so that pollers need not fetch what has settled.
 //  4. Entries never seen before: published at once.
-//  5. Older than the current content: unchanged.
+//  5. Older than the current content, or perhaps older: unchanged.
 //  6. Suspicious (nothing left, another kind, nothing of it or most of it gone,
 //     entries or lines only taken away, a return to one of the last
 //     contents, 8 at least): held, and published when a poll begun later shows the same
@@ -135,7 +136,7 @@ func weigh(state State, seen []uint64, s sight) Decision {
 	if len(f.fresh) > 0 {
 		return publish(state, s, f)
 	}
-	if late := state.Shown.Sub(s.Begun); late > 0 && late <= staleAfter {
+	if late := state.Shown.Sub(s.Begun); s.Late || late > 0 && late <= staleAfter {
 		return Decision{Verdict: VerdictUnchanged, State: state}
 	}
 	if f.suspicion != "" {

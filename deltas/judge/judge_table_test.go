@@ -42,6 +42,37 @@ func TestJudgeLateReports(t *testing.T) {
 	}
 }
 
+// A poll that began before its poller knew the current content may show what was before,
+// whatever clocks say: only entries that are new are told. With and without the base.
+func TestJudgePollOfBefore(t *testing.T) {
+	feed := func(entries string) *content.Core {
+		return extracted.Of(t, []byte("<rss version='2.0'><channel><title>t</title>"+entries+"</channel></rss>"))
+	}
+	const a, b, c = "<item><guid>a</guid><title>A</title></item>", "<item><guid>b</guid><title>B</title></item>", "<item><guid>c</guid><title>C</title></item>"
+	current := feed(a + b)
+	for _, tc := range []struct {
+		name  string
+		shows *content.Core
+		want  Verdict
+	}{
+		{"what was before", feed(a), VerdictUnchanged},
+		{"an entry as it was", feed(a + "<item><guid>b</guid><title>Older</title></item>"), VerdictUnchanged},
+		{"a new entry", feed(a + b + c), VerdictPublish},
+	} {
+		for _, base := range []*content.Core{current, nil} {
+			state := settled(current)
+			seen := Decide(State{}, nil, nil, Observation{Begun: epoch, Core: current}).NewSeen
+			obs := Observation{Begun: epoch.Add(time.Minute), Late: true, Core: tc.shows}
+			if d := Decide(state, seen, base, obs); d.Verdict != tc.want {
+				t.Errorf("%s, base %v: %v, want %v", tc.name, base != nil, d.Verdict, tc.want)
+			}
+			if obs.Late = false; tc.want == VerdictUnchanged && Decide(state, seen, base, obs).Verdict == VerdictUnchanged {
+				t.Errorf("%s, base %v: unchanged for a poll that is not late", tc.name, base != nil)
+			}
+		}
+	}
+}
+
 // A late report of what is held neither confirms nor replaces the candidate.
 func TestJudgeLateReportLeavesCandidate(t *testing.T) {
 	full, less := extracted.Of(t, documents.Stories(3, 2, 1)), extracted.Of(t, documents.Stories(3, 1))

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/url"
 	"sync/atomic"
 	"time"
@@ -69,13 +70,17 @@ func (c *Client) next() int {
 func (c *Client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
 	node := c.next()
 	attempt := Attempt{Sent: c.recorder.Now(), Node: c.first + node}
+	// The transport sends a request with a key again where a kept connection ends without
+	// an answer: that no connection could be made says little then.
+	connected := false
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
 	status, answer, err := c.exchange(ctx, method, c.bases[node]+path, key, body)
 	attempt.Done = c.recorder.Now()
 	attempt.Status, attempt.Outcome = status, outcomeOf(status)
 	if err != nil {
 		attempt.Outcome = Unknown
 		var dial *net.OpError
-		attempt.Unsent = errors.As(err, &dial) && dial.Op == "dial"
+		attempt.Unsent = !connected && errors.As(err, &dial) && dial.Op == "dial"
 	}
 	return attempt, answer
 }

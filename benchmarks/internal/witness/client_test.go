@@ -1,6 +1,9 @@
 package witness
 
 import (
+	"bufio"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -36,6 +39,54 @@ func TestClientTakesTurns(t *testing.T) {
 	if asked != [3]int{6, 9, 6} {
 		t.Errorf("asked %v, want the second alone", asked)
 	}
+}
+
+// A request that was sent, on a connection that was kept from another and ended without an
+// answer, is not unsent because its server takes no other connection.
+func TestSentAndGone(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- answerOnce(listener) }()
+	client := NewClient(NewRecorder(), "http://"+listener.Addr().String())
+	if attempt, _ := client.do(t.Context(), http.MethodPost, "/", "key", nil); attempt.Outcome != Acked {
+		t.Fatalf("the first request: %+v", attempt)
+	}
+	attempt, _ := client.do(t.Context(), http.MethodPost, "/", "key", nil)
+	if attempt.Outcome != Unknown || attempt.Unsent {
+		t.Errorf("%+v, want one that may have been done", attempt)
+	}
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+}
+
+// answerOnce answers the first request of the first connection, and ends with the second.
+func answerOnce(listener net.Listener) error {
+	conn, err := listener.Accept()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	if err := listener.Close(); err != nil {
+		return err
+	}
+	requests := bufio.NewReader(conn)
+	for answered := range 2 {
+		request, err := http.ReadRequest(requests)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(io.Discard, request.Body); err != nil || answered == 1 {
+			return err
+		}
+		if _, err := io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // A request that found nobody was surely not done; one without an answer may have been.

@@ -1168,6 +1168,7 @@ type Report struct {
 	Content       []byte                 `protobuf:"bytes,11,opt,name=content,proto3" json:"content,omitempty"` // packed, where there is no base
 	Base          []byte                 `protobuf:"bytes,12,opt,name=base,proto3" json:"base,omitempty"`       // packed, where the owner has it not
 	Shown         *Shown                 `protobuf:"bytes,13,opt,name=shown,proto3" json:"shown,omitempty"`
+	Late          bool                   `protobuf:"varint,14,opt,name=late,proto3" json:"late,omitempty"` // the poll began before the poller knew of base_version
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1291,6 +1292,13 @@ func (x *Report) GetShown() *Shown {
 		return x.Shown
 	}
 	return nil
+}
+
+func (x *Report) GetLate() bool {
+	if x != nil {
+		return x.Late
+	}
+	return false
 }
 
 // Answer answers a report.
@@ -1591,7 +1599,7 @@ const file_wedge_proto_rawDesc = "" +
 	"\x05Asked\x12\x1a\n" +
 	"\bchannels\x18\x01 \x03(\fR\bchannels\"$\n" +
 	"\x06Wanted\x12\x1a\n" +
-	"\bchannels\x18\x01 \x03(\fR\bchannels\"\xdf\x02\n" +
+	"\bchannels\x18\x01 \x03(\fR\bchannels\"\xf3\x02\n" +
 	"\x06Report\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x16\n" +
@@ -1606,7 +1614,8 @@ const file_wedge_proto_rawDesc = "" +
 	" \x01(\fR\x05delta\x12\x18\n" +
 	"\acontent\x18\v \x01(\fR\acontent\x12\x12\n" +
 	"\x04base\x18\f \x01(\fR\x04base\x12)\n" +
-	"\x05shown\x18\r \x01(\v2\x13.corona.wedge.ShownR\x05shown\"\xfb\x01\n" +
+	"\x05shown\x18\r \x01(\v2\x13.corona.wedge.ShownR\x05shown\x12\x12\n" +
+	"\x04late\x18\x0e \x01(\bR\x04late\"\xfb\x01\n" +
 	"\x06Answer\x12-\n" +
 	"\x04need\x18\x01 \x01(\x0e2\x19.corona.wedge.Answer.NeedR\x04need\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x12\n" +
