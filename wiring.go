@@ -96,6 +96,7 @@ func (n *Node) primaryConfig(events *observer) primary.Config {
 	}
 	if n.company != nil {
 		c.Tell = n.company.tell
+		c.HostParts = func(owned []channel.Led) []float64 { return n.hosts.Parts(owned) } // it is made after the owner
 	}
 	return c
 }

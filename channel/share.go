@@ -24,6 +24,12 @@ type Demand struct {
 	Part int64 // of the cap, in millionths; at most WholeCap
 }
 
+// Led is how many channels of a host a node owns, or all nodes do.
+type Led struct {
+	Host     ID    `json:"host"` // [HostID]
+	Channels int64 `json:"channels"`
+}
+
 // Grant is what a node may take of a host's cap until a time, beside what every node has.
 type Grant struct {
 	Host  ID

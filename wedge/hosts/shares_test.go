@@ -102,6 +102,40 @@ func TestSharesWithoutLeader(t *testing.T) {
 	})
 }
 
+// TestParts: owners learn which part of a host's channels is theirs, and what a node that
+// died owned no longer counts.
+func TestParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "b")
+		hosts := []channel.ID{w.host(w.ranges[0], 1), w.host(w.ranges[1], 1)}
+		want := func(when, node string, channels, other int64, want ...float64) {
+			t.Helper()
+			got := w.nodes[node].Parts([]channel.Led{{Host: hosts[0], Channels: channels}, {Host: hosts[1], Channels: other}})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s has parts %v, want %v", when, node, got, want)
+			}
+		}
+		tell := func() {
+			w.nodes["a"].Parts([]channel.Led{{Host: hosts[0], Channels: 6}})
+			w.nodes["c"].Parts([]channel.Led{{Host: hosts[0], Channels: 2}, {Host: hosts[1], Channels: 5}})
+		}
+		tell()
+		want("not told yet", "c", 2, 5, 0, 0)
+		time.Sleep(opened + tellEvery)
+		want("told", "c", 2, 5, 0.25, 1)
+		w.nodes["a"].stop()
+		w.lead(w.ranges[0], "b")
+		time.Sleep(tellEvery)
+		want("a has died", "c", 2, 5, 0.25, 1)
+		time.Sleep(opened + tellEvery)
+		want("it is forgotten", "c", 4, 5, 1, 1)
+		w.nodes["c"].Parts([]channel.Led{{Host: hosts[1], Channels: 5}})
+		want("after a time without channels", "c", 2, 5, 0, 1)
+	})
+}
+
 // TestSharesOfMany: a node asks about many hosts in few questions.
 func TestSharesOfMany(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
