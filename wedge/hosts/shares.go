@@ -25,6 +25,7 @@ type Question struct {
 // were asked about. What is not in it is not granted now, or not known.
 type Answer struct {
 	Shares []grants.Share `json:"shares"`
+	Kept   bool           `json:"kept"` // they are what the node held
 	All    []channel.Led  `json:"all,omitempty"`
 }
 
@@ -170,7 +171,7 @@ func (n *Node) askFor(ctx context.Context, a *asker, q Question) {
 		n.metrics.failures.Inc()
 	}
 	a.mu.Lock()
-	granted := a.holder.Take(q.Number, answer.Shares, time.Now())
+	granted := a.holder.Take(q.Number, answer.Shares, answer.Kept, time.Now())
 	for _, one := range answer.All {
 		a.all[one.Host] = one.Channels
 	}
@@ -195,7 +196,8 @@ func (n *Node) ServeShares(r channel.Range, q Question) (Answer, error) {
 		return Answer{}, fmt.Errorf("range %d is not led here any more", r.ID)
 	}
 	now := time.Now()
-	return Answer{table.Answer(q.Node, q.Number, q.Asks, now), table.counts.Tell(q.Node, q.Owned, now)}, nil
+	shares, kept := table.Answer(q.Node, q.Number, q.Asks, now)
+	return Answer{Shares: shares, Kept: kept, All: table.counts.Tell(q.Node, q.Owned, now)}, nil
 }
 
 // check says what no sound node asks.

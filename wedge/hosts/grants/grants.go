@@ -9,7 +9,9 @@
 //   - a node heeds only the answer to the latest question about a host;
 //   - a question says what the node holds, and the leader counts for the node the most of
 //     that and of what it answers;
-//   - a leader grants nothing until all leases of the one before are over.
+//   - a leader grants nothing until all leases of the one before are over. Until then it
+//     only keeps to be held what a node says that it holds, and the node heeds that if
+//     it holds it still: then no other node has been granted it.
 package grants
 
 import (
@@ -67,21 +69,21 @@ func NewTable(now time.Time) *Table {
 }
 
 // Answer returns what a node gets. A host is missing about which the node has asked
-// again meanwhile; all are while leases of an earlier term may last.
-func (t *Table) Answer(node string, number uint64, asks []Ask, now time.Time) (shares []Share) {
-	if now.Before(t.opens) {
-		return nil
-	}
+// again meanwhile. Kept says that leases of an earlier term may last, and that shares are what
+// the node holds; one is missing of which it holds nothing.
+func (t *Table) Answer(node string, number uint64, asks []Ask, now time.Time) (shares []Share, kept bool) {
+	kept = now.Before(t.opens)
 	t.sweep(now)
 	for _, ask := range asks {
-		if part, current := t.grant(node, number, ask, now); current {
+		part, current := t.grant(node, number, ask, kept, now)
+		if current && (part > 0 || !kept) {
 			shares = append(shares, Share{ask.Host, part})
 		}
 	}
-	return shares
+	return shares, kept
 }
 
-func (t *Table) grant(node string, number uint64, ask Ask, now time.Time) (part int64, current bool) {
+func (t *Table) grant(node string, number uint64, ask Ask, keep bool, now time.Time) (part int64, current bool) {
 	nodes := t.hosts[ask.Host]
 	if nodes == nil {
 		nodes = make(map[string]entry)
@@ -92,13 +94,17 @@ func (t *Table) grant(node string, number uint64, ask Ask, now time.Time) (part 
 	if number <= before.number {
 		return 0, false
 	}
+	if keep {
+		nodes[node] = entry{part: max(ask.Holds, before.part), need: ask.Need, until: now.Add(Lease + margin), number: number}
+		return ask.Holds, true
+	}
 	delete(nodes, node)
 	free, needs := int64(Pool), make([]int64, 0, len(nodes))
 	for _, other := range nodes {
 		free -= other.part
 		needs = append(needs, other.need)
 	}
-	part = min(fair(ask.Need, needs), free)
+	part = max(min(fair(ask.Need, needs), free), 0)
 	counted := max(part, min(ask.Holds, before.part))
 	if planted.Bug(18) {
 		counted = part

@@ -38,6 +38,7 @@ type answer struct {
 	node   int
 	number uint64
 	shares []Share
+	kept   bool
 }
 
 func newWorld(nodes int, rate func() float64) *world {
@@ -72,12 +73,12 @@ func (w *world) ask(i int, demands ...channel.Demand) {
 
 func (w *world) answer(q question) {
 	if w.leader >= 0 {
-		shares := w.table.Answer(fmt.Sprint(q.node), q.number, q.asks, w.clock(w.leader))
-		w.answers = append(w.answers, answer{q.node, q.number, shares})
+		shares, kept := w.table.Answer(fmt.Sprint(q.node), q.number, q.asks, w.clock(w.leader))
+		w.answers = append(w.answers, answer{q.node, q.number, shares, kept})
 	}
 }
 
-func (w *world) take(a answer) { w.nodes[a.node].Take(a.number, a.shares, w.clock(a.node)) }
+func (w *world) take(a answer) { w.nodes[a.node].Take(a.number, a.shares, a.kept, w.clock(a.node)) }
 
 // held returns what a node may take of a host's cap.
 func (w *world) held(i int, host channel.ID) int64 {
@@ -229,24 +230,58 @@ func TestShareIsFair(t *testing.T) {
 	}
 }
 
-// TestNewLeaderWaits: a leader grants nothing until the leases of the one before are over,
-// and nodes keep what they have until then.
+// TestNewLeaderWaits: a leader grants nothing until the leases of the one before are over.
+// A node that asks meanwhile keeps what it has, and one that is dead loses it.
 func TestNewLeaderWaits(t *testing.T) {
 	w := newWorld(3, sound)
 	w.lead(0)
-	w.round(Lease+margin, map[int]int64{1: channel.WholeCap})
+	for range 6 {
+		w.round(Lease+margin, map[int]int64{0: channel.WholeCap, 1: channel.WholeCap})
+		w.round(0, map[int]int64{0: channel.WholeCap, 1: channel.WholeCap})
+	}
+	want := func(when string, want ...int64) {
+		t.Helper()
+		for i, part := range want {
+			if got := w.held(i, w.hosts[0]); got != part {
+				t.Errorf("%s: node %d holds %d, want %d", when, i, got, part)
+			}
+		}
+	}
+	for range 3 {
+		w.round(renewal, map[int]int64{0: channel.WholeCap, 1: channel.WholeCap})
+	}
+	want("one leader", Pool/2, Pool/2, 0)
 	w.lead(2)
-	w.round(Lease-1, map[int]int64{1: channel.WholeCap, 2: channel.WholeCap})
-	if a, b := w.held(1, w.hosts[0]), w.held(2, w.hosts[0]); a != Pool || b != 0 {
-		t.Errorf("%d and %d are held within the first's lease", a, b)
+	for range 6 {
+		w.round(renewal, map[int]int64{1: channel.WholeCap})
 	}
-	w.round(margin, map[int]int64{2: channel.WholeCap})
-	if sum := w.sum(w.hosts[0]); sum != 0 {
-		t.Errorf("%d are held right after it", sum)
+	w.round(0, map[int]int64{2: channel.WholeCap})
+	want("the first's leases may last", 0, Pool/2, 0)
+	w.round(renewal+Lease, nil)
+	w.round(0, map[int]int64{1: 100_000})
+	want("they are over, and less is needed", 0, 525_000, 0)
+	w.round(renewal, map[int]int64{0: channel.WholeCap})
+	want("granted", Pool-525_000, 525_000, 0)
+}
+
+// TestKeptOnlyWhileHeld: what a node has held until a while ago it does not hold again by
+// the word of a new leader, since another node may have been granted it.
+func TestKeptOnlyWhileHeld(t *testing.T) {
+	w := newWorld(3, sound)
+	w.lead(0)
+	w.round(Lease+margin, map[int]int64{1: channel.WholeCap})
+	w.now += Lease - time.Second
+	w.questions, w.answers = nil, nil
+	w.ask(1, channel.Demand{Host: w.hosts[0], Part: channel.WholeCap})
+	w.lead(2)
+	w.answer(w.questions[0])
+	if a := w.answers[0]; !a.kept || len(a.shares) != 1 || a.shares[0].Part != Pool {
+		t.Fatalf("answer %+v, want the whole kept", a)
 	}
-	w.round(1, map[int]int64{2: channel.WholeCap})
-	if got := w.held(2, w.hosts[0]); got != Pool {
-		t.Errorf("%d is granted then, want %d", got, Pool)
+	w.now += time.Second
+	w.take(w.answers[0])
+	if got := w.held(1, w.hosts[0]); got != 0 {
+		t.Errorf("%d is held again", got)
 	}
 }
 
@@ -258,14 +293,17 @@ func TestAsksSeldom(t *testing.T) {
 		_, asks := h.Ask([]channel.Demand{{Host: host, Part: need}}, 5, now)
 		return len(asks)
 	}
-	if asks(1000) != 1 || asks(1000) != 1 {
+	if asks(1000) != 1 || asks(1000) != 0 {
+		t.Error("does not ask at first, or at once again")
+	}
+	if now = now.Add(retry); asks(1000) != 1 {
 		t.Error("does not ask while there is no answer")
 	}
-	h.Take(h.number, []Share{{host, 1000}}, now)
+	h.Take(h.number, []Share{{host, 1000}}, false, now)
 	if asks(1250) != 0 || asks(1251) != 1 {
 		t.Error("wrong as its need grows")
 	}
-	h.Take(h.number, []Share{{host, 1251}}, now)
+	h.Take(h.number, []Share{{host, 1251}}, false, now)
 	if now = now.Add(renewal - 1); asks(1251) != 0 {
 		t.Error("asks again too soon")
 	}
@@ -282,7 +320,7 @@ func TestAsksSeldom(t *testing.T) {
 			t.Errorf("asks about %d hosts, want %d", len(asks), want)
 		}
 		for _, ask := range asks {
-			h.Take(number, []Share{{ask.Host, 1}}, now)
+			h.Take(number, []Share{{ask.Host, 1}}, false, now)
 		}
 	}
 	if ends := h.Lapse(now.Add(Lease + 1)); len(ends) != 9 || len(h.hosts) != 0 {

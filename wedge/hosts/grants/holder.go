@@ -26,6 +26,9 @@ type held struct {
 // renewal is after how long a grant is asked for again.
 const renewal = Lease / 6
 
+// retry is after how long a question is asked again that was not answered.
+const retry = time.Second
+
 // NewHolder returns a holder whose questions have numbers above one, which a node
 // that starts again must not have used before.
 func NewHolder(above uint64) *Holder {
@@ -57,7 +60,10 @@ func (h *Holder) Ask(demands []channel.Demand, most int, now time.Time) (number 
 // needed than was asked for, or that the leader does not know yet that the node has heard
 // of getting less, which others wait for.
 func (h *held) due(need int64, now time.Time) bool {
-	return !h.answered || now.Sub(h.asked) >= renewal || need > h.need+h.need/4 || h.part < h.told-h.told/16
+	if !h.answered {
+		return now.Sub(h.asked) >= retry
+	}
+	return now.Sub(h.asked) >= renewal || need > h.need+h.need/4 || h.part < h.told-h.told/16
 }
 
 func (h *held) holds(now time.Time) int64 {
@@ -67,15 +73,19 @@ func (h *held) holds(now time.Time) int64 {
 	return 0
 }
 
-// Take returns what follows from an answer.
-func (h *Holder) Take(number uint64, shares []Share, now time.Time) (grants []channel.Grant) {
+// Take returns what follows from an answer, as [Table.Answer] returned it.
+func (h *Holder) Take(number uint64, shares []Share, kept bool, now time.Time) (grants []channel.Grant) {
 	for _, s := range shares {
 		one := h.hosts[s.Host]
 		if one == nil || one.number != number || !now.Before(one.asked.Add(Lease)) {
 			continue
 		}
-		one.part, one.until, one.answered = s.Part, one.asked.Add(Lease), true
-		grants = append(grants, channel.Grant{Host: s.Host, Part: s.Part, Until: one.until})
+		part := s.Part
+		if kept {
+			part = min(part, one.holds(now))
+		}
+		one.part, one.until, one.answered = part, one.asked.Add(Lease), true
+		grants = append(grants, channel.Grant{Host: s.Host, Part: part, Until: one.until})
 	}
 	return grants
 }
