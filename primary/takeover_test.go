@@ -453,6 +453,46 @@ func TestSharesOfBudgetAndHosts(t *testing.T) {
 	}
 }
 
+// A host's cap is divided by how many of its channels each owner has, once that is known.
+func TestHostsByChannels(t *testing.T) {
+	part := 0.0
+	var asked []channel.Led
+	store, owner, poller := newLeaders(Config{
+		Interval: time.Hour, Floor: time.Minute, Budget: 1600,
+		HostGap: func(string) time.Duration { return 36 * time.Second },
+		Share:   func() float64 { return 0.25 },
+		Pollers: func() int { return 4 },
+		HostParts: func(owned []channel.Led) []float64 {
+			asked = slices.Clone(owned)
+			return slices.Repeat([]float64{part}, len(owned))
+		},
+	})
+	for n := range 10 {
+		ch := in(quarters()[0], n, 100)
+		ch.URL = fmt.Sprintf("https://example.com/%s", ch.ID)
+		store.put(ch)
+	}
+	store.gain(owner, quarters()[0])
+	if err := owner.Start(poller); err != nil {
+		t.Fatal(err)
+	}
+	want := func(when string, most float64) {
+		t.Helper()
+		if plan := owner.Plan(); plan.Polls > most || plan.Polls < 0.9*most {
+			t.Errorf("%s: %v polls, want at most %v", when, plan.Polls, most)
+		}
+	}
+	want("not known", 95*0.95/4)
+	if led := (channel.Led{Host: channel.HostID("example.com:443"), Channels: 10}); !slices.Equal(asked, []channel.Led{led}) {
+		t.Errorf("asked for %v, want %v", asked, led)
+	}
+	part = 0.8
+	if err := owner.takeOver(poller); err != nil {
+		t.Fatal(err)
+	}
+	want("most are its own", 0.8*95*0.95)
+}
+
 // What is ordered again is ordered between a beginning and an end of its own, and nothing of
 // ranges that other nodes lead.
 func TestOrderAgain(t *testing.T) {
