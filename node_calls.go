@@ -9,6 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
 // nodeCalls are what the node that leads a channel's range knows, or does, alone: it
@@ -28,6 +29,7 @@ type nodeCalls struct {
 	// What it tells, and asks, the leaders of hosts' ranges; see package wedge/hosts.
 	refused ownership.Call[[]byte, struct{}]
 	resting ownership.Call[string, struct{}]
+	shares  ownership.Call[hosts.Question, hosts.Answer]
 }
 
 type channelsQuery struct {
@@ -70,6 +72,9 @@ func (n *Node) newCalls() nodeCalls {
 		resting: ownership.NewCall(n.store, "hosts that rest", func(_ context.Context, r channel.Range, node string) (struct{}, error) {
 			return struct{}{}, n.hosts.ServeResting(r, node)
 		}),
+		shares: ownership.NewCall(n.store, "shares of hosts", func(_ context.Context, r channel.Range, q hosts.Question) (hosts.Answer, error) {
+			return n.hosts.ServeShares(r, q)
+		}).Once(),
 	}
 }
 

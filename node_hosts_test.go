@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona"
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // moodyOrigin is a host that answers until it is to refuse: then the next request gets a
@@ -91,8 +93,8 @@ func (o *moodyOrigin) refuse(t *testing.T) time.Time {
 	return time.Time{}
 }
 
-// openThree opens the nodes of a cluster in this process.
-func openThree(t *testing.T) (nodes [3]*corona.Node) {
+// openThree opens the nodes of a cluster in this process, which give each host a gap.
+func openThree(t *testing.T, gap time.Duration) (nodes [3]*corona.Node) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux has the whole of 127.0.0.0/8")
@@ -104,7 +106,7 @@ func openThree(t *testing.T) (nodes [3]*corona.Node) {
 		opening.Go(func() {
 			config := corona.Config{
 				Data: filepath.Join(dir, fmt.Sprint(i)), Name: fmt.Sprintf("n%d", i), Ranges: 4, DiskReserve: 4 << 20, AllowPrivate: true,
-				Interval: time.Second, Floor: time.Second,
+				Interval: time.Second, Floor: time.Second, Maintenance: 2 * time.Second, HostGap: gap,
 				Cluster: corona.ClusterConfig{Address: fmt.Sprintf("%s%d:8411", host, i+1), Gossip: fmt.Sprintf("%s%d:8412", host, i+1), BootstrapExpect: len(nodes)},
 				Fatal:   func(err error) { t.Errorf("n%d: %v", i, err) },
 			}
@@ -177,7 +179,7 @@ func TestClusterSparesHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
-	nodes, origin := openThree(t), newMoodyOrigin(t)
+	nodes, origin := openThree(t, 0), newMoodyOrigin(t)
 	const channels = 12
 	for i := range channels {
 		url := fmt.Sprintf("http://%s/%d", origin.host, i)
@@ -203,4 +205,58 @@ func TestClusterSparesHost(t *testing.T) {
 			t.Fatal("the host was not asked after its rest")
 		}
 	}
+}
+
+// TestFewPollersGetWholeCap: a host all of whose channels one node of three polls is asked
+// nearly as often as it takes, and no more.
+func TestFewPollersGetWholeCap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes a minute")
+	}
+	const gap, channels, measured = 250 * time.Millisecond, 8, 6 * time.Second
+	nodes, origin := openThree(t, gap), newMoodyOrigin(t)
+	labels := []channel.ID{overlay.NodeID("n0"), overlay.NodeID("n1"), overlay.NodeID("n2")}
+	for i, n := 0, 0; n < channels; i++ {
+		url := fmt.Sprintf("http://%s/%d", origin.host, i)
+		if overlay.Pollers(channel.IDOf(url), labels, 1)[0] != 1 {
+			continue
+		}
+		n++
+		if made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: api.Sink{Type: api.SinkSSE}}})[0]; made.Err != nil {
+			t.Fatal(made.Err)
+		}
+	}
+	took := time.Second / gap
+	most := int(measured/gap) + 1
+	least := most * 4 / 5 // 0.95² of it is planned
+	var asked, one int
+	for end := time.Now().Add(3 * rigPatience); ; {
+		from := time.Now()
+		time.Sleep(measured)
+		asked, one = origin.busiest(from, measured), origin.busiest(from, time.Second)
+		if asked > most || one > int(took)+1 {
+			t.Fatalf("asked %d times within %v, %d within a second; its cap is one each %v", asked, measured, one, gap)
+		}
+		if asked >= least {
+			break
+		}
+		if time.Now().After(end) {
+			t.Fatalf("asked %d times within %v, want %d at least: its cap is %d", asked, measured, least, most)
+		}
+	}
+	t.Logf("asked %d times within %v; its cap is %d", asked, measured, most)
+}
+
+// busiest returns how often the host was asked at most within a span of time, since a time.
+func (o *moodyOrigin) busiest(since time.Time, within time.Duration) (most int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first, _ := slices.BinarySearchFunc(o.asked, since, time.Time.Compare)
+	for i := first; i < len(o.asked); i++ {
+		for o.asked[i].Sub(o.asked[first]) >= within {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
 }

@@ -130,6 +130,13 @@ func (a asker) Resting(ctx context.Context, b channel.Bucket) error {
 	return err
 }
 
+// Shares implements [hosts.Asker].
+func (a asker) Shares(ctx context.Context, b channel.Bucket, q hosts.Question) (hosts.Answer, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostsWithin)
+	defer cancel()
+	return a.calls.shares.At(ctx, b, q)
+}
+
 // egress is the label of the address that origins see.
 func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
 

@@ -96,6 +96,7 @@ func (n *Node) primaryConfig(events *observer) primary.Config {
 	}
 	if n.company != nil {
 		c.Tell = n.company.tell
+		c.HostParts = func(owned []channel.Led) []float64 { return n.hosts.Parts(owned) } // it is made after the owner
 	}
 	return c
 }
@@ -128,17 +129,16 @@ func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
 // nodes is how many nodes may poll one host.
 func (n *Node) nodes() int { return max(len(n.store.Nodes()), 1) }
 
-// engineConfig lets a node take its part of what a host takes from all nodes.
 func (n *Node) engineConfig() engine.Config {
 	public, private := n.config.hostGaps()
-	all := n.nodes()
 	config := engine.Config{
 		Dir:            n.dir.Join(cacheFolder),
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
-		HostParallel:   max(n.config.HostParallel/all, 1),
-		HostGap:        public * time.Duration(all),
-		PrivateHostGap: private * time.Duration(all),
+		Nodes:          n.nodes(),
+		HostParallel:   n.config.HostParallel,
+		HostGap:        public,
+		PrivateHostGap: private,
 		Volume:         n.volume,
 		Fatal:          n.config.Fatal,
 		Logger:         n.config.Logger,
@@ -284,6 +284,9 @@ func (o *observer) RangeLost(r channel.Range, term uint64) {
 	if p := o.parties.Load(); p != nil {
 		p.owner.RangeLost(r, term)
 		p.notifier.RangeLost(r, term)
+		if p.hosts != nil {
+			p.hosts.RangeLost(r)
+		}
 	}
 }
 

@@ -24,7 +24,7 @@ func newChannels(c Config) *channels {
 	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, floor: c.Floor}
 	cs.schedule = schedule.New(schedule.Config{
 		Interval: c.Interval, Floor: c.Floor, Workers: c.Workers,
-		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap,
+		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap, Nodes: c.Nodes,
 	}, cs.idle)
 	return cs
 }

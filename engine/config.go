@@ -33,12 +33,17 @@ type Config struct {
 	// quarter. 0: 1024.
 	Workers int
 
-	// HostParallel is how many requests one host gets at a time. One that is slow, or
-	// was not asked before, gets one. 0: 2.
+	// Nodes is how many nodes share what a host takes. Each has its part of
+	// [channel.KeptBack] of HostParallel and the gaps, and what [Engine.Grant] gives it.
+	// 0: 1, which has all.
+	Nodes int
+
+	// HostParallel is how many requests one host gets at a time, one from each node at
+	// least. One that is slow, or was not asked before, gets one. 0: 2.
 	HostParallel int
 
 	// HostGap is the shortest time between the beginnings of two requests to one
-	// host. 0: none.
+	// host, of all nodes. 0: none.
 	HostGap time.Duration
 
 	// PrivateHostGap is HostGap for hosts that are loopback or private addresses or
@@ -127,6 +132,7 @@ func (c Config) Validate() error {
 		check(c.Interval > 0, "Interval %s: want more than 0", c.Interval),
 		check(c.Floor > 0 && c.Floor <= c.Interval, "Floor %s: want more than 0, at most the Interval %s", c.Floor, c.Interval),
 		check(c.Workers >= 4, "Workers %d: want 4 at least", c.Workers),
+		check(c.Nodes >= 0, "Nodes %d: want 0 or more", c.Nodes),
 		check(c.HostParallel >= 1, "HostParallel %d: want 1 at least", c.HostParallel),
 		check(c.HostGap >= 0, "HostGap %s: want 0 or more", c.HostGap),
 		check(c.PrivateHostGap >= 0, "PrivateHostGap %s: want 0 or more", c.PrivateHostGap),

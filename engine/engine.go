@@ -37,7 +37,7 @@ type Engine struct {
 	workers sync.WaitGroup
 
 	asking   sync.RWMutex // read by calls of others, which may come at any time: the stores stay open meanwhile
-	hostRows sync.Mutex // taken before mu: hosts are noted in the order of what they say
+	hostRows sync.Mutex   // taken before mu: hosts are noted in the order of what they say
 
 	// mu is never held during a fetch, a report, or a read or write of the cache or
 	// the ledger.

@@ -215,8 +215,8 @@ func TestRestoredHostHasItsOwnGap(t *testing.T) {
 	s := newChannels(Config{HostGap: time.Second, PrivateHostGap: time.Millisecond}.withDefaults())
 	s.restorer(1e18).Host(1, &store.HostRow{ID: channel.HostID("127.0.0.1:80"), FreeAt: 1e18 + 5e9})
 	s.order(&Order{Channel: channel.ID{1}, URL: "http://127.0.0.1/a", Rate: overlay.Rate{Polls: 1, Intervals: 1}, Width: 1}, 1e18)
-	if h := s.index.get(channel.ID{1}).Host(); h.Record().FreeAt != 1e18+5e9 || s.schedule.MannersOf(h).Gap != time.Millisecond {
-		t.Errorf("host %+v, gap %v", h, s.schedule.MannersOf(h).Gap)
+	if h := s.index.get(channel.ID{1}).Host(); h.Record().FreeAt != 1e18+5e9 || s.schedule.MannersOf(h, 0).Gap != time.Millisecond {
+		t.Errorf("host %+v, gap %v", h, s.schedule.MannersOf(h, 0).Gap)
 	}
 }
 

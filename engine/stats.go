@@ -126,7 +126,7 @@ func (cs *channels) waiting(t *target, now int64) *Waiting {
 }
 
 func (cs *channels) hostStats(t *target, now int64) HostStats {
-	manners, refusals := cs.schedule.MannersOf(t.Host()), t.Host().Refusals()
+	manners, refusals := cs.schedule.MannersOf(t.Host(), now), t.Host().Refusals()
 	stats := HostStats{
 		Name: channel.Host(t.Channel.url), Gap: manners.Gap, Parallel: manners.Parallel, Refusals: int(refusals.Count),
 	}

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"math"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // hosts numbers the hosts of polled channels that have a cap. The others cost
@@ -11,8 +13,9 @@ import (
 type hosts struct {
 	interval time.Duration
 	gap      func(host string) time.Duration
-	top      float64 // most polls of one channel per interval by one node
-	pollers  int     // nodes that share each host's cap, and poll one channel at most
+	top      float64                       // most polls of one channel per interval by one node
+	pollers  int                           // nodes that share each host's cap, and poll one channel at most
+	parts    func([]channel.Led) []float64 // Config.HostParts
 	seed     maphash.Seed
 	numbers  map[uint64]int32 // by hash of the name, which no two hosts share but by a chance of 2^-64
 	list     []host
@@ -21,9 +24,11 @@ type hosts struct {
 
 type host struct {
 	key      uint64
-	channels int32   // polled
-	column   int32   // its number in the optimiser's columns; noHost: its cap cannot bind
-	cap      float64 // planned polls per interval of all nodes
+	id       channel.ID // with parts
+	channels int32      // polled
+	column   int32      // its number in the optimiser's columns; noHost: its cap cannot bind
+	part     float32    // of all channels of the host, as far as the last solve knew; 0: it did not
+	cap      float64    // planned polls per interval of all nodes, were nothing of it kept back
 }
 
 const noHost = -1
@@ -33,7 +38,7 @@ const noHost = -1
 const plannedPart = 0.95
 
 func newHosts(c Config, top float64) hosts {
-	return hosts{interval: c.Interval, gap: c.HostGap, top: top, pollers: c.pollers(), seed: maphash.MakeSeed(), numbers: make(map[uint64]int32)}
+	return hosts{interval: c.Interval, gap: c.HostGap, top: top, pollers: c.pollers(), parts: c.HostParts, seed: maphash.MakeSeed(), numbers: make(map[uint64]int32)}
 }
 
 // join counts a channel at a host and returns the host's number.
@@ -50,7 +55,11 @@ func (h *hosts) join(name string) int32 {
 	if gap <= 0 {
 		return noHost
 	}
-	return h.add(host{key: key, channels: 1, column: noHost, cap: plannedPart * float64(h.interval) / float64(gap)})
+	one := host{key: key, channels: 1, column: noHost, cap: plannedPart * float64(h.interval) / float64(gap)}
+	if h.parts != nil {
+		one.id = channel.HostID(name)
+	}
+	return h.add(one)
 }
 
 func (h *hosts) add(one host) int32 {
@@ -86,8 +95,39 @@ func (h *hosts) drop(number int32) {
 	h.free = append(h.free, number)
 }
 
-// capOf returns this node's part of a host's cap, in polls per interval.
-func (h *hosts) capOf(number int32) float64 { return h.list[number].cap / float64(h.pollers) }
+// capOf returns this node's part of a host's cap, in polls per interval: that of the host's
+// channels, or, where that is not known, as much as any node's. Of a cap that nodes
+// share, what no node is granted is not planned for.
+func (h *hosts) capOf(number int32) float64 {
+	one := &h.list[number]
+	if h.pollers == 1 {
+		return one.cap
+	}
+	part := float64(one.part)
+	if part == 0 {
+		part = 1 / float64(h.pollers)
+	}
+	return one.cap * part * (channel.WholeCap - channel.KeptBack) / channel.WholeCap
+}
+
+// divide takes in which parts of hosts' channels are this node's, of those whose caps
+// could be passed.
+func (h *hosts) divide() {
+	if h.parts == nil || h.pollers == 1 {
+		return
+	}
+	var numbers []int32
+	var led []channel.Led
+	for i := range h.list {
+		if one := &h.list[i]; h.mayBind(int32(i)) {
+			numbers = append(numbers, int32(i))
+			led = append(led, channel.Led{Host: one.id, Channels: int64(one.channels)})
+		}
+	}
+	for i, part := range h.parts(led) {
+		h.list[numbers[i]].part = float32(part)
+	}
+}
 
 // mayBind says whether a host's cap could be passed.
 func (h *hosts) mayBind(number int32) bool {
@@ -103,6 +143,7 @@ func (h *hosts) uncounted(number int32) bool {
 // count gives the hosts whose caps could be passed their numbers in the columns,
 // and returns the caps.
 func (h *hosts) count() (caps []float64) {
+	h.divide()
 	for i := range h.list {
 		one := &h.list[i]
 		counted := one.column != noHost

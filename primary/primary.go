@@ -84,6 +84,11 @@ type Config struct {
 	Ranges  []channel.Range        // of the whole cluster; nil: other nodes are told nothing
 	Tell    func(tradeoffs []byte) // sends to [Owner.Hear] of every other node; required with Ranges
 
+	// HostParts says of hosts, of which this node owns so many channels, which part of all
+	// channels these are; 0: not known. A host's cap is divided so among owners, or by
+	// Pollers. It must not wait. nil: no part is known.
+	HostParts func(owned []channel.Led) (parts []float64)
+
 	// MovedHold is how long permanent redirects must have led to one URL before that
 	// is asked instead of the channel's own. A maintenance page, a hotel's login or a
 	// domain that lapsed leads elsewhere for days; a poller that believed it at once would poll

@@ -27,9 +27,7 @@ func (s *agenda[C]) Plan(t *Target[C], now int64) {
 	s.due.set(t, t.due)
 }
 
-// SetRate moves a target to the slots of another rate, of which it is one of width
-// pollers. The caller plans it.
-func (s *agenda[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
+func (s *agenda[C]) setRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
 	s.pace.SetRate(&t.pace, overlay.PhaseOf(t.ID), rate, clamp16(width), clamp16(rank), now)
 }
 
@@ -76,9 +74,7 @@ type dormancy[C any] struct {
 	since  int64
 }
 
-// Drop makes a target dormant: an order within an interval finds it as it was. Its
-// poll, if it is under way, goes on.
-func (s *agenda[C]) Drop(t *Target[C], now int64) {
+func (s *agenda[C]) drop(t *Target[C], now int64) {
 	if t.dropped {
 		return
 	}
@@ -91,8 +87,7 @@ func (s *agenda[C]) Drop(t *Target[C], now int64) {
 	}
 }
 
-// Revive ends a target's dormancy: it is ordered.
-func (s *agenda[C]) Revive(t *Target[C]) {
+func (s *agenda[C]) revive(t *Target[C]) {
 	if !t.dropped {
 		return
 	}

@@ -15,7 +15,11 @@ type Host[C any] struct {
 
 	freeAt   int64           // its gap allows no request before
 	rest     pace.Refusals   // whether it may be asked at all
+	grant    int64           // part of its cap, in millionths, beside what is not granted
+	granted  int64           // until when
+	load     int64           // polls of its targets here, in millionths of one an interval
 	queues   [2]hostQueue[C] // polls that are due; first polls
+	waiting  int32           // in the queues
 	targets  int32           // on it, and polls that redirects led to it
 	busy     int32           // requests under way
 	heapAt   int32           // its place in the heap of spaced hosts; −1: not in it
@@ -26,6 +30,7 @@ type Host[C any] struct {
 	private  bool            // its gap is that of private hosts
 	guest    bool            // in hosts.guests
 	clearing bool            // in turns.clearing: those that wait are planned again
+	asks     bool            // in shares.asking
 	reserves bool            // a poll that has begun waits for memory: it has not asked yet
 }
 

@@ -12,8 +12,9 @@ type hosts[C any] struct {
 	resting         map[*Host[C]]struct{} // those that rest, and some that did
 	guests          fifo[*Host[C]]        // without targets; entries that have some again are skipped
 	restored        int64                 // when an earlier run last asked, whichever host; 0: never
-	parallel        int                   // requests to a host at a time
-	gap, privateGap int64
+	parallel        int                   // requests to a host at a time, of all nodes
+	gap, privateGap int64                 // between requests of all nodes
+	shares          shares[C]
 }
 
 func newHosts[C any](c Config) hosts[C] {
@@ -22,6 +23,7 @@ func newHosts[C any](c Config) hosts[C] {
 		resting:  make(map[*Host[C]]struct{}),
 		parallel: c.HostParallel,
 		gap:      int64(c.HostGap), privateGap: int64(c.PrivateHostGap),
+		shares: newShares[C](c),
 	}
 }
 
@@ -36,7 +38,7 @@ func (s *hosts[C]) get(id channel.ID, private func() bool) *Host[C] {
 	if h.targets == 0 {
 		h.private = private() // a restart does not know
 		if s.restored != 0 {
-			h.freeAt = max(h.freeAt, s.restored+s.gapOf(h))
+			h.freeAt = max(h.freeAt, s.restored+s.gapOf(h, s.shares.unasked))
 		}
 	}
 	return h
@@ -90,26 +92,44 @@ func (s *hosts[C]) heed(rest channel.Rest, now int64) *Host[C] {
 	return h
 }
 
-// parallelOf returns how many requests a host may get at a time.
+// parallelOf returns how many requests a host may get at a time from this node: of what is
+// granted the part that this node has, one at least.
 func (s *hosts[C]) parallelOf(h *Host[C]) int {
-	if h.speed != admission.Steady || h.rest.Count > 0 {
+	switch {
+	case h.speed != admission.Steady || h.rest.Count > 0:
 		return 1
+	case s.shares.unasked == channel.WholeCap:
+		return s.parallel
 	}
-	return s.parallel
+	return max(int(int64(s.parallel)*h.grant/(channel.WholeCap-channel.KeptBack)), 1)
 }
 
-// gapOf returns the time between the beginnings of two requests, in nanoseconds.
-func (s *hosts[C]) gapOf(h *Host[C]) int64 {
+// capGap returns the time between requests that keeps to a host's cap, where one node alone
+// asks, and it has not refused; 0: it has no cap.
+func (s *hosts[C]) capGap(h *Host[C]) int64 {
 	if h.private {
-		return h.rest.Gap(s.privateGap)
+		return s.privateGap
 	}
-	return h.rest.Gap(s.gap)
+	return s.gap
+}
+
+// longestGap keeps gaps of small parts within the range of times: 36 years.
+const longestGap = 1 << 60
+
+// gapOf returns the time between the beginnings of two requests for a part of a host's
+// cap, in nanoseconds.
+func (s *hosts[C]) gapOf(h *Host[C], part int64) int64 {
+	gap := s.capGap(h)
+	if part != channel.WholeCap {
+		gap = int64(min(float64(gap)/float64(part)*channel.WholeCap, longestGap))
+	}
+	return h.rest.Gap(gap)
 }
 
 // space starts a host's gap.
 func (s *hosts[C]) space(h *Host[C], now int64) {
-	if gap := s.gapOf(h); gap > 0 {
-		h.freeAt = now + gap
+	if free := s.freeAfter(h, now, 1); free > now {
+		h.freeAt = free
 	}
 }
 

@@ -159,7 +159,7 @@ func TestSpeed(t *testing.T) {
 		s := newRig(Config{HostParallel: 2})
 		s.order(0, 0, now)
 		p := pollOnce(t, s, Reply{Status: 200, Took: tc.took}, Result{}, now)
-		if manners := s.MannersOf(p.Host); p.Host.speed != tc.want || manners.Parallel != tc.parallel {
+		if manners := s.MannersOf(p.Host, 0); p.Host.speed != tc.want || manners.Parallel != tc.parallel {
 			t.Errorf("%v: class %d, %+v", tc.took, p.Host.speed, manners)
 		}
 	}

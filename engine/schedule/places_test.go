@@ -154,7 +154,7 @@ func TestHostGapAfterRestart(t *testing.T) {
 		{id, true, 7 * time.Second, now + 5e9}, {id, false, 3 * time.Second, now + 5e9}, {channel.ID{2}, false, 3 * time.Second, now + 1e9},
 	} {
 		h := s.Host(tc.id, func() bool { return tc.private })
-		if got := s.MannersOf(h).Gap; got != tc.gap || h.freeAt != tc.free {
+		if got := s.MannersOf(h, 0).Gap; got != tc.gap || h.freeAt != tc.free {
 			t.Errorf("gap %v, free in %v", got, time.Duration(h.freeAt-now))
 		}
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine/admission"
 	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -28,6 +29,7 @@ func TestScheduleInvariants(t *testing.T) {
 			Workers:      rapid.IntRange(4, 12).Draw(t, "workers"),
 			HostParallel: rapid.IntRange(1, 3).Draw(t, "parallel"),
 			HostGap:      time.Duration(rapid.SampledFrom([]int{0, 0, 500, 3000}).Draw(t, "gap")) * time.Millisecond,
+			Nodes:        rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "nodes"),
 		}
 		m := &scheduleMachine{s: newRig(config), now: 1e18, started: map[*Host[site]][]int64{}, firsts: true}
 		m.s.idle = m.idle
@@ -35,6 +37,7 @@ func TestScheduleInvariants(t *testing.T) {
 		for range 8 { // the rare interleavings need long runs
 			t.Repeat(map[string]func(*rapid.T){
 				"order": m.order, "repace": m.repace, "drop": m.drop, "disk": m.disk, "pass": m.pass, "begin": m.begin, "release": m.release, "finish": m.finish,
+				"grant": m.grant,
 				"sweep": m.sweep, "": m.check,
 			})
 		}
@@ -74,6 +77,12 @@ func (m *scheduleMachine) repace(t *rapid.T) {
 			m.s.Plan(known, m.now)
 		}
 	}
+}
+
+func (m *scheduleMachine) grant(t *rapid.T) {
+	host := channel.HostID(channel.Host(testURL(rapid.IntRange(0, 9).Draw(t, "host"))))
+	until := m.now + rapid.Int64Range(-1e9, 20e9).Draw(t, "until")
+	m.s.Grant(host, rapid.SampledFrom([]int64{0, 1000, 300_000, 950_000}).Draw(t, "part"), until, m.now)
 }
 
 func (m *scheduleMachine) disk(t *rapid.T) {
@@ -190,19 +199,29 @@ func (m *scheduleMachine) check(t *rapid.T) {
 	if w := &m.s.workers; polls != w.Polls || polls[admission.Strange] > w.Shares[admission.Strange] || polls[admission.Slow] > w.Shares[admission.Slow] || polls[admission.Large] > w.Shares[admission.Large] {
 		t.Fatalf("polls %v, counted %v, shares %v", polls, w.Polls, w.Shares)
 	}
-	refers := map[*Host[site]]int32{}
+	refers, loads, waits := map[*Host[site]]int32{}, map[*Host[site]]int64{}, map[*Host[site]]int32{}
 	for target := range m.s.all() {
 		if target.host != nil {
 			refers[target.host]++
+			loads[target.host] += target.load()
 		}
 		if r := target.rareOf(); r.hop != nil {
 			refers[r.hop]++
+		}
+		if target.state == queued {
+			waits[target.at()]++
 		}
 	}
 	for _, h := range m.s.hosts.byID {
 		m.checkHost(t, h, busy[h])
 		if refers[h] != h.targets || h.targets == 0 && !h.guest {
 			t.Fatalf("host %+v: %d targets", h, refers[h])
+		}
+		if loads[h] != h.load || waits[h] != h.waiting {
+			t.Fatalf("host %+v: %d polls an interval, %d targets wait", h, loads[h], waits[h])
+		}
+		if !h.asks && m.s.hosts.shares.unasked < channel.WholeCap && m.s.hosts.need(h) > m.s.hosts.shares.unasked {
+			t.Fatalf("host %+v needs more of its cap than is free, and is not asked for", h)
 		}
 		if h.state == hostParked && !m.s.workers.Full(h.parked) && m.s.ready.len() == 0 {
 			t.Fatalf("host %+v is parked, its share of workers has room, and nothing is about to begin", h)

@@ -23,8 +23,9 @@ type Config struct {
 	Interval                time.Duration // τ, that rates refer to
 	Floor                   time.Duration // shortest time between two polls of a channel
 	Workers                 int           // polls under way
-	HostParallel            int           // requests under way at a host
-	HostGap, PrivateHostGap time.Duration // between the beginnings of two requests to a host; 0: none
+	HostParallel            int           // requests under way at a host, of all nodes
+	HostGap, PrivateHostGap time.Duration // between the beginnings of two requests to a host, of all nodes; 0: none
+	Nodes                   int           // that share what a host takes; 0: 1
 }
 
 // Schedule holds the targets that are ordered, and those that lately were. C is what
@@ -72,8 +73,34 @@ func (s *Schedule[C]) Attach(t *Target[C], h *Host[C]) {
 	if t.host != nil {
 		s.hosts.refer(t.host, -1)
 	}
+	load := t.load()
+	s.hosts.bear(t.host, -load)
 	t.host = h
 	s.hosts.refer(h, 1)
+	s.hosts.bear(h, load)
+}
+
+// SetRate moves a target to the slots of another rate, of which it is one of width
+// pollers. The caller plans it.
+func (s *Schedule[C]) SetRate(t *Target[C], rate overlay.Rate, width, rank int, now int64) {
+	was := t.load()
+	s.agenda.setRate(t, rate, width, rank, now)
+	s.hosts.bear(t.host, t.load()-was)
+}
+
+// Drop makes a target dormant: an order within an interval finds it as it was. Its
+// poll, if it is under way, goes on.
+func (s *Schedule[C]) Drop(t *Target[C], now int64) {
+	was := t.load()
+	s.agenda.drop(t, now)
+	s.hosts.bear(t.host, t.load()-was)
+}
+
+// Revive ends a target's dormancy: it is ordered.
+func (s *Schedule[C]) Revive(t *Target[C]) {
+	was := t.load()
+	s.agenda.revive(t)
+	s.hosts.bear(t.host, t.load()-was)
 }
 
 // Restore has a new target be as an earlier run knew it; it is dormant from now on.

@@ -12,9 +12,9 @@ type Manners struct {
 	Parallel int           // requests at a time
 }
 
-// MannersOf returns how a host is asked at present.
-func (s *Schedule[C]) MannersOf(h *Host[C]) Manners {
-	return Manners{Gap: time.Duration(s.hosts.gapOf(h)), Parallel: s.hosts.parallelOf(h)}
+// MannersOf returns how this node asks a host at present.
+func (s *Schedule[C]) MannersOf(h *Host[C], now int64) Manners {
+	return Manners{Gap: time.Duration(s.hosts.gapOf(h, s.hosts.partOf(h, now))), Parallel: s.hosts.parallelOf(h)}
 }
 
 // Counts is how much there is of everything.

@@ -152,6 +152,15 @@ func (t *Target[C]) at() *Host[C] {
 // that could be used.
 func (t *Target[C]) failing() bool { return !t.dropped && t.pace.Failures > 0 }
 
+// load returns how often this node polls the target, in millionths of a poll an
+// interval; 0 when it is not ordered.
+func (t *Target[C]) load() int64 {
+	if t.dropped || t.pace.Rank >= t.pace.Width {
+		return 0
+	}
+	return int64(t.pace.Rate.Float() / float64(t.pace.Width) * pollUnit)
+}
+
 // shift follows a wall clock that was set.
 func (t *Target[C]) shift(step, now int64) {
 	if t.pace.LastPoll != 0 {

@@ -429,7 +429,7 @@ func (tl *timeline) show(name string) {
 	if until > tl.now {
 		text += fmt.Sprintf(", waits for %s until %s", why, tl.since(until))
 	}
-	manners := tl.s.MannersOf(t.Host())
+	manners := tl.s.MannersOf(t.Host(), tl.now)
 	tl.print("%s due %s; failures %d; host gap %v, %d at a time", name, text, t.Failures(), manners.Gap, manners.Parallel)
 }
 

@@ -47,6 +47,8 @@ func (s *turns[C]) push(t *Target[C], now int64) {
 	t.state = queued
 	s.queued++
 	h, queue := t.at(), queueOf(t)
+	h.waiting++
+	s.hosts.weigh(h)
 	h.queues[queue].push(t)
 	if h.state == hostParked && !s.workers.Full(h.classOf(queue)) {
 		h.state = hostQuiet
@@ -68,6 +70,7 @@ func (s *turns[C]) pop(h *Host[C], queue uint8) *Target[C] {
 			continue
 		}
 		s.queued--
+		h.waiting--
 		return t
 	}
 }
@@ -81,6 +84,7 @@ func (s *turns[C]) popAny(h *Host[C]) *Target[C] {
 	}
 	if t != nil {
 		s.queued--
+		h.waiting--
 	}
 	return t
 }
@@ -160,7 +164,8 @@ func (s *turns[C]) shift(step, now int64) {
 	}
 	s.workers.Shift(step, now)
 	for _, h := range s.hosts.byID {
-		h.freeAt = min(h.freeAt+step, now+s.hosts.gapOf(h))
+		h.freeAt = min(h.freeAt+step, now+s.hosts.gapOf(h, s.hosts.shares.unasked))
+		h.granted += step
 		h.rest.Shift(step, now)
 		if h.state == hostSpaced {
 			s.spaced.set(h, h.freeAt)

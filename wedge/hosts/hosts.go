@@ -7,6 +7,10 @@
 // and overtaken, and is sent until it is answered or the rests are over: what counts of
 // two rests of one host is the later end. Between nodes rests are told by how long they
 // last still, so that clocks which differ do no harm.
+//
+// The same leader divides the host's cap: a node of whose channels need more than its part of
+// what is kept back asks for a share of the rest, and asks again while that is so; see
+// package grants.
 package hosts
 
 import (
@@ -21,8 +25,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// Engine has hosts rest; see [engine.Engine].
-type Engine interface{ Rest(rests ...channel.Rest) }
+// Engine polls hosts; see [engine.Engine].
+type Engine interface {
+	Rest(rests ...channel.Rest)
+	Demands() []channel.Demand
+	Grant(grants ...channel.Grant)
+}
 
 // Store keeps which hosts rest, of the ranges that this node leads.
 type Store interface {
@@ -39,6 +47,9 @@ type Asker interface {
 	Refused(ctx context.Context, b channel.Bucket, rests []byte) error
 	// Resting has [Node.ServeResting] tell this node.
 	Resting(ctx context.Context, b channel.Bucket) error
+	// Shares has [Node.ServeShares] answer at a leader that is that when the question is
+	// there, or does not answer.
+	Shares(ctx context.Context, b channel.Bucket, q Question) (Answer, error)
 }
 
 // Config is what a node needs to know. Every field but Logger is required.
@@ -63,6 +74,7 @@ type Node struct {
 
 	leaders channel.ByRange[*outbox] // of what this node was told by hosts
 	others  map[string]*outbox       // of what this node commits, by node
+	shares  shares
 
 	mu struct {
 		sync.Mutex // held to begin what Run waits for
@@ -85,6 +97,7 @@ func New(config Config, registerer prometheus.Registerer) *Node {
 	for _, other := range config.Others {
 		n.others[other] = n.outbox(func(ctx context.Context, rests []byte) error { return config.Call(ctx, other, rests) })
 	}
+	n.shares.init(config.Ranges)
 	if registerer != nil {
 		registerer.MustRegister(n.metrics.all...)
 	}
@@ -108,12 +121,13 @@ func (n *Node) begin(run func(ctx context.Context)) (begun bool) {
 // Start gives the node the engine that polls.
 func (n *Node) Start(e Engine) { n.engine = e }
 
-// Run asks which hosts rest, and returns when ctx is done and nothing is sent any more.
+// Run asks which hosts rest, and for what is needed of hosts' caps. It returns when ctx is
+// done and nothing is sent any more.
 func (n *Node) Run(ctx context.Context) {
 	for _, r := range n.config.Ranges {
 		n.begin(func(ctx context.Context) { n.learn(ctx, r) })
 	}
-	<-ctx.Done()
+	n.keepShares(ctx)
 	n.mu.Lock()
 	n.mu.stopped = true
 	n.mu.Unlock()
@@ -179,9 +193,10 @@ func (n *Node) ServeResting(r channel.Range, node string) error {
 }
 
 // RangeGained tells all nodes which hosts of a range rest that this node leads from now
-// on: the leader before it may have ended between committing a rest and telling it. It
-// does not block.
+// on: the leader before it may have ended between committing a rest and telling it. Parts of
+// their caps are granted when the leases of that leader are over. It does not block.
 func (n *Node) RangeGained(r channel.Range) {
+	n.shares.gained(r)
 	n.begin(func(context.Context) {
 		rests, err := n.config.Store.RestsIn(r)
 		if err != nil {

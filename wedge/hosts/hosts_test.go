@@ -37,8 +37,10 @@ type testNode struct {
 	name string
 	stop func()
 
-	mu    sync.Mutex
-	rests map[channel.ID]channel.Rest
+	mu      sync.Mutex
+	rests   map[channel.ID]channel.Rest
+	demands []channel.Demand
+	grants  map[channel.ID]channel.Grant
 }
 
 func newWorld(t *testing.T, names ...string) *world {
@@ -61,7 +63,7 @@ func newWorld(t *testing.T, names ...string) *world {
 
 // start opens a node that knows nothing.
 func (w *world) start(name string, all []string) *testNode {
-	n := &testNode{w: w, name: name, rests: make(map[channel.ID]channel.Rest)}
+	n := &testNode{w: w, name: name, rests: make(map[channel.ID]channel.Rest), grants: make(map[channel.ID]channel.Grant)}
 	var others []string
 	for _, other := range all {
 		if other != name {
@@ -83,9 +85,13 @@ func (w *world) start(name string, all []string) *testNode {
 // lead makes a node the leader of a range; "": none leads.
 func (w *world) lead(r channel.Range, name string) {
 	w.mu.Lock()
+	before := w.nodes[w.leader[r.ID]]
 	w.leader[r.ID] = name
 	n := w.nodes[name]
 	w.mu.Unlock()
+	if before != nil {
+		before.RangeLost(r)
+	}
 	if n != nil {
 		n.RangeGained(r)
 	}
@@ -140,6 +146,15 @@ func (n *testNode) Resting(_ context.Context, b channel.Bucket) error {
 	return leader.ServeResting(r, n.name)
 }
 
+func (n *testNode) Shares(_ context.Context, b channel.Bucket, q Question) (Answer, error) {
+	leader, r, err := n.leaderOf(b)
+	if err != nil {
+		return Answer{}, err
+	}
+	time.Sleep(10 * time.Millisecond)
+	return leader.ServeShares(r, q)
+}
+
 func (n *testNode) call(_ context.Context, to string, rests []byte) error {
 	time.Sleep(time.Millisecond)
 	other, err := n.w.reach(n.name, to)
@@ -188,6 +203,20 @@ func (e testEngine) Rest(rests ...channel.Rest) {
 	defer e.mu.Unlock()
 	for _, rest := range rests {
 		e.rests[rest.Host] = rest.Merge(e.rests[rest.Host])
+	}
+}
+
+func (e testEngine) Demands() []channel.Demand {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.demands
+}
+
+func (e testEngine) Grant(grants ...channel.Grant) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, g := range grants {
+		e.testNode.grants[g.Host] = g
 	}
 }
 

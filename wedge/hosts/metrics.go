@@ -4,8 +4,9 @@ import "github.com/prometheus/client_golang/prometheus"
 
 // metrics are the package's; none has a label per host.
 type metrics struct {
-	reported, committed, heard, invalid, failures prometheus.Counter
-	all                                           []prometheus.Collector
+	reported, committed, heard, asked, granted, invalid, failures prometheus.Counter
+
+	all []prometheus.Collector
 }
 
 func newMetrics() *metrics {
@@ -18,6 +19,8 @@ func newMetrics() *metrics {
 	m.reported = counter("rests_reported_total", "Times that a host's refusal of this node was to be told to the leader of its range.")
 	m.committed = counter("rests_committed_total", "Rests of hosts that this node has committed, as the leader of their ranges.")
 	m.heard = counter("rests_heard_total", "Rests of hosts that leaders of ranges, this node among them, have told this node.")
+	m.asked = counter("shares_asked_total", "Times that a part of a host's cap was asked for.")
+	m.granted = counter("shares_granted_total", "Times that a part of a host's cap was granted to this node.")
 	m.invalid = counter("invalid_total", "Messages about hosts that were refused, since no sound node sends such.")
 	m.failures = counter("send_failures_total", "Attempts to send a message about hosts that failed.")
 	return m

@@ -1,0 +1,107 @@
+package grants
+
+import (
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// Holder is what a node was granted by the leaders of one range.
+type Holder struct {
+	number uint64 // of the latest question
+	hosts  map[channel.ID]*held
+}
+
+// held is what is granted of one host's cap, and the latest question about it.
+type held struct {
+	part     int64
+	until    time.Time
+	need     int64
+	told     int64 // that it held, with the latest question
+	asked    time.Time
+	number   uint64
+	answered bool
+}
+
+// renewal is after how long a grant is asked for again.
+const renewal = Lease / 6
+
+// retry is after how long a question is asked again that was not answered.
+const retry = time.Second
+
+// NewHolder returns a holder whose questions have numbers above one, which a node
+// that starts again must not have used before.
+func NewHolder(above uint64) *Holder {
+	return &Holder{number: above, hosts: make(map[channel.ID]*held)}
+}
+
+// Ask returns a question about those hosts of which something is to be asked, at most
+// so many, and its number.
+func (h *Holder) Ask(demands []channel.Demand, most int, now time.Time) (number uint64, asks []Ask) {
+	h.number++
+	for _, d := range demands {
+		if len(asks) == most {
+			break
+		}
+		one := h.hosts[d.Host]
+		if one == nil {
+			one = &held{}
+			h.hosts[d.Host] = one
+		}
+		if one.due(d.Part, now) {
+			one.need, one.told, one.asked, one.number, one.answered = d.Part, one.holds(now), now, h.number, false
+			asks = append(asks, Ask{Host: d.Host, Need: d.Part, Holds: one.told})
+		}
+	}
+	return h.number, asks
+}
+
+// due reports that a question was not answered, or a while ago, that a quarter more is
+// needed than was asked for, or that the leader does not know yet that the node has heard
+// of getting less, which others wait for.
+func (h *held) due(need int64, now time.Time) bool {
+	if !h.answered {
+		return now.Sub(h.asked) >= retry
+	}
+	return now.Sub(h.asked) >= renewal || need > h.need+h.need/4 || h.part < h.told-h.told/16
+}
+
+func (h *held) holds(now time.Time) int64 {
+	if now.Before(h.until) {
+		return h.part
+	}
+	return 0
+}
+
+// Take returns what follows from an answer, as [Table.Answer] returned it.
+func (h *Holder) Take(number uint64, shares []Share, kept bool, now time.Time) (grants []channel.Grant) {
+	for _, s := range shares {
+		one := h.hosts[s.Host]
+		if one == nil || one.number != number || !now.Before(one.asked.Add(Lease)) {
+			continue
+		}
+		part := s.Part
+		if kept {
+			part = min(part, one.holds(now))
+		}
+		one.part, one.until, one.answered = part, one.asked.Add(Lease), true
+		grants = append(grants, channel.Grant{Host: s.Host, Part: part, Until: one.until})
+	}
+	return grants
+}
+
+// Lapse returns the ends of grants that are over, and forgets them.
+func (h *Holder) Lapse(now time.Time) (grants []channel.Grant) {
+	for host, one := range h.hosts {
+		switch {
+		case now.Before(one.until):
+			continue
+		case one.part > 0:
+			grants = append(grants, channel.Grant{Host: host, Until: now})
+		}
+		if one.part = 0; now.Sub(one.asked) > Lease {
+			delete(h.hosts, host)
+		}
+	}
+	return grants
+}

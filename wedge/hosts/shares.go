@@ -1,0 +1,239 @@
+package hosts
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts/grants"
+)
+
+// Question asks the leader of a range for parts of the caps of its hosts.
+type Question struct {
+	Node   string       `json:"node"` // that asks
+	Number uint64       `json:"number"`
+	Asks   []grants.Ask `json:"asks"`
+
+	// Owned is how many channels the node owns of hosts whose caps it divides.
+	Owned []channel.Led `json:"owned,omitempty"`
+}
+
+// Answer is what the leader grants, and how many channels all nodes own of the hosts that
+// were asked about. What is not in it is not granted now, or not known.
+type Answer struct {
+	Shares []grants.Share `json:"shares"`
+	Kept   bool           `json:"kept"` // they are what the node held
+	All    []channel.Led  `json:"all,omitempty"`
+}
+
+// shares is what this node takes of hosts' caps, and what it grants of those whose
+// ranges it leads.
+type shares struct {
+	askers channel.ByRange[*asker]
+
+	mu     sync.Mutex
+	tables channel.ByRange[*table] // of the ranges that this node leads
+}
+
+// table is what the leader of a range knows in a term.
+type table struct {
+	*grants.Table
+	counts *grants.Counts
+}
+
+// asker asks the leader of one range, one question at a time.
+type asker struct {
+	r channel.Range
+
+	mu     sync.Mutex
+	holder *grants.Holder
+	busy   bool
+	owned  map[channel.ID]int64 // channels that this node owns, of hosts whose caps could be passed
+	all    map[channel.ID]int64 // that all nodes own, as far as they were told
+	untold []channel.Led        // of owned, that the leader is to be told now
+	told   time.Time            // when all of owned was to be told
+}
+
+func (s *shares) init(ranges []channel.Range) {
+	began := uint64(time.Now().UnixMicro()) // no earlier run has asked so often
+	for _, r := range ranges {
+		s.askers.Set(r, &asker{r: r, holder: grants.NewHolder(began), all: make(map[channel.ID]int64)})
+	}
+}
+
+// lookEvery is how often a node looks whether it needs more of a host's cap.
+const lookEvery = 250 * time.Millisecond
+
+// tellEvery is how often it tells how many channels it owns of hosts whose caps could be
+// passed.
+const tellEvery = grants.Lease / 3
+
+// keepShares asks for what the engine needs of hosts' caps until ctx is done.
+func (n *Node) keepShares(ctx context.Context) {
+	for sleep(ctx, lookEvery) {
+		demands := make(map[*asker][]channel.Demand)
+		for _, d := range n.engine.Demands() {
+			a := n.shares.askers.At(d.Host.Bucket())
+			demands[a] = append(demands[a], d)
+		}
+		for _, a := range n.shares.askers.All() {
+			if ended := a.lapse(); len(ended) > 0 {
+				n.engine.Grant(ended...)
+			}
+			if question := a.ask(demands[a]); !question.empty() {
+				question.Node = n.config.Self
+				n.begin(func(ctx context.Context) { n.askFor(ctx, a, question) })
+			}
+		}
+	}
+}
+
+// Parts takes in of how many channels of hosts this node is the owner, and returns which
+// part of all channels of each host that is; 0: not known. It does not wait.
+func (n *Node) Parts(owned []channel.Led) (parts []float64) {
+	byAsker := make(map[*asker]map[channel.ID]int64)
+	for _, one := range owned {
+		a := n.shares.askers.At(one.Host.Bucket())
+		if byAsker[a] == nil {
+			byAsker[a] = make(map[channel.ID]int64)
+		}
+		byAsker[a][one.Host] = one.Channels
+	}
+	for _, a := range n.shares.askers.All() {
+		a.own(byAsker[a])
+	}
+	for _, one := range owned {
+		parts = append(parts, n.shares.askers.At(one.Host.Bucket()).part(one))
+	}
+	return parts
+}
+
+func (a *asker) own(owned map[channel.ID]int64) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(owned) != len(a.owned) {
+		a.told = time.Time{}
+	}
+	a.owned = owned
+	maps.DeleteFunc(a.all, func(host channel.ID, _ int64) bool { return owned[host] == 0 })
+}
+
+func (a *asker) part(one channel.Led) float64 {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	all := a.all[one.Host]
+	if all == 0 {
+		return 0
+	}
+	return min(float64(one.Channels)/float64(all), 1)
+}
+
+func (a *asker) lapse() []channel.Grant {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.holder.Lapse(time.Now())
+}
+
+// ask returns the next question, none while one is under way.
+func (a *asker) ask(demands []channel.Demand) (q Question) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.busy {
+		return q
+	}
+	now := time.Now()
+	q.Number, q.Asks = a.holder.Ask(demands, most, now)
+	if now.Sub(a.told) >= tellEvery {
+		a.tellAll(now)
+	}
+	n := min(len(a.untold), most)
+	q.Owned, a.untold = a.untold[:n], a.untold[n:]
+	a.busy = !q.empty()
+	return q
+}
+
+func (q Question) empty() bool { return len(q.Asks) == 0 && len(q.Owned) == 0 }
+
+// tellAll has the leader be told how many channels this node owns of hosts.
+func (a *asker) tellAll(now time.Time) {
+	a.told, a.untold = now, nil
+	for host, channels := range a.owned {
+		a.untold = append(a.untold, channel.Led{Host: host, Channels: channels})
+	}
+}
+
+func (n *Node) askFor(ctx context.Context, a *asker, q Question) {
+	answer, err := n.config.Ask.Shares(ctx, a.r.From, q)
+	if err != nil {
+		n.metrics.failures.Inc()
+	}
+	a.mu.Lock()
+	granted := a.holder.Take(q.Number, answer.Shares, answer.Kept, time.Now())
+	for _, one := range answer.All {
+		a.all[one.Host] = one.Channels
+	}
+	a.busy = false
+	a.mu.Unlock()
+	n.metrics.asked.Add(float64(len(q.Asks)))
+	n.metrics.granted.Add(float64(len(granted)))
+	n.engine.Grant(granted...)
+}
+
+// ServeShares grants a node parts of hosts' caps, at the leader of their range, which must
+// have been that when the question was here already.
+func (n *Node) ServeShares(r channel.Range, q Question) (Answer, error) {
+	if err := n.check(r, q); err != nil {
+		n.metrics.invalid.Inc()
+		return Answer{}, err
+	}
+	n.shares.mu.Lock()
+	defer n.shares.mu.Unlock()
+	table := n.shares.tables.At(r.From)
+	if table == nil {
+		return Answer{}, fmt.Errorf("range %d is not led here any more", r.ID)
+	}
+	now := time.Now()
+	shares, kept := table.Answer(q.Node, q.Number, q.Asks, now)
+	return Answer{Shares: shares, Kept: kept, All: table.counts.Tell(q.Node, q.Owned, now)}, nil
+}
+
+// check says what no sound node asks.
+func (n *Node) check(r channel.Range, q Question) error {
+	if n.others[q.Node] == nil && q.Node != n.config.Self {
+		return fmt.Errorf("node %q is none of this cluster", q.Node)
+	}
+	if len(q.Asks) > most || len(q.Owned) > most {
+		return fmt.Errorf("%d and %d hosts in one question", len(q.Asks), len(q.Owned))
+	}
+	for _, one := range q.Owned {
+		if !r.Has(one.Host.Bucket()) || one.Channels <= 0 {
+			return fmt.Errorf("owns %d channels of host %s", one.Channels, one.Host)
+		}
+	}
+	for _, ask := range q.Asks {
+		switch {
+		case !r.Has(ask.Host.Bucket()):
+			return errOtherRange
+		case ask.Need < 0 || ask.Need > channel.WholeCap || ask.Holds < 0 || ask.Holds > channel.WholeCap:
+			return fmt.Errorf("needs %d and holds %d millionths of the cap of host %s", ask.Need, ask.Holds, ask.Host)
+		}
+	}
+	return nil
+}
+
+func (s *shares) gained(r channel.Range) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	s.tables.Set(r, &table{grants.NewTable(now), grants.NewCounts(now)})
+}
+
+// RangeLost forgets what was granted of a range that this node does not lead any more.
+func (n *Node) RangeLost(r channel.Range) {
+	n.shares.mu.Lock()
+	defer n.shares.mu.Unlock()
+	n.shares.tables.Remove(r)
+}

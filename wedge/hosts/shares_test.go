@@ -1,0 +1,193 @@
+package hosts
+
+import (
+	"errors"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/wedge/hosts/grants"
+)
+
+// need has the node's engine need parts of hosts' caps.
+func (n *testNode) need(demands ...channel.Demand) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.demands = demands
+}
+
+// has returns what the node may take of a host's cap.
+func (n *testNode) has(host channel.ID) int64 {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if g := n.grants[host]; time.Now().Before(g.Until) {
+		return g.Part
+	}
+	return 0
+}
+
+func (w *world) wantShares(when string, host channel.ID, want ...int64) {
+	w.Helper()
+	got := make([]int64, 0, len(three))
+	for _, name := range three {
+		got = append(got, w.nodes[name].has(host))
+	}
+	if !slices.Equal(got, want) {
+		w.Errorf("%s: shares %v, want %v", when, got, want)
+	}
+}
+
+// opened is when a leader that begins to lead an idle cluster grants.
+const opened = grants.Lease + 5*time.Second
+
+// TestSharesFollowDemand: the one node that polls a host gets all of its cap that is
+// granted, another one its part, and a node that dies leaves its share to the others.
+func TestSharesFollowDemand(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "b")
+		host, whole := w.host(w.ranges[1], 1), int64(channel.WholeCap)
+		w.nodes["c"].need(channel.Demand{Host: host, Part: whole})
+		time.Sleep(opened)
+		w.wantShares("one polls it", host, 0, 0, grants.Pool)
+		w.nodes["a"].need(channel.Demand{Host: host, Part: 200_000})
+		time.Sleep(15 * time.Second)
+		w.wantShares("two do", host, 200_000, 0, grants.Pool-200_000)
+		w.setCut("c", true)
+		w.nodes["a"].need(channel.Demand{Host: host, Part: whole})
+		time.Sleep(grants.Lease)
+		w.wantShares("one is cut off", host, 200_000, 0, 0)
+		time.Sleep(10 * time.Second)
+		w.wantShares("its lease is over", host, grants.Pool, 0, 0)
+		w.nodes["a"].need()
+		time.Sleep(grants.Lease + time.Second)
+		w.wantShares("nobody polls it", host, 0, 0, 0)
+		if part := w.nodes["a"].grants[host]; part.Part != 0 {
+			t.Errorf("the engine was not told of the end: %+v", part)
+		}
+		asked := testutil.ToFloat64(w.nodes["a"].metrics.asked)
+		time.Sleep(time.Hour)
+		if testutil.ToFloat64(w.nodes["a"].metrics.asked) != asked {
+			t.Error("asks although it needs nothing")
+		}
+	})
+}
+
+// TestSharesWithoutLeader: what is held is spent, then nothing is; other ranges' hosts do
+// not suffer. The next leader grants when the leases are over.
+func TestSharesWithoutLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "b")
+		lost, other, whole := w.host(w.ranges[0], 1), w.host(w.ranges[1], 1), int64(channel.WholeCap)
+		w.nodes["c"].need(channel.Demand{Host: lost, Part: whole}, channel.Demand{Host: other, Part: whole})
+		time.Sleep(opened)
+		w.lead(w.ranges[0], "")
+		time.Sleep(20 * time.Second)
+		w.wantShares("within the lease", lost, 0, 0, grants.Pool)
+		time.Sleep(10 * time.Second)
+		w.wantShares("after it", lost, 0, 0, 0)
+		w.wantShares("another range", other, 0, 0, grants.Pool)
+		w.lead(w.ranges[0], "b")
+		time.Sleep(grants.Lease)
+		w.wantShares("while leases of the leader before may last", lost, 0, 0, 0)
+		time.Sleep(5 * time.Second)
+		w.wantShares("then", lost, 0, 0, grants.Pool)
+	})
+}
+
+// TestParts: owners learn which part of a host's channels is theirs, and what a node that
+// died owned no longer counts.
+func TestParts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "b")
+		hosts := []channel.ID{w.host(w.ranges[0], 1), w.host(w.ranges[1], 1)}
+		want := func(when, node string, channels, other int64, want ...float64) {
+			t.Helper()
+			got := w.nodes[node].Parts([]channel.Led{{Host: hosts[0], Channels: channels}, {Host: hosts[1], Channels: other}})
+			if !slices.Equal(got, want) {
+				t.Errorf("%s: %s has parts %v, want %v", when, node, got, want)
+			}
+		}
+		tell := func() {
+			w.nodes["a"].Parts([]channel.Led{{Host: hosts[0], Channels: 6}})
+			w.nodes["c"].Parts([]channel.Led{{Host: hosts[0], Channels: 2}, {Host: hosts[1], Channels: 5}})
+		}
+		tell()
+		want("not told yet", "c", 2, 5, 0, 0)
+		time.Sleep(opened + tellEvery)
+		want("told", "c", 2, 5, 0.25, 1)
+		w.nodes["a"].stop()
+		w.lead(w.ranges[0], "b")
+		time.Sleep(tellEvery)
+		want("a has died", "c", 2, 5, 0.25, 1)
+		time.Sleep(opened + tellEvery)
+		want("it is forgotten", "c", 4, 5, 1, 1)
+		w.nodes["c"].Parts([]channel.Led{{Host: hosts[1], Channels: 5}})
+		want("after a time without channels", "c", 2, 5, 0, 1)
+	})
+}
+
+// TestSharesOfMany: a node asks about many hosts in few questions.
+func TestSharesOfMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		w.lead(w.ranges[1], "b")
+		var demands []channel.Demand
+		for i := range most + 1 {
+			demands = append(demands, channel.Demand{Host: w.host(w.ranges[0], i), Part: 100_000})
+		}
+		time.Sleep(opened)
+		w.nodes["c"].need(demands...)
+		time.Sleep(time.Second)
+		for _, d := range []channel.Demand{demands[0], demands[most]} {
+			w.wantShares("many", d.Host, 0, 0, 525_000)
+		}
+	})
+}
+
+// TestUnsoundQuestions: what no sound node asks is refused.
+func TestUnsoundQuestions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, "a", "b")
+		w.lead(w.ranges[0], "a")
+		a, host := w.nodes["a"], w.host(w.ranges[0], 1)
+		ask := func(node string, asks ...grants.Ask) error {
+			_, err := a.ServeShares(w.ranges[0], Question{Node: node, Number: 1, Asks: asks})
+			return err
+		}
+		for i, err := range []error{
+			ask("x", grants.Ask{Host: host, Need: 1}),
+			ask("b", grants.Ask{Host: host, Need: channel.WholeCap + 1}),
+			ask("b", grants.Ask{Host: host, Need: -1}),
+			ask("b", grants.Ask{Host: host, Holds: channel.WholeCap + 1}),
+			ask("b", grants.Ask{Host: host, Holds: -1}),
+			ask("b", make([]grants.Ask, most+1)...),
+		} {
+			if err == nil {
+				t.Errorf("question %d is answered", i)
+			}
+		}
+		if err := ask("b", grants.Ask{Host: w.host(w.ranges[1], 1)}); !errors.Is(err, errOtherRange) {
+			t.Errorf("a host of another range: %v", err)
+		}
+		if invalid := testutil.ToFloat64(a.metrics.invalid); invalid != 7 {
+			t.Errorf("%v were counted as unsound, want 7", invalid)
+		}
+		if err := ask("b", grants.Ask{Host: host, Need: 1}); err != nil {
+			t.Error(err)
+		}
+		if _, err := a.ServeShares(w.ranges[1], Question{Node: "b"}); err == nil {
+			t.Error("answers for a range that it does not lead")
+		}
+	})
+}
