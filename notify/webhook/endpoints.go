@@ -13,6 +13,7 @@ type endpoint struct {
 	record channel.Endpoint // its state
 	saved  channel.Endpoint // its state as the store has it; of another node's endpoint, none
 	unsure bool             // a save is under way, or its outcome is unknown
+	unread bool             // saved is to be read again: a save failed
 
 	queue    fifo[*lane]
 	ready    bool // it stands in queues.ready
@@ -70,7 +71,7 @@ func (s *endpoints) add(record channel.Endpoint) *endpoint {
 func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
 	s.count(e.record, -1)
 	s.count(record, +1)
-	e.record, e.saved, e.unsure = record, record, false
+	e.record, e.saved, e.unsure, e.unread = record, record, false, false
 	delete(s.unsaved, e)
 }
 
@@ -81,7 +82,7 @@ func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
 func (s *endpoints) disown(t *tenure) {
 	for _, e := range s.byURL {
 		if t.Has(e.bucket) {
-			e.saved, e.unsure = channel.Endpoint{URL: e.url}, false
+			e.saved, e.unsure, e.unread = channel.Endpoint{URL: e.url}, false, false
 			e.lostUntil, e.gapBatch = time.Time{}, 0
 			delete(s.unsaved, e)
 			s.forget(e)

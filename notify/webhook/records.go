@@ -108,7 +108,10 @@ func (s *recordSaver) saveAll(ctx context.Context, t *tenure, records endpointRe
 }
 
 func (s *recordSaver) save(ctx context.Context, t *tenure, e *endpoint, record channel.Endpoint) {
-	err := s.store.SetEndpoint(ctx, record)
+	was, err := s.standing(t, e)
+	if err == nil {
+		err = s.store.SetEndpoint(ctx, record, was)
+	}
 	s.Lock()
 	defer s.Unlock()
 	if t.over {
@@ -120,6 +123,27 @@ func (s *recordSaver) save(ctx context.Context, t *tenure, e *endpoint, record c
 		return
 	}
 	s.metrics.StoreFailed("endpoint")
+	e.unread = true
 	s.endpoints.unsaved[e] = struct{}{}
 	s.later(time.Now().Add(retryStore), func() { signal(s.endpoints.changed) })
+}
+
+// standing returns the record that the store has of an endpoint.
+func (s *recordSaver) standing(t *tenure, e *endpoint) (channel.Endpoint, error) {
+	s.Lock()
+	saved, unread := e.saved, e.unread
+	s.Unlock()
+	if !unread {
+		return saved, nil
+	}
+	stands, err := s.store.Endpoint(e.url)
+	if err != nil {
+		return channel.Endpoint{}, err
+	}
+	s.Lock()
+	defer s.Unlock()
+	if !t.over {
+		e.saved, e.unread = stands, false
+	}
+	return stands, nil
 }

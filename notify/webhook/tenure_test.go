@@ -54,12 +54,12 @@ func (s *leaderless) Advance(ctx context.Context, positions []channel.Progress) 
 	return s.Member.Advance(ctx, positions)
 }
 
-func (s *leaderless) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
+func (s *leaderless) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
 	if s.dead.Has(channel.IDOf(e.URL).Bucket()) {
 		time.Sleep(5 * time.Second)
 		return errLeaderless
 	}
-	return s.Member.SetEndpoint(ctx, e)
+	return s.Member.SetEndpoint(ctx, e, was)
 }
 
 // A range that commits nothing holds up the positions and the endpoint records of its
@@ -88,7 +88,7 @@ func TestLeaderlessRangeHoldsUpItsOwn(t *testing.T) {
 			if p, _ := f.store.Progress(channels[i]); p.Version != want {
 				t.Errorf("range %d: saved up to version %d, want %d", i, p.Version, want)
 			}
-			if saved := f.store.Endpoint(endpoints[i]).Attempts > 0; saved != (i == 1) {
+			if saved := f.store.Kept(endpoints[i]).Attempts > 0; saved != (i == 1) {
 				t.Errorf("range %d: streak saved %v", i, saved)
 			}
 		}
@@ -106,7 +106,7 @@ func TestStreakIsSavedByItsLeader(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(time.Hour)
-		if e := f.store.Endpoint(url); !e.Healthy() {
+		if e := f.store.Kept(url); !e.Healthy() {
 			t.Errorf("a node that does not keep the record saved %+v", e)
 		}
 		if made := f.requests(f.nodes[0]); made < 3 || made > 4 { // at 0 s, 5 s, 5 min and 35 min
@@ -114,12 +114,12 @@ func TestStreakIsSavedByItsLeader(t *testing.T) {
 		}
 		f.cluster.Lead(others, f.nodes[0].member)
 		elapse(time.Second)
-		if e := f.store.Endpoint(url); e.Attempts < 3 {
+		if e := f.store.Kept(url); e.Attempts < 3 {
 			t.Errorf("the leader has not saved what it knows: %+v", e)
 		}
 		f.sinks.set(url, answer{})
 		elapse(10 * time.Hour)
-		if e, came := f.store.Endpoint(url), f.sinks.versions(sub); !e.Healthy() || len(came) != 1 {
+		if e, came := f.store.Kept(url), f.sinks.versions(sub); !e.Healthy() || len(came) != 1 {
 			t.Errorf("at the end %+v, versions %v", e, came)
 		}
 	})
@@ -144,7 +144,7 @@ func TestStreakSurvivesATakeover(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(40 * time.Minute)
-		before := f.store.Endpoint(url)
+		before := f.store.Kept(url)
 		for _, r := range []channel.Range{first, second} {
 			f.cluster.Lead(r, f.nodes[1].member)
 		}
@@ -154,8 +154,8 @@ func TestStreakSurvivesATakeover(t *testing.T) {
 			t.Errorf("%d requests before the next step of the schedule", made)
 		}
 		elapse(2 * time.Second)
-		if came := f.sinks.versions(sub); len(came) != 1 || !f.store.Endpoint(url).Healthy() {
-			t.Errorf("versions %v, record %+v", came, f.store.Endpoint(url))
+		if came := f.sinks.versions(sub); len(came) != 1 || !f.store.Kept(url).Healthy() {
+			t.Errorf("versions %v, record %+v", came, f.store.Kept(url))
 		}
 	})
 }
@@ -172,7 +172,7 @@ func TestLostSuspensionMakesNoGap(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(80 * time.Hour)
-		if e := f.store.Endpoint(url); e.State != channel.EndpointSuspended {
+		if e := f.store.Kept(url); e.State != channel.EndpointSuspended {
 			t.Fatalf("endpoint %+v", e)
 		}
 		f.cluster.Lead(second, nil)
