@@ -19,6 +19,8 @@ type metrics struct {
 	positions  prometheus.Counter
 	stragglers prometheus.Counter
 	scans      prometheus.Counter
+	questions  prometheus.Counter
+	unanswered prometheus.Counter
 }
 
 func newMetrics(f *metric.Factory) *metrics {
@@ -35,5 +37,7 @@ func newMetrics(f *metric.Factory) *metrics {
 		positions:  f.Counter("progress_positions_total", "Delivery positions of channels that were committed."),
 		stragglers: f.Counter("progress_stragglers_total", "Changes of stragglers that were committed."),
 		scans:      f.Counter("scans_total", "Scans of channels for what is to be delivered: when ranges are gained, as at the start, and after dropped wakes."),
+		questions:  f.Counter("webhook_questions_total", "Questions to the keepers of endpoints that fail, or may, on other nodes."),
+		unanswered: f.Counter("webhook_questions_unanswered_total", "Of these, those that were not answered, and are asked again."),
 	}
 }

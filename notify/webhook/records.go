@@ -70,7 +70,7 @@ func (s *recordSaver) take() map[*tenure]endpointRecords {
 	defer s.Unlock()
 	taken := make(map[*tenure]endpointRecords)
 	for e := range s.endpoints.unsaved {
-		if !e.record.Healthy() {
+		if !e.record.Works() {
 			s.parking.parkQueue(e)
 		}
 		t := s.led.At(e.bucket)
@@ -79,13 +79,14 @@ func (s *recordSaver) take() map[*tenure]endpointRecords {
 		}
 		delete(s.endpoints.unsaved, e)
 		switch {
-		case t == nil || e.record == e.saved && !e.unsure:
+		case t == nil || e.record == e.kept.saved && !e.kept.unsure:
 			s.endpoints.forget(e)
-		case e.lostUntil.IsZero() || e.record.State != channel.EndpointActive:
+		default:
 			if taken[t] == nil {
 				taken[t] = make(endpointRecords)
 			}
-			taken[t][e], e.unsure = e.record, true
+			e.kept.turning = !e.kept.settled()
+			taken[t][e], e.kept.unsure = e.record, true
 		}
 	}
 	for t := range taken {
@@ -118,20 +119,30 @@ func (s *recordSaver) save(ctx context.Context, t *tenure, e *endpoint, record c
 		return // another node may have written since
 	}
 	if err == nil {
-		e.saved, e.unsure = record, false
-		s.endpoints.forget(e)
+		turned := e.kept.turning
+		e.kept.saved, e.kept.unsure, e.kept.turning = record, false, false
+		s.settle(e, turned)
 		return
 	}
 	s.metrics.StoreFailed("endpoint")
-	e.unread = true
+	e.kept.unread = true
 	s.endpoints.unsaved[e] = struct{}{}
 	s.later(time.Now().Add(retryStore), func() { signal(s.endpoints.changed) })
+}
+
+// settle goes on with what has waited for a record. Locked.
+func (s *recordSaver) settle(e *endpoint, turned bool) {
+	if turned && e.kept.settled() {
+		e.kept.wake()
+		s.parking.reopen(e)
+	}
+	s.endpoints.forget(e)
 }
 
 // standing returns the record that the store has of an endpoint.
 func (s *recordSaver) standing(t *tenure, e *endpoint) (channel.Endpoint, error) {
 	s.Lock()
-	saved, unread := e.saved, e.unread
+	saved, unread := e.kept.saved, e.kept.unread
 	s.Unlock()
 	if !unread {
 		return saved, nil
@@ -143,7 +154,7 @@ func (s *recordSaver) standing(t *tenure, e *endpoint) (channel.Endpoint, error)
 	s.Lock()
 	defer s.Unlock()
 	if !t.over {
-		e.saved, e.unread = stands, false
+		e.kept.saved, e.kept.unread = stands, false
 	}
 	return stands, nil
 }

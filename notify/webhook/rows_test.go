@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/notify/payload"
+	"github.com/seed-91e7e7c1/corona/notify/streak"
 )
 
 // The rows of the table of bad input that are about sinks, in virtual time. Rows
@@ -189,10 +190,25 @@ func TestRow48GoneEndpointIsDisabled(t *testing.T) {
 		if came := n.sinks.arrivals(sub); came[1].id != sub.ID+"-gap-3-4" || came[1].message.Type != api.MessageGap {
 			t.Errorf("after the revival came %+v, want one gap from 3 to 4", came[1])
 		}
-		if e := n.store.Kept(sinkA); !e.Healthy() {
-			t.Errorf("endpoint %+v, want none", e)
-		}
+		n.expectLostUntil(t, again.Created)
 	})
+}
+
+// expectLostUntil checks that the endpoint works, that what was committed until a time is
+// lost, and that this is forgotten when the store has forgotten all of that.
+func (n *node) expectLostUntil(t *testing.T, until time.Time) {
+	t.Helper()
+	if e := n.store.Kept(sinkA); !e.Works() || !e.LostUntil.Equal(until) {
+		t.Errorf("endpoint %+v, want one that works and has lost what was committed until %s", e, until)
+	}
+	elapse(time.Until(until.Add(streak.KeepLost)) - time.Second)
+	if e := n.store.Kept(sinkA); e.Healthy() {
+		t.Error("what was lost is forgotten too early")
+	}
+	elapse(2 * time.Second)
+	if e := n.store.Kept(sinkA); !e.Healthy() {
+		t.Errorf("endpoint %+v, want none", e)
+	}
 }
 
 // Row 51: one dead endpoint among 10,000. Time is virtual, so that what is measured
@@ -281,14 +297,14 @@ func TestSuspension(t *testing.T) {
 		n.store.Commit(id)
 		n.store.Commit(quiet)
 		elapse(time.Minute)
+		var worked time.Time
+		n.sinks.locked(func() { worked = epoch2000.Add(attempts[11]) })
 		n.expectVersions(t, sub, 8)
 		n.expectVersions(t, silent, 2) // it missed nothing
 		if came := n.sinks.arrivals(sub); len(came) != 2 || came[0].id != sub.ID+"-gap-2-7" || came[0].message.Data.Reason != payload.ReasonSuspended {
 			t.Errorf("arrivals %+v: want one gap from 2 to 7 first", came)
 		}
-		if e := n.store.Kept(sinkA); !e.Healthy() {
-			t.Errorf("endpoint %+v, want none", e)
-		}
+		n.expectLostUntil(t, worked.Truncate(time.Microsecond))
 	})
 }
 
