@@ -28,6 +28,9 @@ type nodeCalls struct {
 	// What it tells, and asks, the leaders of hosts' ranges; see package wedge/hosts.
 	refused ownership.Call[[]byte, struct{}]
 	resting ownership.Call[string, struct{}]
+
+	// What deliverers ask the keepers of webhooks' endpoints; see package notify/webhook.
+	endpoints ownership.Call[[]byte, []byte]
 }
 
 type channelsQuery struct {
@@ -69,6 +72,9 @@ func (n *Node) newCalls() nodeCalls {
 		}),
 		resting: ownership.NewCall(n.store, "hosts that rest", func(_ context.Context, r channel.Range, node string) (struct{}, error) {
 			return struct{}{}, n.hosts.ServeResting(r, node)
+		}),
+		endpoints: ownership.NewCall(n.store, "endpoints", func(ctx context.Context, r channel.Range, questions []byte) ([]byte, error) {
+			return n.notifier.ServeAsk(ctx, r, questions)
 		}),
 	}
 }

@@ -138,7 +138,7 @@ func (s *streaks) subscribed(sub channel.Subscription) {
 	switch {
 	case keeps && e != nil:
 		s.note(e, sub)
-	case keeps, s.config.Ask == nil, s.served(sub.Channel.Bucket()) == nil:
+	case keeps, s.config.Ask == nil, s.led.At(sub.Channel.Bucket()) == nil:
 	default:
 		e = s.endpoints.get(sub.Sink.URL)
 		e.created = latest(e.created, sub.Created)

@@ -36,8 +36,8 @@ type fleet struct {
 
 type fleetNode struct {
 	*Deliverer
-	fleet    *fleet
-	member   *memstore.Member
+	fleet  *fleet
+	member *memstore.Member
 
 	// Guarded by fleet.mu.
 	requests  int
