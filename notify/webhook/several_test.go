@@ -24,8 +24,10 @@ type crowd struct {
 
 // newCrowd returns a crowd in which each node leads the range of a channel, long enough to
 // know of old updates, and the last one the endpoint's, which is sinkA.
-func newCrowd(nodes int) *crowd {
-	c := &crowd{fleet: newFleet(nodes, 8, func(*fleetNode) {})}
+func newCrowd(nodes int) *crowd { return newTunedCrowd(nodes, func(*fleetNode) {}) }
+
+func newTunedCrowd(nodes int, tune func(*fleetNode)) *crowd {
+	c := &crowd{fleet: newFleet(nodes, 8, tune)}
 	for _, n := range c.nodes {
 		n.dispatcher.caller.transport = tap(c.sinks, func(request *http.Request) {
 			n.sends(request)
@@ -144,12 +146,12 @@ func TestSeveralMakeOneGapEach(t *testing.T) {
 }
 
 func suspended(t *testing.T, random *rand.Rand) {
-	c := newCrowd(3)
+	c := newTunedCrowd(3, func(n *fleetNode) { n.member.Pause = hesitate() })
 	defer c.stops()
 	c.sinks.set(sinkA, answer{err: errNetwork})
-	for range 100 {
+	for range 25 {
 		c.commit()
-		elapse(time.Hour)
+		elapse(4 * time.Hour)
 	}
 	if e := c.store.Kept(sinkA); e.State != channel.EndpointSuspended {
 		t.Fatalf("endpoint %+v, want suspended", e)
@@ -196,37 +198,45 @@ func (c *crowd) checkGap(t *testing.T, sub channel.Subscription) {
 	}
 }
 
-// A node that is cut off from the keeper makes no try, whatever it has; the others go on
-// without it.
+// A node that is cut off from the keeper makes no try, whatever it has, but for what it
+// sends while the endpoint works for all it knows. The others go on without it.
 func TestCutOffFromKeeper(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		c := newCrowd(3)
-		defer c.stops()
-		cut := c.nodes[0]
-		c.sinks.set(sinkA, answer{err: errNetwork})
+	for name, known := range map[string]bool{"of an endpoint that it knows to fail": true, "before it fails": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { cutOff(t, known) })
+		})
+	}
+}
+
+func cutOff(t *testing.T, known bool) {
+	c := newCrowd(3)
+	defer c.stops()
+	cut := c.nodes[0]
+	set := func(is bool) {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		cut.cut = is
+	}
+	c.sinks.set(sinkA, answer{err: errNetwork})
+	set(!known)
+	c.commit()
+	elapse(time.Second)
+	set(true)
+	before := c.requests(cut)
+	for range 10 {
 		c.commit()
-		elapse(time.Second)
-		c.mu.Lock()
-		cut.cut = true
-		c.mu.Unlock()
-		before := c.requests(cut)
-		for range 10 {
-			c.commit()
-			elapse(10 * time.Minute)
-		}
-		c.sinks.set(sinkA, answer{})
-		elapse(3 * time.Hour)
-		if made := c.requests(cut); made != before {
-			t.Errorf("%d requests of a node that the keeper cannot answer", made-before)
-		}
-		c.mu.Lock()
-		cut.cut = false
-		c.mu.Unlock()
-		elapse(2 * time.Minute)
-		if complaints := c.missing(c.subs); len(complaints) > 0 {
-			t.Error(complaints)
-		}
-	})
+		elapse(10 * time.Minute)
+	}
+	c.sinks.set(sinkA, answer{})
+	elapse(3 * time.Hour)
+	if made := c.requests(cut); before == 0 || before > 2 || made != before {
+		t.Errorf("%d requests of a node that the keeper cannot answer, after at most one for each of its 2 subscriptions (%d)", made-before, before)
+	}
+	set(false)
+	elapse(2 * time.Minute)
+	if complaints := c.missing(c.subs); len(complaints) > 0 {
+		t.Error(complaints)
+	}
 }
 
 // As long as endpoints work, no message crosses nodes for them but one for each new
