@@ -1,6 +1,7 @@
 package streak
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -28,12 +29,16 @@ type Question struct {
 	Works bool   // it goes by a record of an endpoint that works
 	Wants bool   // it has something for the endpoint, and no request under way
 
-	// The outcomes of requests, if any: Failed came before Succeeded.
-	Failed    *Failure
-	Succeeded bool
-	Tested    bool      // Succeeded is of a test message
-	Grant     uint64    // they are of this grant, which has ended; 0: of none
-	Created   time.Time // when the newest subscription was made that the deliverer knows
+	Outcomes []Outcome // of requests, the oldest first
+	Unused   uint64    // a grant whose request was not made; 0: none
+	Created  time.Time // when the newest subscription was made that the deliverer knows
+}
+
+// Outcome is how a request ended.
+type Outcome struct {
+	Failed *Failure // nil: it was acknowledged
+	Grant  uint64   // that it is the request of; 0: of none
+	Tested bool     // it was a test message
 }
 
 // Failure is what counts of a failed request.
@@ -68,12 +73,14 @@ const (
 // Answer returns the streak after a question, and the answer. A new grant gets the given
 // number, and ends after the longest request.
 func (s Streak) Answer(q Question, now time.Time, number uint64, longest time.Duration) (Streak, Answer) {
-	granted := s.end(q.Grant)
-	if q.Failed != nil {
-		s.failed(q, now, granted.number != 0)
-	}
-	if q.Succeeded {
-		s.succeeded(q, now, granted)
+	s.end(q.Unused)
+	for _, outcome := range q.Outcomes {
+		granted := s.end(outcome.Grant)
+		if outcome.Failed != nil {
+			s.failed(outcome.Failed, now, granted.number != 0 || s.Record.Works() && q.Works)
+		} else {
+			s.succeeded(now, granted, outcome.Tested)
+		}
 	}
 	if s.Record.State == channel.EndpointDisabled && q.Created.After(s.Record.FailingSince) {
 		s.revive(q.Created)
@@ -96,19 +103,19 @@ func (s *Streak) end(number uint64) (ended grant) {
 
 // failed notes a failed request. Requests that were under way when a streak began are no
 // steps of it, but their Retry-After counts.
-func (s *Streak) failed(q Question, now time.Time, isStep bool) {
+func (s *Streak) failed(f *Failure, now time.Time, isStep bool) {
 	was := s.Record
 	switch {
 	case was.State == channel.EndpointDisabled:
 		return
-	case q.Failed.Gone:
-		s.Record = disabled(was, now, q.Failed.Text)
-	case isStep || was.Works() && q.Works:
-		s.Record = failed(was, now, q.Failed.Text)
+	case f.Gone:
+		s.Record = disabled(was, now, f.Text)
+	case isStep:
+		s.Record = failed(was, now, f.Text)
 	}
-	if wait := q.Failed.RetryAfter; wait > 0 {
-		s.Record = postponed(s.Record, now, wait)
-		s.waits = now.Add(wait)
+	if f.RetryAfter > 0 {
+		s.Record = postponed(s.Record, now, f.RetryAfter)
+		s.waits = now.Add(f.RetryAfter)
 	}
 	if s.Record != was {
 		s.grant = grant{}
@@ -118,8 +125,8 @@ func (s *Streak) failed(q Question, now time.Time, isStep bool) {
 // succeeded ends a streak. Until a Retry-After has passed only the request of a grant, or
 // a test, ends it: one that began earlier does not show that the endpoint accepts more.
 // Only a new subscription revives an endpoint that answered 410.
-func (s *Streak) succeeded(q Question, now time.Time, granted grant) {
-	isTry := granted.number != 0 || q.Tested
+func (s *Streak) succeeded(now time.Time, granted grant, tested bool) {
+	isTry := granted.number != 0 || tested
 	if s.Record.Works() || s.Record.State == channel.EndpointDisabled || !isTry && now.Before(s.waits) {
 		return
 	}
@@ -180,23 +187,21 @@ func Forgets(record channel.Endpoint) time.Time {
 	return record.LostUntil.Add(KeepLost)
 }
 
+// MaxOutcomes is how many outcomes a question holds. A deliverer sends nothing while one is
+// not answered, so they are as many as it has requests under way at a time.
+const MaxOutcomes = 64
+
 // Merge returns the question that stands for two of one deliverer, of which the second
 // one is newer.
 func Merge(older, newer Question) Question {
 	merged := newer
 	merged.Works = older.Works // a streak's first failure came when it did
-	if newer.Failed == nil {
-		merged.Failed = older.Failed
-		merged.Succeeded = older.Succeeded || newer.Succeeded
-		merged.Tested = older.Tested || newer.Tested
-	} else if older.Failed != nil {
-		failure := *newer.Failed
-		failure.Gone = failure.Gone || older.Failed.Gone
-		failure.RetryAfter = max(failure.RetryAfter, older.Failed.RetryAfter)
-		merged.Failed = &failure
+	merged.Outcomes = slices.Concat(older.Outcomes, newer.Outcomes)
+	if beyond := len(merged.Outcomes) - MaxOutcomes; beyond > 0 {
+		merged.Outcomes = merged.Outcomes[beyond:]
 	}
-	if merged.Grant == 0 {
-		merged.Grant = older.Grant
+	if merged.Unused == 0 {
+		merged.Unused = older.Unused
 	}
 	if older.Created.After(merged.Created) {
 		merged.Created = older.Created

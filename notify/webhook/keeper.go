@@ -13,21 +13,22 @@ import (
 
 // told is a question in a message, in microseconds.
 type told struct {
-	URL       string      `json:"url"`
-	From      uint64      `json:"from"`
-	Works     bool        `json:"works,omitempty"`
-	Wants     bool        `json:"wants,omitempty"`
-	Failed    *toldFailed `json:"failed,omitempty"`
-	Succeeded bool        `json:"succeeded,omitempty"`
-	Tested    bool        `json:"tested,omitempty"`
-	Grant     uint64      `json:"grant,omitempty"`
-	CreatedUS int64       `json:"created_us,omitempty"`
+	URL       string        `json:"url"`
+	From      uint64        `json:"from"`
+	Works     bool          `json:"works,omitempty"`
+	Wants     bool          `json:"wants,omitempty"`
+	Outcomes  []toldOutcome `json:"outcomes,omitempty"`
+	Unused    uint64        `json:"unused,omitempty"`
+	CreatedUS int64         `json:"created_us,omitempty"`
 }
 
-type toldFailed struct {
+type toldOutcome struct {
+	Failed       bool   `json:"failed,omitempty"`
 	Gone         bool   `json:"gone,omitempty"`
 	Text         string `json:"text,omitempty"`
 	RetryAfterUS int64  `json:"retry_after_us,omitempty"`
+	Grant        uint64 `json:"grant,omitempty"`
+	Tested       bool   `json:"tested,omitempty"`
 }
 
 // toldAnswer is an answer in a message, in microseconds.
@@ -74,17 +75,19 @@ func encode(value any) []byte {
 func encodeQuestions(urls []string, questions []*streak.Question) []byte {
 	all := make([]told, len(questions))
 	for i, q := range questions {
-		all[i] = told{
-			URL: urls[i], From: q.From, Works: q.Works, Wants: q.Wants, Succeeded: q.Succeeded, Tested: q.Tested,
-			Grant: q.Grant, CreatedUS: micros(q.Created),
-		}
-		if q.Failed != nil {
-			all[i].Failed = &toldFailed{q.Failed.Gone, q.Failed.Text, q.Failed.RetryAfter.Microseconds()}
+		all[i] = told{URL: urls[i], From: q.From, Works: q.Works, Wants: q.Wants, Unused: q.Unused, CreatedUS: micros(q.Created)}
+		for _, o := range q.Outcomes {
+			one := toldOutcome{Grant: o.Grant, Tested: o.Tested}
+			if f := o.Failed; f != nil {
+				one.Failed, one.Gone, one.Text, one.RetryAfterUS = true, f.Gone, f.Text, f.RetryAfter.Microseconds()
+			}
+			all[i].Outcomes = append(all[i].Outcomes, one)
 		}
 	}
 	return encode(all)
 }
 
+// decodeQuestions refuses as a whole what no program as this one has written.
 func decodeQuestions(content []byte, r channel.Range) (urls []string, questions []streak.Question, err error) {
 	var all []told
 	if err := json.Unmarshal(content, &all); err != nil {
@@ -94,22 +97,31 @@ func decodeQuestions(content []byte, r channel.Range) (urls []string, questions 
 		return nil, nil, errQuestions
 	}
 	for _, one := range all {
-		if one.URL == "" || len(one.URL) > channel.MaxURL || !r.Has(channel.IDOf(one.URL).Bucket()) || one.From == 0 {
-			return nil, nil, errQuestions
-		}
-		q := streak.Question{
-			From: one.From, Works: one.Works, Wants: one.Wants, Succeeded: one.Succeeded, Tested: one.Tested,
-			Grant: one.Grant, Created: fromMicros(one.CreatedUS),
-		}
-		if f := one.Failed; f != nil {
-			if f.RetryAfterUS < 0 || f.RetryAfterUS > maxRetryAfter.Microseconds() {
-				return nil, nil, errQuestions
-			}
-			q.Failed = &streak.Failure{Gone: f.Gone, Text: f.Text, RetryAfter: time.Duration(f.RetryAfterUS) * time.Microsecond}
+		q, err := one.question(r)
+		if err != nil {
+			return nil, nil, err
 		}
 		urls, questions = append(urls, one.URL), append(questions, q)
 	}
 	return urls, questions, nil
+}
+
+func (one told) question(r channel.Range) (streak.Question, error) {
+	q := streak.Question{From: one.From, Works: one.Works, Wants: one.Wants, Unused: one.Unused, Created: fromMicros(one.CreatedUS)}
+	if one.URL == "" || len(one.URL) > channel.MaxURL || !r.Has(channel.IDOf(one.URL).Bucket()) || one.From == 0 || len(one.Outcomes) > streak.MaxOutcomes {
+		return q, errQuestions
+	}
+	for _, o := range one.Outcomes {
+		outcome := streak.Outcome{Grant: o.Grant, Tested: o.Tested}
+		if o.RetryAfterUS < 0 || o.RetryAfterUS > maxRetryAfter.Microseconds() {
+			return q, errQuestions
+		}
+		if o.Failed {
+			outcome.Failed = &streak.Failure{Gone: o.Gone, Text: o.Text, RetryAfter: time.Duration(o.RetryAfterUS) * time.Microsecond}
+		}
+		q.Outcomes = append(q.Outcomes, outcome)
+	}
+	return q, nil
 }
 
 func encodeAnswers(answers []streak.Answer) []byte {

@@ -171,7 +171,7 @@ func (s *streaks) succeeded(e *endpoint, r *request) {
 		return
 	}
 	s.endTry(e, r)
-	s.tell(e, streak.Question{Succeeded: true, Grant: r.grant})
+	s.tell(e, streak.Question{Outcomes: []streak.Outcome{{Grant: r.grant}}})
 }
 
 // tested tells that a test message was acknowledged. Locked.
@@ -179,7 +179,7 @@ func (s *streaks) tested(url string) {
 	if s.endpoints.byURL[url] == nil && s.served(channel.IDOf(url).Bucket()) != nil {
 		return // it works
 	}
-	s.tell(s.endpoints.get(url), streak.Question{Succeeded: true, Tested: true})
+	s.tell(s.endpoints.get(url), streak.Question{Outcomes: []streak.Outcome{{Tested: true}}})
 }
 
 // failed tells that a request failed. Locked.
@@ -189,9 +189,10 @@ func (s *streaks) failed(e *endpoint, sub channel.Subscription, failure *CallErr
 	}
 	e.rest, e.failed = time.Now().Add(restAfter), sub.ID
 	s.endTry(e, r)
-	s.tell(e, streak.Question{
+	outcome := streak.Outcome{
 		Failed: &streak.Failure{Gone: failure.Class == ClassGone, Text: failure.Error(), RetryAfter: failure.RetryAfter}, Grant: r.grant,
-	})
+	}
+	s.tell(e, streak.Question{Outcomes: []streak.Outcome{outcome}})
 	if !s.endpoints.keeps(e) {
 		e.held = true
 		s.parkSoon(e)
@@ -220,7 +221,7 @@ func (s *streaks) unused(e *endpoint) {
 	}
 	e.trying = false
 	s.parking.parkQueue(e)
-	s.tell(e, streak.Question{Grant: e.grant})
+	s.tell(e, streak.Question{Unused: e.grant})
 	s.lookAt(e, time.Now().Add(streak.AgainBusy))
 }
 
@@ -248,7 +249,7 @@ func (s *streaks) answer(e *endpoint, q streak.Question) streak.Answer {
 	now := time.Now()
 	next, answer := e.kept.streak.Answer(q, now, rand.Uint64()|1, s.config.Timeout)
 	e.kept.streak = next
-	if q.Wants || q.Failed != nil {
+	if q.Wants || len(q.Outcomes) > 0 {
 		e.kept.asked = now
 	}
 	if next.Record != e.record {
