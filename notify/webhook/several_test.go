@@ -1,16 +1,20 @@
 package webhook
 
 import (
+	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
 )
 
 // crowd is a fleet whose nodes deliver to one endpoint, each from a channel of its own.
@@ -79,7 +83,7 @@ func fails(t *testing.T, nodes int, every time.Duration, happens func(c *crowd))
 	synctest.Test(t, func(*testing.T) {
 		c := newCrowd(nodes)
 		defer c.stops()
-		c.sinks.set(sinkA, answer{err: errNetwork})
+		c.sinks.set(sinkA, answer{err: errNetwork, delay: 50 * time.Millisecond}) // all begin before the first fails
 		c.commit()
 		for end := time.Now().Add(76 * time.Hour); time.Now().Before(end); elapse(every) {
 			happens(c)
@@ -289,4 +293,61 @@ func TestNewSubscriptionRevivesForAll(t *testing.T) {
 			c.checkGap(t, sub)
 		}
 	})
+}
+
+// stuck is a store whose positions are not committed from a moment on.
+type stuck struct {
+	*memstore.Member
+	since atomic.Int64 // Unix nanoseconds
+}
+
+func (s *stuck) Advance(ctx context.Context, positions []channel.Progress) error {
+	if time.Now().UnixNano() >= s.since.Load() {
+		return errLeaderless
+	}
+	return s.Member.Advance(ctx, positions)
+}
+
+// The next leader of a channel makes the gap again that the one before was not able to
+// save, whether the subscription was behind in the store or not; it sends nothing that the
+// gap covers, and nothing before the keeper has said what that is.
+func TestNextLeaderMakesTheGap(t *testing.T) {
+	for name, saved := range map[string]time.Duration{"straggler": 99 * time.Hour, "pass": 0} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { gapOfNext(t, saved) })
+		})
+	}
+}
+
+func gapOfNext(t *testing.T, saved time.Duration) {
+	stores := make(map[*fleetNode]*stuck)
+	c := newTunedCrowd(6, func(n *fleetNode) {
+		stores[n] = &stuck{Member: n.member}
+		stores[n].since.Store(math.MaxInt64)
+		n.core.store = stores[n]
+	})
+	defer c.stops()
+	before, next, sub := c.nodes[0], c.nodes[4], c.subs[0] // the next one has nothing for the endpoint
+	stores[before].since.Store(time.Now().Add(saved).UnixNano())
+	c.sinks.set(sinkA, answer{err: errNetwork})
+	for range 25 {
+		c.commit()
+		elapse(4 * time.Hour)
+	}
+	c.sinks.set(sinkA, answer{})
+	for len(c.sinks.arrivals(sub)) == 0 {
+		elapse(time.Second)
+	}
+	for _, r := range c.cluster.Ranges() {
+		if r.Has(sub.Channel.Bucket()) {
+			c.cluster.Lead(r, next.member)
+		}
+	}
+	elapse(time.Minute)
+	c.commit()
+	elapse(time.Minute)
+	c.checkGap(t, sub)
+	if gaps := c.sinks.arrivals(sub); gaps[1].id != gaps[0].id {
+		t.Errorf("after %s came %s, want the same gap", gaps[0].id, gaps[1].id)
+	}
 }
