@@ -32,7 +32,7 @@ func newMetrics(f *metric.Factory) *metrics {
 		delay:      f.Histogram("webhook_delay_seconds", "Time from the detection of an update to its acknowledgement, per subscription."),
 		inFlight:   f.Gauge("webhook_requests_in_flight", "Webhook requests under way."),
 		lanes:      f.Gauge("webhook_lanes", "Subscriptions with a message waiting in memory or under way."),
-		endpoints:  f.Gauges("webhook_endpoints", "Endpoints that do not work, by state.", "state"),
+		endpoints:  f.Gauges("webhook_endpoints", "Endpoints that do not work, by state: those that this node keeps, and others that it has something for.", "state"),
 		batches:    f.Counter("progress_batches_total", "Batches of delivery positions that were committed."),
 		positions:  f.Counter("progress_positions_total", "Delivery positions of channels that were committed."),
 		stragglers: f.Counter("progress_stragglers_total", "Changes of stragglers that were committed."),
