@@ -64,8 +64,9 @@ func (s *streaks) adopt(t *tenure, records []channel.Endpoint) {
 		s.endpoints.restore(e, record)
 		e.held, e.trying = false, false
 		if q := s.inquiries.cancel(e); q != nil {
-			q.Wants = false
-			s.answer(e, *q)
+			told := *q // a call may be under way with it
+			told.Wants = false
+			s.answer(e, told)
 		}
 		s.parking.parkQueue(e)
 		s.plan(e)
