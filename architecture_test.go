@@ -97,6 +97,7 @@ var rooms = map[string]room{
 	"engine/schedule":          {[]string{"channel", "overlay", "engine/pace", "engine/admission"}, true, "the schedule is pure: values and the time in, values out"},
 	"engine/store":             {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
 	"notify/position":          {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
+	"notify/streak":            {[]string{"channel"}, true, "when an endpoint is tried, and by which deliverer, are rules on values"},
 	"notify/payload":           {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
 	"notify/stream":            {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
 	"honeycomb/local":          {[]string{"honeycomb"}, true, "one owner's solve is pure: summaries in, rates and a summary out"},
@@ -112,7 +113,7 @@ var rooms = map[string]room{
 	"cmd/corona/sim":           {[]string{"benchmarks/sim", "cmd/corona/internal", "internal/timespan"}, false, "a simulation needs no node"},
 	"cmd/corona/solve":         {[]string{"honeycomb", "cmd/corona/internal", "internal/timespan"}, false, "a solve needs no node"},
 	"cmd/corona/trace":         {[]string{"deltas", "cmd/corona/internal"}, false, "a replay needs no node"},
-	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "internal/planted", "notify/payload", "notify/position", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
+	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "internal/planted", "notify/payload", "notify/position", "notify/streak", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
 }
 
 // TestRooms holds the arrows inside folders: none leads from a pure package to its

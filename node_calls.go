@@ -30,6 +30,9 @@ type nodeCalls struct {
 	refused ownership.Call[[]byte, struct{}]
 	resting ownership.Call[string, struct{}]
 	shares  ownership.Call[hosts.Question, hosts.Answer]
+
+	// What deliverers ask the keepers of webhooks' endpoints; see package notify/webhook.
+	endpoints ownership.Call[[]byte, []byte]
 }
 
 type channelsQuery struct {
@@ -75,6 +78,9 @@ func (n *Node) newCalls() nodeCalls {
 		shares: ownership.NewCall(n.store, "shares of hosts", func(_ context.Context, r channel.Range, q hosts.Question) (hosts.Answer, error) {
 			return n.hosts.ServeShares(r, q)
 		}).Once(),
+		endpoints: ownership.NewCall(n.store, "endpoints", func(ctx context.Context, r channel.Range, questions []byte) ([]byte, error) {
+			return n.notifier.ServeAsk(ctx, r, questions)
+		}),
 	}
 }
 

@@ -157,6 +157,9 @@ func (n *Node) notifyConfig() notify.Config {
 	}
 	if n.company != nil {
 		config.Stream.Ahead = streamAhead
+		config.Webhook.Ask = func(ctx context.Context, b channel.Bucket, questions []byte) ([]byte, error) {
+			return n.calls.endpoints.At(ctx, b, questions)
+		}
 	}
 	return config
 }

@@ -18,6 +18,13 @@ type Endpoint struct {
 	Attempts     int       // steps of the retry schedule that are used up, and probes after them
 	LastError    string    // at most 1 KiB
 	NextAttempt  time.Time // zero when disabled
+	LostUntil    time.Time // what was committed until then is not sent, but a gap: a suspension ended; zero: all is sent
+}
+
+// Works reports whether messages may go to the endpoint.
+func (e Endpoint) Works() bool {
+	e.LostUntil = time.Time{}
+	return e.Healthy()
 }
 
 // Healthy reports whether there is nothing to remember about the endpoint.

@@ -17,9 +17,13 @@ func TestHealthy(t *testing.T) {
 		{"suspended", Endpoint{State: EndpointSuspended}, false},
 		{"disabled", Endpoint{State: EndpointDisabled}, false},
 		{"tried later", Endpoint{NextAttempt: time.Unix(1, 0)}, false},
+		{"works again", Endpoint{LostUntil: time.Unix(1, 0)}, false},
 	} {
 		if got := test.e.Healthy(); got != test.want {
 			t.Errorf("%s: %v", test.name, got)
+		}
+		if got := test.e.Works(); got != (test.want || !test.e.LostUntil.IsZero()) {
+			t.Errorf("%s: works %v", test.name, got)
 		}
 	}
 }

@@ -78,6 +78,12 @@ func (n *Notifier) Stream(ctx context.Context, filter api.StreamFilter, cursor s
 	return n.hub.Open(ctx, filter, cursor)
 }
 
+// ServeAsk answers, of endpoints of a range that this node leads, what the Ask of another
+// node's [webhook.Config] asks.
+func (n *Notifier) ServeAsk(ctx context.Context, r channel.Range, questions []byte) ([]byte, error) {
+	return n.webhooks.ServeAsk(ctx, r, questions)
+}
+
 // TestSink sends a subscription.test message at once, past all queues, and returns
 // nil when the endpoint acknowledged it, otherwise a [*webhook.CallError]. An
 // acknowledgement ends the endpoint's streak of failures; a failure is not part of

@@ -41,7 +41,7 @@ func TestRow42RangeWithoutMajority(t *testing.T) {
 		"unsubscribe": func(ctx context.Context, s *Store) error { return s.Unsubscribe(ctx, subscriptionID(id.Bucket(), 1)) },
 		"end channel": func(ctx context.Context, s *Store) error { return s.EndChannel(ctx, id, 1) },
 		"set endpoint": func(ctx context.Context, s *Store) error {
-			return s.SetEndpoint(ctx, channel.Endpoint{URL: "http://h.example/"})
+			return s.SetEndpoint(ctx, channel.Endpoint{URL: "http://h.example/"}, channel.Endpoint{URL: "http://h.example/"})
 		},
 	}
 	for name, call := range calls {

@@ -77,10 +77,10 @@ func setStraggler(tx *tx, id channel.ID, s *wire.Straggler) error {
 	return tx.putRaw(key, binary.BigEndian.AppendUint64(nil, s.Next))
 }
 
-// applySetEndpoint keeps what is known of a sink URL; a healthy one needs no
-// record.
+// applySetEndpoint keeps what is known of a sink URL, if that stands which it was made
+// from; nothing to remember needs no record.
 func applySetEndpoint(tx *tx, c *wire.SetEndpoint) (result, error) {
-	if err := checkEndpoint(c.Endpoint); err != nil {
+	if err := checkSetEndpoint(c); err != nil {
 		return result{}, err
 	}
 	id := channel.IDOf(c.Endpoint.Url)
@@ -88,6 +88,13 @@ func applySetEndpoint(tx *tx, c *wire.SetEndpoint) (result, error) {
 		return result{}, err
 	}
 	key := channelKey(kindEndpoint, id)
+	stands := &wire.Endpoint{Url: c.Endpoint.Url}
+	if err := tx.get(key, stands); err != nil && !isMissing(err) {
+		return result{}, err
+	}
+	if c.Was != nil && endpointOf(stands) != endpointOf(c.Was) {
+		return result{err: ErrStale}, nil
+	}
 	if endpointOf(c.Endpoint).Healthy() {
 		return result{}, tx.delete(key)
 	}

@@ -108,9 +108,14 @@ func checkMoved(m *wire.Moved) error {
 	return nil
 }
 
-func checkEndpoint(e *wire.Endpoint) error {
-	if e == nil || e.Url == "" || len(e.Url) > channel.MaxURL || len(e.State) > maxState || len(e.LastError) > maxErrorText {
-		return fmt.Errorf("%w: endpoint without URL, or with too long a field", ErrInvalid)
+func checkSetEndpoint(c *wire.SetEndpoint) error {
+	for _, e := range []*wire.Endpoint{c.Endpoint, c.Was} {
+		if e != nil && (len(e.State) > maxState || len(e.LastError) > maxErrorText) {
+			return fmt.Errorf("%w: endpoint with too long a field", ErrInvalid)
+		}
+	}
+	if c.Endpoint.GetUrl() == "" || len(c.Endpoint.Url) > channel.MaxURL || c.Was != nil && c.Was.Url != c.Endpoint.Url {
+		return fmt.Errorf("%w: endpoint without URL, with too long a one, or made from another's", ErrInvalid)
 	}
 	return nil
 }

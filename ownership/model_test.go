@@ -364,7 +364,11 @@ func (m *modelTest) endpoint(rt *rapid.T) {
 		URL:      fmt.Sprintf("https://sink.example/%d", rapid.IntRange(0, 2).Draw(rt, "endpoint")),
 		Attempts: rapid.IntRange(0, 2).Draw(rt, "attempts"),
 	}
-	if err := m.s.SetEndpoint(context.Background(), e); err != nil {
+	was, err := m.s.Endpoint(e.URL)
+	if err != nil {
+		rt.Fatal(err)
+	}
+	if err := m.s.SetEndpoint(context.Background(), e, was); err != nil {
 		rt.Fatal(err)
 	}
 	if delete(m.world.sick, e.URL); !e.Healthy() {

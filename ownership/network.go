@@ -165,5 +165,5 @@ func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 const (
 	metaVoters = 5
 	// stateMachine is the version of the commands that this program applies.
-	stateMachine = 2
+	stateMachine = 3
 )

@@ -84,6 +84,15 @@ func endpointOf(r *wire.Endpoint) channel.Endpoint {
 	return channel.Endpoint{
 		URL: r.Url, State: r.State, FailingSince: fromMicros(r.FailingSinceUs),
 		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: fromMicros(r.NextAttemptUs),
+		LostUntil: fromMicros(r.LostUntilUs),
+	}
+}
+
+func wireEndpoint(e channel.Endpoint) *wire.Endpoint {
+	return &wire.Endpoint{
+		Url: e.URL, State: e.State, FailingSinceUs: micros(e.FailingSince),
+		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: micros(e.NextAttempt),
+		LostUntilUs: micros(e.LostUntil),
 	}
 }
 

@@ -29,7 +29,7 @@ func populate(t *testing.T, s *Store) string {
 		}
 		grow(t, s, w.Channel, uint64(i%4))
 	}
-	if err := s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended, Attempts: 10, LastError: "refused"}); err != nil {
+	if err := s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended, Attempts: 10, LastError: "refused"}, channel.Endpoint{URL: webhook.URL}); err != nil {
 		t.Fatal(err)
 	}
 	channels, err := s.Channels(nil, 1)

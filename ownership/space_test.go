@@ -55,7 +55,9 @@ func TestNoSpace(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantError(t, s.Advance(ctx, []channel.Progress{{Channel: old, Incarnation: c.Incarnation, Version: c.Version, Seq: 9}}), nil)
-		wantError(t, s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended}), nil)
+		sick, err := s.Endpoint(webhook.URL)
+		wantError(t, err, nil)
+		wantError(t, s.SetEndpoint(ctx, channel.Endpoint{URL: webhook.URL, State: channel.EndpointSuspended}, sick), nil)
 		wantError(t, s.Unsubscribe(ctx, doomed.ID), nil)
 		c, err = s.Channel(doomed.Channel)
 		if err != nil {

@@ -298,7 +298,7 @@ func TestClosed(t *testing.T) {
 	for i, err := range []error{
 		err1, err2, err3, err4, err5, err6, err7, err8, err9, err10,
 		s.Unsubscribe(ctx, sub.ID), s.Commit(ctx, Commit{Channel: w.Channel}), s.EndChannel(ctx, w.Channel, 1),
-		s.Subscribe(ctx, []NewSubscription{w})[0].Err, s.SetEndpoint(ctx, channel.Endpoint{URL: "x"}),
+		s.Subscribe(ctx, []NewSubscription{w})[0].Err, s.SetEndpoint(ctx, channel.Endpoint{URL: "x"}, channel.Endpoint{URL: "x"}),
 		s.Advance(ctx, []channel.Progress{{Channel: w.Channel, Version: 1}}),
 	} {
 		if err == nil {

@@ -130,10 +130,14 @@ func TestEndpoints(t *testing.T) {
 	if e, err := s.Endpoint(url); err != nil || !e.Healthy() || e.URL != url {
 		t.Errorf("unknown endpoint %+v, %v", e, err)
 	}
-	sick := channel.Endpoint{URL: url, State: channel.EndpointSuspended, FailingSince: time.UnixMicro(5).UTC(), Attempts: 3, LastError: "refused", NextAttempt: time.UnixMicro(9).UTC()}
+	sick := channel.Endpoint{URL: url, State: channel.EndpointSuspended, FailingSince: time.UnixMicro(5).UTC(), Attempts: 3, LastError: "refused", NextAttempt: time.UnixMicro(9).UTC(), LostUntil: time.UnixMicro(4).UTC()}
 	set := func(e channel.Endpoint) {
 		t.Helper()
-		if err := s.SetEndpoint(ctx, e); err != nil {
+		was, err := s.Endpoint(e.URL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.SetEndpoint(ctx, e, was); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -145,11 +149,21 @@ func TestEndpoints(t *testing.T) {
 	if all, err := s.Endpoints(); err != nil || len(all) != 2 {
 		t.Errorf("endpoints %v, %v", all, err)
 	}
+	later := sick
+	later.Attempts++
+	for _, was := range []channel.Endpoint{{URL: url}, later} {
+		wantError(t, s.SetEndpoint(ctx, channel.Endpoint{URL: url}, was), ErrStale)
+	}
+	if e, err := s.Endpoint(url); err != nil || e != sick {
+		t.Errorf("endpoint %+v, %v after changes that were made from other records; want %+v", e, err, sick)
+	}
 	set(channel.Endpoint{URL: url})
 	if all, err := s.Endpoints(); err != nil || len(all) != 1 || all[0].URL == url {
 		t.Errorf("endpoints after one is well again: %v, %v", all, err)
 	}
-	wantError(t, s.SetEndpoint(ctx, channel.Endpoint{}), ErrInvalid)
+	wantError(t, s.SetEndpoint(ctx, channel.Endpoint{}, channel.Endpoint{}), ErrInvalid)
+	wantError(t, s.SetEndpoint(ctx, sick, channel.Endpoint{URL: "https://other.example/"}), ErrInvalid)
+	wantError(t, s.SetEndpoint(ctx, sick, channel.Endpoint{URL: url, Attempts: 1}), ErrStale)
 }
 
 // TestUpdatesSince: pages of any size show all updates of all channels once, in

@@ -74,19 +74,15 @@ func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint6
 	}})
 }
 
-// SetEndpoint keeps what is known of a sink URL; a healthy endpoint is forgotten.
-// Text that is not UTF-8 or too long is mended.
-func (s *Store) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
-	endpoint := &wire.Endpoint{
-		Url: e.URL, State: e.State, FailingSinceUs: micros(e.FailingSince),
-		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: micros(e.NextAttempt),
-	}
-	if err := checkEndpoint(endpoint); err != nil {
+// SetEndpoint keeps what is known of a sink URL, in the place of what it was made from;
+// ErrStale says that something else stands. An endpoint without anything to remember is
+// forgotten. Text that is not UTF-8 or too long is mended.
+func (s *Store) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
+	set := &wire.SetEndpoint{Endpoint: wireEndpoint(e), Was: wireEndpoint(was)}
+	if err := checkSetEndpoint(set); err != nil {
 		return err
 	}
-	return s.doHere(ctx, s.of[channel.IDOf(e.URL).Bucket()], &wire.Command{Change: &wire.Command_SetEndpoint{
-		SetEndpoint: &wire.SetEndpoint{Endpoint: endpoint},
-	}})
+	return s.doHere(ctx, s.of[channel.IDOf(e.URL).Bucket()], &wire.Command{Change: &wire.Command_SetEndpoint{SetEndpoint: set}})
 }
 
 // Advance moves delivery positions on, never back. Positions of channels that

@@ -21,6 +21,7 @@ import (
 const (
 	maxAnswer       = 64 << 10 // bytes of an answer that are read
 	maxAnswerHeader = 64 << 10
+	maxRetryAfter   = 24 * time.Hour // that an endpoint may ask for
 	dialTimeout     = 10 * time.Second
 	idleTimeout     = 90 * time.Second
 	idleConns       = 1024

@@ -25,7 +25,8 @@ type channelState struct {
 	lanes  map[uint64]*lane // by sequence number
 	ended  []uint64         // subscriptions that were deleted while running
 	drains []drain
-	failed int // turns in a row that the store did not answer
+	old    bool // what the pass offers may be of before the tenure
+	failed int  // turns in a row that the store did not answer
 }
 
 // drain asks for lanes for stragglers from a sequence number on.

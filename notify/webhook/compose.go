@@ -29,7 +29,7 @@ func (c *composer) compose(info channel.Channel, sub channel.Subscription, next 
 		return goneMessage(sub, next, time.Now()), true, nil
 	}
 	version := next.Version()
-	if known, ok := c.cache.Get(info.ID, info.Incarnation, version); ok && lostUntil.IsZero() {
+	if known, ok := c.cache.Get(info.ID, info.Incarnation, version); ok && known.At.After(lostUntil) {
 		return updateMessage(sub, known), true, nil
 	}
 	updates, gap, err := c.store.Updates(info.ID, version-1, 1)

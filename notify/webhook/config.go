@@ -2,9 +2,12 @@ package webhook
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // Config is what a [Deliverer] needs to know. The zero value of a field means its
@@ -27,6 +30,10 @@ type Config struct {
 	// MaxLanes bounds the subscriptions that have a message in memory, waiting or
 	// under way; default 32768. Others wait in the store.
 	MaxLanes int
+
+	// Ask asks the leader of the range with a bucket, on whichever node it is, for what
+	// its [Deliverer.ServeAsk] answers; nil: this node leads all ranges.
+	Ask func(ctx context.Context, b channel.Bucket, questions []byte) (answers []byte, err error)
 }
 
 // WithDefaults returns the configuration with its defaults decided.

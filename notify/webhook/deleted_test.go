@@ -25,7 +25,7 @@ func TestRevivedWithoutBacklog(t *testing.T) {
 		n.store.Unsubscribe(backlog)
 		n.sinks.set(sinkA, answer{})
 		elapse(time.Hour)
-		if e := n.store.Endpoint(sinkA); !e.Healthy() {
+		if e := n.store.Kept(sinkA); !e.Healthy() {
 			t.Errorf("the store has %+v", e)
 		}
 		if left := len(n.deliverer.endpoints.byURL); left != 0 {

@@ -30,11 +30,11 @@ type dispatcher struct {
 
 // request is a lane's message under way.
 type request struct {
-	lane   *lane
-	wasTry bool
-	over   bool
-	slow   bool // took longer than slowAfter
-	moved  bool // counts among the slow
+	lane  *lane
+	grant uint64 // of the keeper, that it is the try of; 0: none
+	over  bool
+	slow  bool // took longer than slowAfter
+	moved bool // counts among the slow
 }
 
 // pump starts requests while there is room. Locked.
@@ -52,14 +52,14 @@ func (d *dispatcher) pump(ctx context.Context) {
 // start sends a lane's next message in a goroutine of its own. Locked.
 func (d *dispatcher) start(ctx context.Context, l *lane) {
 	e := l.endpoint
-	r := &request{lane: l, wasTry: e.trying}
+	r := &request{lane: l}
 	e.inFlight++
 	d.inFlight++
 	d.metrics.inFlight.Inc()
 	d.later(time.Now().Add(slowAfter), func() { d.markSlow(r) })
-	info, lostUntil := l.channel.info, e.lostUntil
-	if e.saved.State != channel.EndpointActive {
-		lostUntil = time.Now() // the try sends all that was missed as a gap
+	info, lostUntil := l.channel.info, e.record.LostUntil
+	if e.trying { // that of a suspended endpoint sends all that was missed as a gap
+		r.grant, lostUntil, e.tried = e.grant, e.lost, true
 	}
 	d.senders.Go(func() {
 		next, sent, err := d.send(ctx, info, l.sub, l.next, lostUntil)
@@ -123,17 +123,20 @@ func (d *dispatcher) finish(ctx context.Context, r *request, next position.Step,
 	switch {
 	case err == nil:
 		if sent {
-			d.streaks.succeeded(e, r.wasTry)
+			d.streaks.succeeded(e, r)
+		} else {
+			d.streaks.unsent(e, r)
 		}
 		d.acknowledge(l, next)
-		if !e.record.Healthy() && !e.trying {
+		if !e.record.Works() && !e.trying {
 			d.parking.parkQueue(e)
 		}
 	case errors.As(err, &failure):
-		d.streaks.failed(e, l.sub, failure, r.wasTry)
+		d.streaks.failed(e, l.sub, failure, r)
 		d.parking.parkLane(l)
 	default:
 		d.storeFailed(l, err)
+		d.streaks.unsent(e, r)
 	}
 	if !e.refills { // else not before its rest is over
 		d.parking.refill(e)
@@ -148,6 +151,9 @@ func (d *dispatcher) uncount(r *request) {
 	r.over = true
 	e := r.lane.endpoint
 	e.inFlight--
+	if r.grant != 0 {
+		e.tried = false
+	}
 	if r.slow {
 		e.slow--
 	}

@@ -79,6 +79,9 @@ func (w *workers) subscriptions(c *channelState, seqs []uint64) (map[uint64]chan
 // just failed must not be tried again at once. Locked.
 func (w *workers) resume(c *channelState, sub channel.Subscription) (taken bool) {
 	e := w.streaks.endpointOf(sub)
+	if !w.streaks.known(e) { // what it waits for may be lost
+		w.streaks.hold(e)
+	}
 	if !w.queues.accepts(e) || e.resting() {
 		w.parking.park(e, c.id, sub.Seq)
 		return false

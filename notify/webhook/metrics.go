@@ -19,6 +19,8 @@ type metrics struct {
 	positions  prometheus.Counter
 	stragglers prometheus.Counter
 	scans      prometheus.Counter
+	questions  prometheus.Counter
+	unanswered prometheus.Counter
 }
 
 func newMetrics(f *metric.Factory) *metrics {
@@ -30,10 +32,12 @@ func newMetrics(f *metric.Factory) *metrics {
 		delay:      f.Histogram("webhook_delay_seconds", "Time from the detection of an update to its acknowledgement, per subscription."),
 		inFlight:   f.Gauge("webhook_requests_in_flight", "Webhook requests under way."),
 		lanes:      f.Gauge("webhook_lanes", "Subscriptions with a message waiting in memory or under way."),
-		endpoints:  f.Gauges("webhook_endpoints", "Endpoints that do not work, by state.", "state"),
+		endpoints:  f.Gauges("webhook_endpoints", "Endpoints that do not work, by state: those that this node keeps, and others that it has something for.", "state"),
 		batches:    f.Counter("progress_batches_total", "Batches of delivery positions that were committed."),
 		positions:  f.Counter("progress_positions_total", "Delivery positions of channels that were committed."),
 		stragglers: f.Counter("progress_stragglers_total", "Changes of stragglers that were committed."),
 		scans:      f.Counter("scans_total", "Scans of channels for what is to be delivered: when ranges are gained, as at the start, and after dropped wakes."),
+		questions:  f.Counter("webhook_questions_total", "Questions to the keepers of endpoints that fail, or may, on other nodes."),
+		unanswered: f.Counter("webhook_questions_unanswered_total", "Of these, those that were not answered, and are asked again."),
 	}
 }

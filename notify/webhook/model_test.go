@@ -215,7 +215,7 @@ func (m *model) checkArrivals(sub channel.Subscription, whole bool) {
 	}
 	c, _ := m.n.store.Channel(sub.Channel)
 	if whole && next <= c.Version {
-		m.t.Errorf("%s has all before %d, the channel is at %d; endpoint %+v", sub.ID, next, c.Version, m.n.store.Endpoint(sub.Sink.URL))
+		m.t.Errorf("%s has all before %d, the channel is at %d; endpoint %+v", sub.ID, next, c.Version, m.n.store.Kept(sub.Sink.URL))
 	}
 	gone := fmt.Sprintf("%s-gone-%d", sub.ID, max(c.Version, 1))
 	if _, told := seen[gone]; whole && c.Gone && !told {

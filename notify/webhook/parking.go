@@ -15,8 +15,8 @@ type parking struct {
 	endpoints *endpoints
 	queues    *queues
 	scanner   *scanner
-	saver     *saver
-	parked    int // notes at all endpoints
+	exhausted func(e *endpoint) // called when nothing was found for a try. Locked.
+	parked    int               // notes at all endpoints
 }
 
 const maxDrains = 64 // of one endpoint at a time
@@ -33,7 +33,7 @@ func (p *parking) park(e *endpoint, id channel.ID, seq uint64) {
 		e.parked[id] = seq
 		p.parked++
 	}
-	if e.record.Healthy() {
+	if e.open() {
 		p.refillSoon(e)
 	}
 }
@@ -83,7 +83,7 @@ func (p *parking) refill(e *endpoint) {
 		return
 	}
 	if !p.queues.accepts(e) || e.queue.len() > p.limits.queue/2 {
-		if e.record.Healthy() && !e.busy() {
+		if e.open() && !e.busy() {
 			p.refillSoon(e) // all lanes are with other endpoints
 		}
 		return
@@ -110,7 +110,7 @@ func (p *parking) refill(e *endpoint) {
 		p.channels.addDrain(p.channels.get(t, id), drain{endpoint: e, from: seq})
 	}
 	if e.drains == 0 {
-		p.exhausted(e)
+		p.foundNone(e)
 	}
 }
 
@@ -126,29 +126,25 @@ func (p *parking) drained(e *endpoint) {
 	p.refill(e)
 }
 
-// exhausted is called after a refill that found no note. Locked.
-func (p *parking) exhausted(e *endpoint) {
+// foundNone is called after a refill that found no note. Locked.
+func (p *parking) foundNone(e *endpoint) {
 	switch {
 	case e.busy():
 	case e.overflow:
 		e.overflow = false
 		p.scanner.requestAll()
 		p.refillSoon(e)
-	case (e.trying || !e.lostUntil.IsZero()) && !p.scanner.complete():
+	case e.trying && !p.scanner.complete():
 		p.refillSoon(e)
-	case e.trying: // no subscription has this URL any more
-		e.trying = false
-		p.endpoints.set(e, channel.Endpoint{URL: e.url})
-		p.refillSoon(e) // for what else is to be done before it is forgotten
-	case e.lostUntil.IsZero():
-		p.endpoints.forget(e)
-	case e.gapBatch == 0:
-		e.gapBatch = p.saver.mark()
-		p.refillSoon(e)
-	case !p.saver.saved(e.gapBatch):
-		p.refillSoon(e)
+	case e.trying:
+		p.exhausted(e)
 	default:
-		e.lostUntil = time.Time{}
-		p.endpoints.save(e)
+		p.endpoints.forget(e)
 	}
+}
+
+// reopen goes on with an endpoint that works again. Locked.
+func (p *parking) reopen(e *endpoint) {
+	p.queues.markReady(e)
+	p.refillSoon(e)
 }

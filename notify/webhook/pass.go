@@ -48,7 +48,7 @@ func (w *workers) loadPosition(c *channelState, info channel.Channel) (found, er
 		if len(first) == 0 {
 			return
 		}
-		c.info, c.loaded = info, true
+		c.info, c.loaded, c.old = info, true, true
 		c.pos = position.New(position.Head(info), progress, first[0].FromVersion)
 	}, nil
 }
@@ -62,16 +62,22 @@ func (w *workers) begin(c *channelState) (found, error) {
 		return nil, nil
 	}
 	var gapTo uint64
+	old := true
 	if !at.Gone() {
-		_, gap, err := w.store.Updates(c.id, at.Version()-1, 1)
+		updates, gap, err := w.store.Updates(c.id, at.Version()-1, 1)
 		if err != nil {
 			return nil, fmt.Errorf("read updates: %w", err)
 		}
 		if gap != nil {
 			gapTo = gap.To
+		} else if len(updates) > 0 {
+			old = updates[0].At.Before(c.tenure.since.Add(clockSkew))
 		}
 	}
-	return func() { c.pos.Begin(at, gapTo) }, nil
+	return func() {
+		c.old = old
+		c.pos.Begin(at, gapTo)
+	}, nil
 }
 
 // page offers the step of the pass to the next subscriptions.
@@ -107,6 +113,9 @@ func (w *workers) offerAll(c *channelState, subs []channel.Subscription) {
 // offer gives a subscription a lane for the step of the pass, or parks it. Locked.
 func (w *workers) offer(c *channelState, sub channel.Subscription) {
 	e := w.streaks.endpointOf(sub)
+	if c.old && !w.streaks.known(e) {
+		w.streaks.hold(e)
+	}
 	if !w.queues.accepts(e) {
 		c.pos.SetBehind(sub.Seq, c.pos.At())
 		w.parking.park(e, c.id, sub.Seq)

@@ -29,17 +29,17 @@ type queues struct {
 // accepts reports whether an endpoint takes another lane now. Locked.
 func (q *queues) accepts(e *endpoint) bool {
 	if e.trying {
-		return !e.busy()
+		return !e.busy() && e.kept.settled()
 	}
-	return e.record.Healthy() && e.slow == 0 && e.queue.len() < q.limits.queue && q.lanes < q.config.MaxLanes
+	return e.open() && e.slow == 0 && e.queue.len() < q.limits.queue && q.lanes < q.config.MaxLanes
 }
 
 // mayStart reports whether a request to an endpoint may begin now. Locked.
 func (q *queues) mayStart(e *endpoint) bool {
 	if e.trying {
-		return e.inFlight == 0
+		return e.inFlight == 0 && e.kept.settled()
 	}
-	return e.record.Healthy() && e.slow == 0 && e.inFlight < q.config.EndpointParallel
+	return e.open() && e.slow == 0 && e.inFlight < q.config.EndpointParallel
 }
 
 // add gives a subscription a lane. Locked.
@@ -53,7 +53,6 @@ func (q *queues) add(c *channelState, sub channel.Subscription, next position.St
 
 // push puts a lane at the end of its endpoint's queue. Locked.
 func (q *queues) push(l *lane) {
-	l.endpoint.gapBatch = 0
 	l.endpoint.queue.push(l)
 	q.markReady(l.endpoint)
 }

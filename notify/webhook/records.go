@@ -70,7 +70,7 @@ func (s *recordSaver) take() map[*tenure]endpointRecords {
 	defer s.Unlock()
 	taken := make(map[*tenure]endpointRecords)
 	for e := range s.endpoints.unsaved {
-		if !e.record.Healthy() {
+		if !e.record.Works() {
 			s.parking.parkQueue(e)
 		}
 		t := s.led.At(e.bucket)
@@ -79,13 +79,14 @@ func (s *recordSaver) take() map[*tenure]endpointRecords {
 		}
 		delete(s.endpoints.unsaved, e)
 		switch {
-		case t == nil || e.record == e.saved && !e.unsure:
+		case t == nil || e.record == e.kept.saved && !e.kept.unsure:
 			s.endpoints.forget(e)
-		case e.lostUntil.IsZero() || e.record.State != channel.EndpointActive:
+		default:
 			if taken[t] == nil {
 				taken[t] = make(endpointRecords)
 			}
-			taken[t][e], e.unsure = e.record, true
+			e.kept.turning = !e.kept.settled()
+			taken[t][e], e.kept.unsure = e.record, true
 		}
 	}
 	for t := range taken {
@@ -108,18 +109,52 @@ func (s *recordSaver) saveAll(ctx context.Context, t *tenure, records endpointRe
 }
 
 func (s *recordSaver) save(ctx context.Context, t *tenure, e *endpoint, record channel.Endpoint) {
-	err := s.store.SetEndpoint(ctx, record)
+	was, err := s.standing(t, e)
+	if err == nil {
+		err = s.store.SetEndpoint(ctx, record, was)
+	}
 	s.Lock()
 	defer s.Unlock()
 	if t.over {
 		return // another node may have written since
 	}
 	if err == nil {
-		e.saved, e.unsure = record, false
-		s.endpoints.forget(e)
+		turned := e.kept.turning
+		e.kept.saved, e.kept.unsure, e.kept.turning = record, false, false
+		s.settle(e, turned)
 		return
 	}
 	s.metrics.StoreFailed("endpoint")
+	e.kept.unread = true
 	s.endpoints.unsaved[e] = struct{}{}
 	s.later(time.Now().Add(retryStore), func() { signal(s.endpoints.changed) })
+}
+
+// settle goes on with what has waited for a record. Locked.
+func (s *recordSaver) settle(e *endpoint, turned bool) {
+	if turned && e.kept.settled() {
+		e.kept.wake()
+		s.parking.reopen(e)
+	}
+	s.endpoints.forget(e)
+}
+
+// standing returns the record that the store has of an endpoint.
+func (s *recordSaver) standing(t *tenure, e *endpoint) (channel.Endpoint, error) {
+	s.Lock()
+	saved, unread := e.kept.saved, e.kept.unread
+	s.Unlock()
+	if !unread {
+		return saved, nil
+	}
+	stands, err := s.store.Endpoint(e.url)
+	if err != nil {
+		return channel.Endpoint{}, err
+	}
+	s.Lock()
+	defer s.Unlock()
+	if !t.over {
+		e.kept.saved, e.kept.unread = stands, false
+	}
+	return stands, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/notify/payload"
+	"github.com/seed-91e7e7c1/corona/notify/streak"
 )
 
 // The rows of the table of bad input that are about sinks, in virtual time. Rows
@@ -101,7 +102,7 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 		n.sinks.set(sinkA, answer{status: http.StatusInternalServerError})
 		n.store.Commit(id)
 		elapse(time.Second)
-		if e := n.store.Endpoint(sinkA); e.Attempts != 1 || e.LastError != "endpoint answered 500 Internal Server Error" {
+		if e := n.store.Kept(sinkA); e.Attempts != 1 || e.LastError != "endpoint answered 500 Internal Server Error" {
 			t.Errorf("endpoint %+v", e)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -112,7 +113,7 @@ func TestRow45SameIDAfterFailure(t *testing.T) {
 			}
 		})
 		n.expectVersions(t, sub, 2)
-		if e := n.store.Endpoint(sinkA); e != (channel.Endpoint{}) {
+		if e := n.store.Kept(sinkA); !e.Healthy() {
 			t.Errorf("endpoint %+v, want none", e)
 		}
 	})
@@ -155,7 +156,7 @@ func TestRow47RedirectIsFailure(t *testing.T) {
 		n.sinks.set(sinkA, answer{status: http.StatusPermanentRedirect})
 		n.store.Commit(id)
 		elapse(time.Second)
-		if e := n.store.Endpoint(sinkA); e.Attempts != 1 || n.sinks.count() != 0 {
+		if e := n.store.Kept(sinkA); e.Attempts != 1 || n.sinks.count() != 0 {
 			t.Errorf("endpoint %+v after a redirect, %d messages", e, n.sinks.count())
 		}
 	})
@@ -170,7 +171,7 @@ func TestRow48GoneEndpointIsDisabled(t *testing.T) {
 		n.sinks.set(sinkA, answer{status: http.StatusGone})
 		n.store.Commit(id)
 		elapse(time.Second)
-		if e := n.store.Endpoint(sinkA); e.State != channel.EndpointDisabled {
+		if e := n.store.Kept(sinkA); e.State != channel.EndpointDisabled {
 			t.Fatalf("endpoint %+v, want disabled", e)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -189,10 +190,25 @@ func TestRow48GoneEndpointIsDisabled(t *testing.T) {
 		if came := n.sinks.arrivals(sub); came[1].id != sub.ID+"-gap-3-4" || came[1].message.Type != api.MessageGap {
 			t.Errorf("after the revival came %+v, want one gap from 3 to 4", came[1])
 		}
-		if e := n.store.Endpoint(sinkA); e != (channel.Endpoint{}) {
-			t.Errorf("endpoint %+v, want none", e)
-		}
+		n.expectLostUntil(t, again.Created)
 	})
+}
+
+// expectLostUntil checks that the endpoint works, that what was committed until a time is
+// lost, and that this is forgotten when the store has forgotten all of that.
+func (n *node) expectLostUntil(t *testing.T, until time.Time) {
+	t.Helper()
+	if e := n.store.Kept(sinkA); !e.Works() || !e.LostUntil.Equal(until) {
+		t.Errorf("endpoint %+v, want one that works and has lost what was committed until %s", e, until)
+	}
+	elapse(time.Until(until.Add(streak.KeepLost)) - time.Second)
+	if e := n.store.Kept(sinkA); e.Healthy() {
+		t.Error("what was lost is forgotten too early")
+	}
+	elapse(2 * time.Second)
+	if e := n.store.Kept(sinkA); !e.Healthy() {
+		t.Errorf("endpoint %+v, want none", e)
+	}
 }
 
 // Row 51: one dead endpoint among 10,000. Time is virtual, so that what is measured
@@ -243,7 +259,7 @@ func TestRow52DownForThreeDays(t *testing.T) {
 				n.start()
 			}
 		}
-		if e := n.store.Endpoint(sinkA); e.State != channel.EndpointActive || e.Attempts != 9 || !e.FailingSince.Equal(epoch2000) {
+		if e := n.store.Kept(sinkA); e.State != channel.EndpointActive || e.Attempts != 9 || !e.FailingSince.Equal(epoch2000) {
 			t.Errorf("after three days the endpoint is %+v", e)
 		}
 		n.sinks.set(sinkA, answer{})
@@ -268,7 +284,7 @@ func TestSuspension(t *testing.T) {
 			elapse(20 * time.Hour)
 			n.store.Commit(id)
 		}
-		if e := n.store.Endpoint(sinkA); e.State != channel.EndpointSuspended || e.Attempts != 11 {
+		if e := n.store.Kept(sinkA); e.State != channel.EndpointSuspended || e.Attempts != 11 {
 			t.Fatalf("after 100 hours the endpoint is %+v, want suspended", e)
 		}
 		n.sinks.locked(func() {
@@ -281,14 +297,14 @@ func TestSuspension(t *testing.T) {
 		n.store.Commit(id)
 		n.store.Commit(quiet)
 		elapse(time.Minute)
+		var worked time.Time
+		n.sinks.locked(func() { worked = epoch2000.Add(attempts[11]) })
 		n.expectVersions(t, sub, 8)
 		n.expectVersions(t, silent, 2) // it missed nothing
 		if came := n.sinks.arrivals(sub); len(came) != 2 || came[0].id != sub.ID+"-gap-2-7" || came[0].message.Data.Reason != payload.ReasonSuspended {
 			t.Errorf("arrivals %+v: want one gap from 2 to 7 first", came)
 		}
-		if e := n.store.Endpoint(sinkA); e != (channel.Endpoint{}) {
-			t.Errorf("endpoint %+v, want none", e)
-		}
+		n.expectLostUntil(t, worked.Truncate(time.Microsecond))
 	})
 }
 
@@ -417,7 +433,7 @@ func TestTestSink(t *testing.T) {
 		if failure, ok := err.(*CallError); !ok || failure.Class != ClassStatus || failure.Status != 503 {
 			t.Errorf("test of a failing sink: %v", err)
 		}
-		if e := n.store.Endpoint(sinkA); e.Attempts != 4 {
+		if e := n.store.Kept(sinkA); e.Attempts != 4 {
 			t.Errorf("endpoint %+v: a test is no step of the schedule", e)
 		}
 		n.sinks.set(sinkA, answer{})

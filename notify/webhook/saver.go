@@ -14,7 +14,6 @@ type saver struct {
 	*core
 	channels *channels
 	batches  sync.WaitGroup // under way, at most one of each range
-	marks    uint64         // given by mark
 }
 
 const (
@@ -74,28 +73,11 @@ func (s *saver) last(ctx context.Context) {
 	}
 }
 
-// mark returns a number for this moment, higher than those before. Locked.
-func (s *saver) mark() uint64 {
-	s.marks++
-	return s.marks
-}
-
-// saved reports whether all positions of the time of a mark are in the store. Locked.
-func (s *saver) saved(mark uint64) bool {
-	for _, t := range s.led.All() {
-		if (t.saving || len(t.unsaved) > 0) && t.complete < mark {
-			return false
-		}
-	}
-	return true
-}
-
 // batch is what is committed of one range at a time.
 type batch struct {
 	tenure    *tenure
 	changes   []change
 	positions []channel.Progress
-	mark      uint64 // before which it has everything; 0: it has not
 }
 
 // change is one channel's part of a batch.
@@ -141,7 +123,6 @@ func (s *saver) take(t *tenure, since time.Time) *batch {
 			b.positions = append(b.positions, progress)
 		}
 	}
-	b.mark = s.marks
 	return b
 }
 
@@ -153,9 +134,6 @@ func (s *saver) commit(ctx context.Context, b *batch) (err error) {
 	}
 	s.Lock()
 	defer s.Unlock()
-	if err == nil {
-		b.tenure.complete = max(b.tenure.complete, b.mark)
-	}
 	for _, change := range b.changes {
 		c := change.channel
 		c.saving = false

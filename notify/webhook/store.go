@@ -34,5 +34,9 @@ type Store interface {
 	// EndpointsIn returns every endpoint that is not healthy, of those whose URL's
 	// ID ([channel.IDOf]) is in a range.
 	EndpointsIn(r channel.Range) ([]channel.Endpoint, error)
-	SetEndpoint(ctx context.Context, endpoint channel.Endpoint) error
+	// Endpoint returns the record of an endpoint, an empty one if there is none.
+	Endpoint(url string) (channel.Endpoint, error)
+	// SetEndpoint commits a record in the place of the one that it was made from, and
+	// fails if another one stands.
+	SetEndpoint(ctx context.Context, record, was channel.Endpoint) error
 }

@@ -36,9 +36,13 @@ type fleet struct {
 
 type fleetNode struct {
 	*Deliverer
-	fleet    *fleet
-	member   *memstore.Member
-	requests int // guarded by fleet.mu
+	fleet  *fleet
+	member *memstore.Member
+
+	// Guarded by fleet.mu.
+	requests  int
+	questions int  // messages to keepers
+	cut       bool // it hears of no keeper
 }
 
 // newFleet starts some nodes that lead nothing. Tune may change them before.
@@ -55,7 +59,8 @@ func newFleet(nodes, ranges int, tune func(*fleetNode)) *fleet {
 	var running sync.WaitGroup
 	for range nodes {
 		n := &fleetNode{fleet: f, member: f.cluster.Member()}
-		n.Deliverer = New(Config{}.WithDefaults(), n.member, slog.New(slog.DiscardHandler), metric.New(nil))
+		config := Config{Ask: n.ask}.WithDefaults()
+		n.Deliverer = New(config, n.member, slog.New(slog.DiscardHandler), metric.New(nil))
 		n.dispatcher.caller.transport = tap(f.sinks, n.sends)
 		tune(n)
 		n.member.Join(n)
@@ -64,6 +69,29 @@ func newFleet(nodes, ranges int, tune func(*fleetNode)) *fleet {
 	}
 	f.stops = func() { cancel(); running.Wait() }
 	return f
+}
+
+// ask has the leader of a range answer, which takes a moment. Without one, or to a node
+// that is cut off, the answer is an error after five seconds.
+func (n *fleetNode) ask(ctx context.Context, b channel.Bucket, questions []byte) ([]byte, error) {
+	n.fleet.mu.Lock()
+	n.questions++
+	cut := n.cut
+	n.fleet.mu.Unlock()
+	time.Sleep(time.Millisecond)
+	for _, r := range n.fleet.cluster.Ranges() {
+		leader := n.fleet.cluster.Leader(r)
+		if !r.Has(b) || leader == nil || cut {
+			continue
+		}
+		for _, other := range n.fleet.nodes {
+			if other.member == leader {
+				return other.ServeAsk(ctx, r, questions)
+			}
+		}
+	}
+	pause(ctx, 5*time.Second)
+	return nil, errLeaderless
 }
 
 // hesitate returns a function that takes some time: none, some milliseconds, or now and

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
@@ -12,14 +13,14 @@ import (
 // led and delivered in between. Guarded by the lock of core.
 type tenure struct {
 	channel.Range
+	since   time.Time
 	serving bool // the endpoint records of all ranges that were gained with it are read: its channels may have turns
 	over    bool
 
-	scan     scan
-	unsaved  map[*channelState]struct{} // positions
-	saving   bool                       // positions are being committed
-	complete uint64                     // saver's newest mark before which every position is in the store
-	noting   bool                       // endpoint records are being committed
+	scan    scan
+	unsaved map[*channelState]struct{} // positions
+	saving  bool                       // positions are being committed
+	noting  bool                       // endpoint records are being committed
 }
 
 // takeover begins to deliver the channels of ranges that were gained.
@@ -60,10 +61,13 @@ func (o *takeover) fresh() (fresh []*tenure) {
 // channels: before that a suspended endpoint would be taken for a working one. False
 // when the deliverer stops.
 func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
+	records := make(map[*tenure][]channel.Endpoint, len(fresh))
 	for _, t := range fresh {
-		if !o.streaks.load(ctx, t) {
+		loaded, more := o.streaks.load(ctx, t)
+		if !more {
 			return false
 		}
+		records[t] = loaded
 	}
 	o.Lock()
 	defer o.Unlock()
@@ -72,7 +76,7 @@ func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
 			continue
 		}
 		t.serving = true
-		o.streaks.endpoints.saveOwn(t)
+		o.streaks.adopt(t, records[t])
 		if !planted.Bug(14) {
 			o.scan(t)
 		}

@@ -54,12 +54,12 @@ func (s *leaderless) Advance(ctx context.Context, positions []channel.Progress) 
 	return s.Member.Advance(ctx, positions)
 }
 
-func (s *leaderless) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
+func (s *leaderless) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
 	if s.dead.Has(channel.IDOf(e.URL).Bucket()) {
 		time.Sleep(5 * time.Second)
 		return errLeaderless
 	}
-	return s.Member.SetEndpoint(ctx, e)
+	return s.Member.SetEndpoint(ctx, e, was)
 }
 
 // A range that commits nothing holds up the positions and the endpoint records of its
@@ -88,16 +88,16 @@ func TestLeaderlessRangeHoldsUpItsOwn(t *testing.T) {
 			if p, _ := f.store.Progress(channels[i]); p.Version != want {
 				t.Errorf("range %d: saved up to version %d, want %d", i, p.Version, want)
 			}
-			if saved := f.store.Endpoint(endpoints[i]).Attempts > 0; saved != (i == 1) {
+			if saved := f.store.Kept(endpoints[i]).Attempts > 0; saved != (i == 1) {
 				t.Errorf("range %d: streak saved %v", i, saved)
 			}
 		}
 	})
 }
 
-// The streak of an endpoint is kept by the leader of its URL's range. Another node backs
-// off by what it has seen itself, and saves that when it comes to lead the range.
-func TestStreakIsSavedByItsLeader(t *testing.T) {
+// The streak of an endpoint is kept by the leader of its URL's range, and what another node
+// that delivers to it learns is told to that one. Whichever node follows goes on with it.
+func TestStreakIsSavedByItsKeeper(t *testing.T) {
 	fleetTest(t, 2, func(f *fleet, mine, others channel.Range) {
 		id, url := f.store.AddChannel(inRange(mine, "origin")), inRange(others, "sink")
 		f.cluster.Lead(mine, f.nodes[0].member)
@@ -106,20 +106,20 @@ func TestStreakIsSavedByItsLeader(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(time.Hour)
-		if e := f.store.Endpoint(url); !e.Healthy() {
-			t.Errorf("a node that does not keep the record saved %+v", e)
+		if e := f.store.Kept(url); e.Attempts != 4 { // at 0 s, 5 s, 5 min and 35 min
+			t.Errorf("the keeper has saved %+v, want four steps", e)
 		}
-		if made := f.requests(f.nodes[0]); made < 3 || made > 4 { // at 0 s, 5 s, 5 min and 35 min
+		if made := f.requests(f.nodes[0]); made != 4 {
 			t.Errorf("%d requests in an hour, want the schedule's", made)
 		}
 		f.cluster.Lead(others, f.nodes[0].member)
 		elapse(time.Second)
-		if e := f.store.Endpoint(url); e.Attempts < 3 {
-			t.Errorf("the leader has not saved what it knows: %+v", e)
+		if made, e := f.requests(f.nodes[0]), f.store.Kept(url); made != 4 || e.Attempts != 4 {
+			t.Errorf("with another keeper %d requests, and %+v", made, e)
 		}
 		f.sinks.set(url, answer{})
 		elapse(10 * time.Hour)
-		if e, came := f.store.Endpoint(url), f.sinks.versions(sub); !e.Healthy() || len(came) != 1 {
+		if e, came := f.store.Kept(url), f.sinks.versions(sub); !e.Healthy() || len(came) != 1 {
 			t.Errorf("at the end %+v, versions %v", e, came)
 		}
 	})
@@ -144,7 +144,7 @@ func TestStreakSurvivesATakeover(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(40 * time.Minute)
-		before := f.store.Endpoint(url)
+		before := f.store.Kept(url)
 		for _, r := range []channel.Range{first, second} {
 			f.cluster.Lead(r, f.nodes[1].member)
 		}
@@ -154,16 +154,16 @@ func TestStreakSurvivesATakeover(t *testing.T) {
 			t.Errorf("%d requests before the next step of the schedule", made)
 		}
 		elapse(2 * time.Second)
-		if came := f.sinks.versions(sub); len(came) != 1 || !f.store.Endpoint(url).Healthy() {
-			t.Errorf("versions %v, record %+v", came, f.store.Endpoint(url))
+		if came := f.sinks.versions(sub); len(came) != 1 || !f.store.Kept(url).Healthy() {
+			t.Errorf("versions %v, record %+v", came, f.store.Kept(url))
 		}
 	})
 }
 
-// Only a suspension that is certain to last makes a gap of what it kept back. A node that
-// has lost the endpoint's range delivers it.
-func TestLostSuspensionMakesNoGap(t *testing.T) {
-	fleetTest(t, 1, func(f *fleet, first, second channel.Range) {
+// A node that has lost an endpoint's range does not go on by itself: the next keeper says
+// what is lost, and when the endpoint is tried.
+func TestLostSuspensionWaitsForAKeeper(t *testing.T) {
+	fleetTest(t, 2, func(f *fleet, first, second channel.Range) {
 		id, url := f.store.AddChannel(inRange(first, "origin")), inRange(second, "sink")
 		for _, r := range []channel.Range{first, second} {
 			f.cluster.Lead(r, f.nodes[0].member)
@@ -172,14 +172,20 @@ func TestLostSuspensionMakesNoGap(t *testing.T) {
 		f.sinks.set(url, answer{err: errNetwork})
 		f.store.Commit(id)
 		elapse(80 * time.Hour)
-		if e := f.store.Endpoint(url); e.State != channel.EndpointSuspended {
+		if e := f.store.Kept(url); e.State != channel.EndpointSuspended {
 			t.Fatalf("endpoint %+v", e)
 		}
 		f.cluster.Lead(second, nil)
 		f.sinks.set(url, answer{})
+		made := f.requests(f.nodes[0])
 		elapse(48 * time.Hour)
-		if complaints := f.missing([]channel.Subscription{sub}); len(complaints) > 0 {
-			t.Error(complaints)
+		if again := f.requests(f.nodes[0]); again != made {
+			t.Errorf("%d requests without a keeper", again-made)
+		}
+		f.cluster.Lead(second, f.nodes[1].member)
+		elapse(time.Minute)
+		if came := f.sinks.arrivals(sub); len(came) != 1 || came[0].id != sub.ID+"-gap-2-2" {
+			t.Errorf("arrivals %+v, want the gap", came)
 		}
 	})
 }
@@ -187,9 +193,10 @@ func TestLostSuspensionMakesNoGap(t *testing.T) {
 // What is under way when a range is lost counts for nothing: the next leader sends it
 // again, and goes on.
 func TestUnderWayCountsForNothing(t *testing.T) {
-	fleetTest(t, 2, func(f *fleet, r, _ channel.Range) {
+	fleetTest(t, 2, func(f *fleet, r, other channel.Range) {
 		id := f.store.AddChannel(inRange(r, "origin"))
 		f.cluster.Lead(r, f.nodes[0].member)
+		f.cluster.Lead(other, f.nodes[0].member)
 		sub := f.store.Subscribe(id, sinkA, "")
 		f.sinks.set(sinkA, answer{delay: 500 * time.Millisecond})
 		f.store.Commit(id)
@@ -216,9 +223,11 @@ func TestQueueOfALostRangeIsNotSent(t *testing.T) {
 	fleetTest(t, 1, func(f *fleet, lost, kept channel.Range) {
 		f.sinks.set(sinkA, answer{delay: 500 * time.Millisecond})
 		var subs [2][]channel.Subscription
+		f.cluster.Lead(lost, f.nodes[0].member)
+		f.cluster.Lead(kept, f.nodes[0].member)
+		elapse(clockSkew)
 		for i, r := range []channel.Range{lost, kept} {
 			id := f.store.AddChannel(inRange(r, "origin"))
-			f.cluster.Lead(r, f.nodes[0].member)
 			for range 30 {
 				subs[i] = append(subs[i], f.store.Subscribe(id, sinkA, ""))
 			}

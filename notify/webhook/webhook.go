@@ -14,7 +14,7 @@
 //	takeover      begins with the ranges that this node comes to lead (tenure)
 //	workers       turns of channels: load, pass, drain
 //	dispatcher    requests under way          recordSaver  commits endpoint records
-//	streaks       endpoints' retry state
+//	streaks       endpoints' retry state     inquiries    asks keepers of endpoints on other nodes
 //	parking       what endpoints do not accept now
 //	queues        lanes with a message        saver, scanner  commits positions; finds what no hook announced
 //	endpoints     endpoints in memory         channels        channels in memory, and their turns
@@ -23,6 +23,7 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -45,6 +46,7 @@ type Deliverer struct {
 	parking    *parking
 	streaks    *streaks
 	records    *recordSaver
+	inquiries  *inquiries
 	dispatcher *dispatcher
 	workers    *workers
 }
@@ -59,9 +61,13 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 	channels, endpoints := newChannels(core), newEndpoints(core)
 	scanner, saver := newScanner(core, channels), &saver{core: core, channels: channels}
 	queues := &queues{core: core, channels: channels}
-	parking := &parking{core: core, channels: channels, endpoints: endpoints, queues: queues, scanner: scanner, saver: saver}
+	parking := &parking{core: core, channels: channels, endpoints: endpoints, queues: queues, scanner: scanner}
 	queues.emptied = parking.refillSoon
-	streaks := &streaks{core: core, endpoints: endpoints, queues: queues, parking: parking}
+	inquiries := newInquiries(core, endpoints)
+	streaks := &streaks{
+		core: core, endpoints: endpoints, queues: queues, parking: parking, inquiries: inquiries, self: rand.Uint64() | 1,
+	}
+	parking.exhausted, inquiries.heard = streaks.exhausted, streaks.heard
 	dispatcher := &dispatcher{
 		core: core, caller: newCaller(config), composer: &composer{core: core, cache: payload.NewCache(cacheBytes)},
 		channels: channels, endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
@@ -70,7 +76,7 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 		core:     core,
 		takeover: &takeover{core: core, streaks: streaks, gained: make(chan struct{}, 1), scan: scanner.request},
 		channels: channels, scanner: scanner, saver: saver,
-		endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
+		endpoints: endpoints, queues: queues, parking: parking, streaks: streaks, inquiries: inquiries,
 		records:    &recordSaver{core: core, endpoints: endpoints, parking: parking},
 		dispatcher: dispatcher,
 		workers:    &workers{core: core, channels: channels, queues: queues, parking: parking, streaks: streaks, dispatcher: dispatcher},
@@ -86,7 +92,7 @@ func (d *Deliverer) Run(ctx context.Context) {
 	for range workerCount {
 		all.Go(func() { d.workers.run(ctx) })
 	}
-	for _, loop := range []func(context.Context){d.keepAgenda, d.takeover.run, d.saver.run, d.records.run, d.scanner.run} {
+	for _, loop := range []func(context.Context){d.keepAgenda, d.takeover.run, d.saver.run, d.records.run, d.scanner.run, d.inquiries.run} {
 		all.Go(func() { loop(ctx) })
 	}
 	all.Wait()
@@ -136,7 +142,7 @@ func (d *Deliverer) keepAgenda(ctx context.Context) {
 func (d *Deliverer) RangeGained(r channel.Range, _ uint64) {
 	d.core.Lock()
 	defer d.core.Unlock()
-	d.core.led.Set(r, &tenure{Range: r, unsaved: make(map[*channelState]struct{})})
+	d.core.led.Set(r, &tenure{Range: r, since: time.Now(), unsaved: make(map[*channelState]struct{})})
 	signal(d.takeover.gained)
 }
 
@@ -151,7 +157,7 @@ func (d *Deliverer) RangeLost(r channel.Range, _ uint64) {
 		return
 	}
 	t.over = true
-	d.endpoints.disown(t)
+	d.streaks.disown(t)
 	for _, e := range d.channels.lose(t) {
 		d.parking.drained(e)
 	}
@@ -209,8 +215,12 @@ func (d *Deliverer) Test(ctx context.Context, sub channel.Subscription) error {
 	}
 	d.core.Lock()
 	defer d.core.Unlock()
-	if e := d.endpoints.byURL[sub.Sink.URL]; e != nil {
-		d.streaks.succeeded(e, true)
-	}
+	d.streaks.tested(sub.Sink.URL)
 	return nil
+}
+
+// ServeAsk answers what [Config.Ask] of a deliverer, on whichever node, asks about
+// endpoints of a range that this node leads.
+func (d *Deliverer) ServeAsk(ctx context.Context, r channel.Range, questions []byte) (answers []byte, err error) {
+	return d.streaks.serve(ctx, r, questions)
 }

@@ -166,13 +166,13 @@ func (m *Member) Advance(ctx context.Context, positions []channel.Progress) erro
 }
 
 // SetEndpoint fails unless the member leads the endpoint's range.
-func (m *Member) SetEndpoint(ctx context.Context, e channel.Endpoint) error {
+func (m *Member) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
 	m.pause()
 	defer m.pause()
 	if m.cluster.of(channel.IDOf(e.URL)) != m {
 		return fmt.Errorf("endpoint %s: %w", e.URL, ErrNotLed)
 	}
-	return m.Store.SetEndpoint(ctx, e)
+	return m.Store.SetEndpoint(ctx, e, was)
 }
 
 // ErrNotLed is what a member's write to another's range fails with.

@@ -376,11 +376,18 @@ func (s *Store) EndpointsIn(r channel.Range) ([]channel.Endpoint, error) {
 	return out, s.down
 }
 
-func (s *Store) SetEndpoint(_ context.Context, e channel.Endpoint) error {
+// ErrStale is what a change fails with that was made from another record.
+var ErrStale = errors.New("made from another record")
+
+func (s *Store) SetEndpoint(_ context.Context, e, was channel.Endpoint) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.down != nil && !s.applied {
 		return s.down
+	}
+	stands := s.endpoints[e.URL]
+	if stands.URL = e.URL; stands != was {
+		return ErrStale
 	}
 	if e.Healthy() {
 		delete(s.endpoints, e.URL)
@@ -390,11 +397,20 @@ func (s *Store) SetEndpoint(_ context.Context, e channel.Endpoint) error {
 	return s.down
 }
 
-// Endpoint returns what the store has of an endpoint.
-func (s *Store) Endpoint(url string) channel.Endpoint {
+func (s *Store) Endpoint(url string) (channel.Endpoint, error) {
+	e := s.Kept(url)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.endpoints[url]
+	return e, s.down
+}
+
+// Kept returns what the store has of an endpoint.
+func (s *Store) Kept(url string) channel.Endpoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.endpoints[url]
+	e.URL = url
+	return e
 }
 
 // Loads returns how many times a channel was read.

@@ -1013,6 +1013,7 @@ func (x *Straggler) GetNext() uint64 {
 type SetEndpoint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Endpoint      *Endpoint              `protobuf:"bytes,1,opt,name=endpoint,proto3" json:"endpoint,omitempty"`
+	Was           *Endpoint              `protobuf:"bytes,2,opt,name=was,proto3" json:"was,omitempty"` // that endpoint was made from, and still stands; none: whatever stands
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1050,6 +1051,13 @@ func (*SetEndpoint) Descriptor() ([]byte, []int) {
 func (x *SetEndpoint) GetEndpoint() *Endpoint {
 	if x != nil {
 		return x.Endpoint
+	}
+	return nil
+}
+
+func (x *SetEndpoint) GetWas() *Endpoint {
+	if x != nil {
+		return x.Was
 	}
 	return nil
 }
@@ -2063,6 +2071,7 @@ type Endpoint struct {
 	Attempts       uint32                 `protobuf:"varint,4,opt,name=attempts,proto3" json:"attempts,omitempty"`
 	LastError      string                 `protobuf:"bytes,5,opt,name=last_error,json=lastError,proto3" json:"last_error,omitempty"`
 	NextAttemptUs  uint64                 `protobuf:"varint,6,opt,name=next_attempt_us,json=nextAttemptUs,proto3" json:"next_attempt_us,omitempty"`
+	LostUntilUs    uint64                 `protobuf:"varint,7,opt,name=lost_until_us,json=lostUntilUs,proto3" json:"lost_until_us,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2135,6 +2144,13 @@ func (x *Endpoint) GetLastError() string {
 func (x *Endpoint) GetNextAttemptUs() uint64 {
 	if x != nil {
 		return x.NextAttemptUs
+	}
+	return 0
+}
+
+func (x *Endpoint) GetLostUntilUs() uint64 {
+	if x != nil {
+		return x.LostUntilUs
 	}
 	return 0
 }
@@ -3754,9 +3770,10 @@ const file_wire_proto_rawDesc = "" +
 	"stragglers\"1\n" +
 	"\tStraggler\x12\x10\n" +
 	"\x03seq\x18\x01 \x01(\x04R\x03seq\x12\x12\n" +
-	"\x04next\x18\x02 \x01(\x04R\x04next\"H\n" +
+	"\x04next\x18\x02 \x01(\x04R\x04next\"y\n" +
 	"\vSetEndpoint\x129\n" +
-	"\bendpoint\x18\x01 \x01(\v2\x1d.corona.ownership.v1.EndpointR\bendpoint\"H\n" +
+	"\bendpoint\x18\x01 \x01(\v2\x1d.corona.ownership.v1.EndpointR\bendpoint\x12/\n" +
+	"\x03was\x18\x02 \x01(\v2\x1d.corona.ownership.v1.EndpointR\x03was\"H\n" +
 	"\n" +
 	"EndChannel\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
@@ -3850,7 +3867,7 @@ const file_wire_proto_rawDesc = "" +
 	"\bPosition\x12 \n" +
 	"\vincarnation\x18\x01 \x01(\x04R\vincarnation\x12\x18\n" +
 	"\aversion\x18\x02 \x01(\x04R\aversion\x12\x10\n" +
-	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\xbf\x01\n" +
+	"\x03seq\x18\x03 \x01(\x04R\x03seq\"\xe3\x01\n" +
 	"\bEndpoint\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\tR\x05state\x12(\n" +
@@ -3858,7 +3875,8 @@ const file_wire_proto_rawDesc = "" +
 	"\battempts\x18\x04 \x01(\rR\battempts\x12\x1d\n" +
 	"\n" +
 	"last_error\x18\x05 \x01(\tR\tlastError\x12&\n" +
-	"\x0fnext_attempt_us\x18\x06 \x01(\x04R\rnextAttemptUs\"T\n" +
+	"\x0fnext_attempt_us\x18\x06 \x01(\x04R\rnextAttemptUs\x12\"\n" +
+	"\rlost_until_us\x18\a \x01(\x04R\vlostUntilUs\"T\n" +
 	"\aResting\x12\x19\n" +
 	"\buntil_us\x18\x01 \x01(\x04R\auntilUs\x12\x1a\n" +
 	"\brefusals\x18\x02 \x01(\rR\brefusals\x12\x12\n" +
@@ -4041,26 +4059,27 @@ var file_wire_proto_depIdxs = []int32{
 	47, // 17: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
 	48, // 18: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
 	27, // 19: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	8,  // 20: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 21: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	17, // 22: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	35, // 23: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	36, // 24: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	37, // 25: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	39, // 26: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	37, // 27: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	38, // 28: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	41, // 29: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	49, // 30: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	41, // 31: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	38, // 32: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	12, // 33: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	41, // 34: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	35, // [35:35] is the sub-list for method output_type
-	35, // [35:35] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	27, // 20: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
+	8,  // 21: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 22: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	17, // 23: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	35, // 24: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	36, // 25: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	37, // 26: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	39, // 27: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	37, // 28: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	38, // 29: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	41, // 30: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	49, // 31: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	41, // 32: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	38, // 33: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	12, // 34: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	41, // 35: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	36, // [36:36] is the sub-list for method output_type
+	36, // [36:36] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }

@@ -1,4 +1,4 @@
-package webhook
+package streak
 
 import (
 	"testing"
@@ -7,6 +7,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"pgregory.net/rapid"
 )
+
+const (
+	sinkA         = "http://a.example/hook"
+	maxRetryAfter = 24 * time.Hour
+)
+
+var epoch2000 = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func TestSchedule(t *testing.T) {
 	if n := len(schedule); n != 10 {

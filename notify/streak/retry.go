@@ -1,4 +1,4 @@
-package webhook
+package streak
 
 import (
 	"strconv"
@@ -27,7 +27,6 @@ var schedule = [...]time.Duration{
 const (
 	probeInterval = 24 * time.Hour   // between two tries of a suspended endpoint
 	maxJitter     = 10 * time.Minute // and at most a tenth of a step
-	maxRetryAfter = 24 * time.Hour   // that an endpoint may ask for
 	maxLastError  = 300              // bytes
 )
 

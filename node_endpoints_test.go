@@ -1,0 +1,160 @@
+package corona_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona"
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// moodySink is a webhook's endpoint that fails until it is to work, and an origin whose
+// feeds get an entry when they are told to.
+type moodySink struct {
+	http *http.Server
+	url  string
+
+	mu      sync.Mutex
+	entries int
+	works   bool
+	failed  []time.Time
+	taken   map[string]int // updates, by subscription
+}
+
+func newMoodySink(t *testing.T) *moodySink {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &moodySink{url: "http://" + listener.Addr().String(), entries: 1, taken: make(map[string]int)}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /feed/", s.feed)
+	mux.HandleFunc("POST /hook", s.hook)
+	s.http = &http.Server{Handler: mux}
+	go func() { _ = s.http.Serve(listener) }() // it returns when it is closed
+	t.Cleanup(func() { _ = s.http.Close() })
+	return s
+}
+
+func (s *moodySink) feed(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.Header().Set("Content-Type", "application/rss+xml")
+	fmt.Fprintf(w, `<rss version="2.0"><channel><title>%s</title>`, r.URL.Path)
+	for i := range s.entries {
+		fmt.Fprintf(w, `<item><guid>%d</guid><title>entry %d</title></item>`, i, i)
+	}
+	fmt.Fprint(w, `</channel></rss>`)
+}
+
+func (s *moodySink) hook(w http.ResponseWriter, r *http.Request) {
+	content, _ := io.ReadAll(r.Body)
+	var message api.Message
+	var update struct {
+		Data struct {
+			Subscription string `json:"subscription"`
+		} `json:"data"`
+	}
+	err := json.Unmarshal(content, &message)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.works || err != nil || json.Unmarshal(content, &update) != nil {
+		s.failed = append(s.failed, time.Now())
+		w.WriteHeader(http.StatusInternalServerError)
+		return
+	}
+	if message.Type == api.MessageUpdated {
+		s.taken[update.Data.Subscription]++
+	}
+}
+
+// failedAfter returns how many requests failed later than a time after the first one, and
+// when that was.
+func (s *moodySink) failedAfter(d time.Duration) (n int, first time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.failed {
+		if at.Sub(s.failed[0]) > d {
+			n++
+		}
+	}
+	if len(s.failed) > 0 {
+		first = s.failed[0]
+	}
+	return n, first
+}
+
+func (s *moodySink) set(change func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	change()
+}
+
+// TestClusterSparesSink: an endpoint that fails, for which each of three nodes has
+// something, is tried by one of them at a time, by the schedule. All nodes say that it
+// fails, and each delivers what it has when it works again, whichever node learned that.
+func TestClusterSparesSink(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes more than a minute")
+	}
+	nodes, sink := openThree(t, 0), newMoodySink(t)
+	const channels = 12
+	var ids []string
+	for i := range channels {
+		made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{
+			URL: fmt.Sprintf("%s/feed/%d", sink.url, i), Sink: api.Sink{Type: api.SinkWebhook, URL: sink.url + "/hook"},
+		}})[0]
+		if made.Err != nil {
+			t.Fatal(made.Err)
+		}
+		ids = append(ids, made.Subscription.ID)
+	}
+	awaitPollers(t, nodes[0], len(nodes), channels)
+	sink.set(func() { sink.entries++ })
+	eventually(t, "the first message", rigPatience, func() bool { _, at := sink.failedAfter(0); return !at.IsZero() })
+	_, first := sink.failedAfter(0)
+	const noticed = 4 * time.Second // all channels' updates were: the schedule's next step comes after 4.5 to 5 s
+	time.Sleep(time.Until(first.Add(20 * time.Second)))
+	if n, _ := sink.failedAfter(noticed); n != 1 {
+		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one", n)
+	}
+	checkFailing(t, nodes, ids)
+
+	sink.set(func() { sink.works = true })
+	if err := nodes[1].TestSink(t.Context(), ids[0]); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "all updates", 90*time.Second, func() bool {
+		sink.mu.Lock()
+		defer sink.mu.Unlock()
+		return len(sink.taken) == channels
+	})
+}
+
+// checkFailing checks that each node says of each subscription that its endpoint fails.
+func checkFailing(t *testing.T, nodes [3]*corona.Node, ids []string) {
+	t.Helper()
+	for _, n := range nodes {
+		for _, id := range ids {
+			if sub, err := n.Subscription(t.Context(), id); err != nil || sub.FailingSince == nil {
+				t.Errorf("%s says of %s: %+v, %v", n.Name(), id, sub, err)
+			}
+		}
+	}
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, patience time.Duration, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%s: not in %s", what, patience)
+		}
+	}
+}
