@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona"
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/need"
 )
 
 // moodyOrigin is a host that answers until it is to refuse: then the next request gets a
@@ -95,7 +96,7 @@ func (o *moodyOrigin) refuse(t *testing.T) time.Time {
 func openThree(t *testing.T) (nodes [3]*corona.Node) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has the whole of 127.0.0.0/8")
+		need.Missing(t, "only Linux has the whole of 127.0.0.0/8")
 	}
 	host := fmt.Sprintf("127.%d.%d.", 192+rand.IntN(60), rand.IntN(256))
 	dir := t.TempDir()
