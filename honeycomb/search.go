@@ -116,7 +116,7 @@ func (p *path) search() bool {
 			if next = low * (1 - 4*half); b.low >= high {
 				next = high * (1 + 4*half)
 			}
-		case b.width() < nearEnough || b.few(max(len(p.key)/8, fewSteps)):
+		case b.width() < nearEnough || b.few(max(len(p.key)/8, fewSteps/16)):
 			return p.openAround(b)
 		}
 		if !b.inside(next) || pass >= 6 {

@@ -11,8 +11,8 @@ import (
 // ladders. A sample counts as none.
 func TestPassesOfSearch(t *testing.T) {
 	for _, tc := range []passes{
-		{"spread", 500, 4.6, 6}, {"equal", 500, 7.4, 21}, {"few", 500, 5.4, 9}, {"bounds", 500, 5.7, 11},
-		{"spread", 3_000, 4.8, 6}, {"equal", 3_000, 19.5, 24}, {"few", 3_000, 5.5, 8}, {"bounds", 3_000, 7.0, 14},
+		{"spread", 500, 5.6, 7}, {"equal", 500, 21.7, 34}, {"few", 500, 17.1, 24}, {"bounds", 500, 7.2, 15},
+		{"spread", 3_000, 6.5, 10}, {"equal", 3_000, 19.5, 24}, {"few", 3_000, 16.3, 20}, {"bounds", 3_000, 7.5, 16},
 	} {
 		tc.check(t)
 	}
