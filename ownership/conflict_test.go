@@ -118,7 +118,7 @@ func (w *town) conflict(of raftGroup, times uint64) {
 	}
 	eventually(w.t, "the one that was cut off drops what it had alone, and follows", func() error {
 		first, _ := of.log(cut).FirstIndex()
-		if err := of.log(cut).GetLog(want.Index, &have); err != nil || have.Term != want.Term || first <= end {
+		if err := of.log(cut).GetLog(want.Index, &have); err != nil || have.Term != want.Term || first <= common {
 			return fmt.Errorf("its log begins at %d, and at %d has one of term %d, %v, not %d; alone it had %d to %d",
 				first, want.Index, have.Term, err, want.Term, common+1, last)
 		}
