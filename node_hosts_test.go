@@ -15,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona"
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/need"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -97,7 +98,7 @@ func (o *moodyOrigin) refuse(t *testing.T) time.Time {
 func openThree(t *testing.T, gap time.Duration) (nodes [3]*corona.Node) {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has the whole of 127.0.0.0/8")
+		need.Missing(t, "only Linux has the whole of 127.0.0.0/8")
 	}
 	host := fmt.Sprintf("127.%d.%d.", 192+rand.IntN(60), rand.IntN(256))
 	dir := t.TempDir()

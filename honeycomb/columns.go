@@ -15,6 +15,8 @@ type columns struct {
 
 	dithered bool // keys are moved apart
 	whole    bool // channels that have a choice have none of a rate below 1
+
+	placed int // channels that passes have looked at so far: the work of a search
 }
 
 func (c *columns) bounds(i int) (lo, hi int32) {
@@ -116,6 +118,7 @@ func (c *columns) wants(from int, rung []int32, lambda, mu float64) {
 // place writes the rungs of a block: for each the choice for its worth, weight
 // over price, times a factor, within its bounds.
 func (c *columns) place(from int, rung []int32, worth []float64, factor float64) {
+	c.placed += len(rung)
 	if c.whole && c.rungs.rate == nil {
 		chooseWhole(rung, worth, factor, float64(c.rungs.top+1))
 	} else {
@@ -211,10 +214,10 @@ func (c *columns) end(g goal, highest bool) (total sum) {
 	return total
 }
 
-// sample returns some of many channels, evenly spaced, to guess from.
+// sample returns some of many channels, evenly spaced, to guess from; nil for few.
 func (c *columns) sample() *columns {
 	if len(c.key) < sampled/4 {
-		return c
+		return nil
 	}
 	stride := max(len(c.key)/sampled, 8)
 	s := &columns{rungs: c.rungs, floor: c.floor, ceiling: c.ceiling, whole: c.whole}

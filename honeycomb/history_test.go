@@ -2,6 +2,7 @@ package honeycomb
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -154,6 +155,22 @@ func TestStretchTells(t *testing.T) {
 	} {
 		if got := tc.s.tells(); got != tc.want {
 			t.Errorf("%+v tells: %v", tc.s, got)
+		}
+	}
+}
+
+// However many changes there were, and however they came together, no more are
+// remembered than 128: what is new counts.
+func TestHistoryRemembersSoMany(t *testing.T) {
+	for seed := range uint64(20) {
+		r := rand.New(rand.NewPCG(seed, 31))
+		var h History
+		for range 2_000 {
+			gap := math.Exp(6 * r.Float64())
+			h.Changed(gap*float64(r.IntN(3)), gap)
+			if h.Before.Changes > mostRemembered || h.Since.Changes > mostRemembered {
+				t.Fatalf("seed %d: %v changes before, %v since", seed, h.Before.Changes, h.Since.Changes)
+			}
 		}
 	}
 }

@@ -196,7 +196,6 @@ func (h *History) merge() {
 
 func (h *History) replace() {
 	h.Before, h.Since = h.Since, Stretch{}
-	h.Before.limit()
 }
 
 // pass lets time go by in which nothing changes. A silence that the known rate does not

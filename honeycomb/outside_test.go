@@ -3,6 +3,7 @@ package honeycomb
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"time"
@@ -190,5 +191,51 @@ func TestResponse(t *testing.T) {
 	}
 	if load, wait := r.At(s, 0.01); load != 3*5+2*5 || !near(wait, 15.0/5+2.0/5) {
 		t.Errorf("load %v, wait %v; want 25, 3.4", load, wait)
+	}
+}
+
+// The bound beside others is what the own channels' best rungs at the multiplier come to:
+// as if each had looked at all of its rungs. Keys that were moved apart miss it a little.
+func TestBoundBeside(t *testing.T) {
+	missed := 0
+	for seed := range uint64(60) {
+		c, ch := seeded(seed, 150)
+		ch.Host = nil
+		r := rand.New(rand.NewPCG(seed, 21))
+		p, err := PrepareBeside(c, ch, drawnOthers(r, c))
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := p.Solve()
+		if s.Lambda == 0 {
+			continue
+		}
+		lambda, over := s.Lambda/p.unit(), 0.0
+		for i := range ch.Len() {
+			lo, hi := p.columns.bounds(i)
+			if p.columns.weight[i] == 0 {
+				continue
+			}
+			of := func(n int32) float64 { return p.columns.waitOf(i, n) + lambda*p.columns.loadOf(i, n) }
+			best := of(lo)
+			for n := lo; n <= hi; n++ {
+				best = min(best, of(n))
+			}
+			over += of(p.path.rung[i]) - best
+		}
+		want := max(s.Objective-over/lambda, 0)
+		if c.Policy != Fast {
+			_, wait := p.ownSums()
+			want = s.Objective * max(wait-over, 0) / wait
+		}
+		if math.Abs(s.Bound-want) > 1e-9*s.Objective {
+			t.Errorf("seed %d: bound %v, want %v under %v", seed, s.Bound, want, s.Objective)
+		}
+		if over > 0 && s.Bound < s.Objective {
+			missed++
+		}
+	}
+	if missed < 5 {
+		t.Errorf("%d solutions are above their bound", missed)
 	}
 }

@@ -80,7 +80,8 @@ func (b *bracket) width() float64 { return b.high/b.low - 1 }
 
 // How a search goes on: it opens a window where a sample has the goal, once the
 // sample's multiplier was evaluated; a bracket with few steps inside, or narrower
-// than closed, is opened whole.
+// than nearEnough, is opened whole: then it has a step of each channel at most, unless
+// rates are above 1/nearEnough, and those of equal worth make it no narrower.
 const (
 	sampled    = 1 << 14
 	nearEnough = 1e-4
@@ -95,13 +96,17 @@ const (
 // It returns false when the goal turns out to lie before the first step or
 // behind the last.
 func (p *path) search() bool {
-	b := &bracket{goal: p.goal, low: leastRatio, high: mostRatio}
+	lowest, highest := p.span()
+	b := &bracket{goal: p.goal, low: lowest, high: highest}
+	windows, lambda := 0, b.middle() // of few channels none is sampled
 	few := p.sample()
-	lambda := few.find(goal{p.goal.wait, p.goal.limit * float64(len(few.key)) / float64(len(p.key))})
+	if few != nil {
+		windows, lambda = 2, few.find(goal{p.goal.wait, p.goal.limit * float64(len(few.key)) / float64(len(p.key))})
+	}
 	for pass := 0; ; pass++ {
 		next := b.look(p.columns, lambda)
 		switch {
-		case pass < 2:
+		case pass < windows:
 			next = few.find(few.alike(b))
 			half := halfWindow * float64(1+3*pass)
 			low, high := next*(1-half), next*(1+half)
@@ -111,7 +116,7 @@ func (p *path) search() bool {
 			if next = low * (1 - 4*half); b.low >= high {
 				next = high * (1 + 4*half)
 			}
-		case b.width() < closed || b.few(max(len(p.key)/8, fewSteps)):
+		case b.width() < nearEnough || b.few(max(len(p.key)/8, fewSteps/16)):
 			return p.openAround(b)
 		}
 		if !b.inside(next) || pass >= 6 {

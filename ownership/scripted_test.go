@@ -24,7 +24,7 @@ func TestScripted(t *testing.T) {
 	var running sync.WaitGroup
 	for name, script := range map[string]func(*testing.T){
 		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader,
-		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "newer command": newerCommand,
+		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand,
 	} {
 		running.Go(func() { t.Run(name, script) })
 	}
@@ -63,7 +63,7 @@ func (w *town) impersonate(n, other *townNode, r *route) *voter {
 			v.self = replica
 		}
 	}
-	if v.transport, err = net.Transport(v.self, raftnet.Hooks{Stalled: func() bool { return false }}); err != nil {
+	if v.transport, err = net.Transport(v.self, raftnet.Hooks{Stalled: func() bool { return false }, Log: raftnet.NewLog(raft.NewInmemStore())}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = v.transport.Close() })

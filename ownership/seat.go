@@ -61,7 +61,7 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	if err != nil {
 		return nil, err
 	}
-	log, _ := logs.(raftnet.Log) // the meta group's is none
+	log := raftnet.NewLog(logs)
 	var running atomic.Pointer[raft.Raft]
 	transport, err := s.net.raft.Transport(replica, raftnet.Hooks{
 		Stalled: s.net.stalled,
@@ -78,7 +78,7 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	if err != nil {
 		return nil, err
 	}
-	r, err := newRaft(conf, f, logs, stable, snapshots, transport)
+	r, err := newRaft(conf, f, log, stable, snapshots, transport)
 	if err != nil {
 		return nil, errors.Join(err, transport.Close())
 	}

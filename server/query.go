@@ -17,9 +17,10 @@ import (
 const (
 	defaultLimit = 100
 	maxLimit     = 1000
-	maxCursor    = 1024 // bytes of a cursor of any kind
-	maxName      = 256  // bytes of a subscription's ID
-	maxFilters   = 500  // channels and subscriptions of a stream
+	maxCursor    = 1024     // bytes of a page's cursor
+	maxPlace     = 22 << 10 // bytes of a stream's cursor, which are more the more ranges lag; 1,024 is their most
+	maxName      = 256      // bytes of a subscription's ID
+	maxFilters   = 500      // channels and subscriptions of a stream
 )
 
 // query reads the parameters of a URL. A parameter that the call does not have

@@ -246,8 +246,8 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/v1/updates?subscription=", nil, 400, "subscription", ""},
 		{"GET", "/v1/updates?subscription=" + long, nil, 400, "subscription", ""},
 		{"GET", "/v1/updates?" + strings.Repeat("subscription=a&", 501), nil, 400, "channel", "more than 500"},
-		{"GET", "/v1/updates?last_event_id=" + long, nil, 400, "last_event_id", ""},
-		{"GET", "/v1/updates", []string{"Last-Event-ID", long}, 400, "Last-Event-ID", ""},
+		{"GET", "/v1/updates?last_event_id=" + strings.Repeat("c", 22<<10+1), nil, 400, "last_event_id", ""},
+		{"GET", "/v1/updates", []string{"Last-Event-ID", strings.Repeat("c", 22<<10+1)}, 400, "Last-Event-ID", ""},
 		{"GET", "/v1/status?pretty", nil, 400, "pretty", ""},
 
 		{"POST", "/v1/subscriptions", []string{"Idempotency-Key", ""}, 400, "Idempotency-Key", "one key"},

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/internal/need"
 	"github.com/seed-91e7e7c1/corona/server"
 )
 
@@ -22,7 +23,7 @@ func slowClients(t testing.TB, address string, count int) []net.Conn {
 	t.Helper()
 	var files syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files); err != nil || files.Cur < uint64(2*count+200) {
-		t.Skipf("needs %d open files, has %d", 2*count+200, files.Cur)
+		need.Missing(t, "needs %d open files, has %d", 2*count+200, files.Cur)
 	}
 	conns := make([]net.Conn, count)
 	for i := range conns {

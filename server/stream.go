@@ -67,12 +67,12 @@ func streamQuery(r *http.Request) (filter api.StreamFilter, cursor string, err e
 	if len(filter.Channels)+len(filter.Subscriptions) > maxFilters {
 		q.fail("channel", "more than %d channels and subscriptions: leave them out and choose from the stream of everything", maxFilters)
 	}
-	cursor = q.text("last_event_id", maxCursor)
+	cursor = q.text("last_event_id", maxPlace)
 	if header := r.Header.Get("Last-Event-ID"); header != "" {
 		cursor = header
 	}
-	if len(cursor) > maxCursor {
-		q.fail("Last-Event-ID", "longer than %d bytes", maxCursor)
+	if len(cursor) > maxPlace {
+		q.fail("Last-Event-ID", "longer than %d bytes", maxPlace)
 	}
 	return filter, cursor, q.err
 }

@@ -215,6 +215,7 @@ func (brokenStream) Close() {}
 
 func TestStreamQuery(t *testing.T) {
 	one, two := channel.IDOf("https://example.com/1"), channel.IDOf("https://example.com/2")
+	many, longest := strings.Repeat("m", 3439), strings.Repeat("l", 21871) // of 256 ranges that lag, and the longest there is
 	tests := []struct {
 		query, header string
 		filter        api.StreamFilter
@@ -226,6 +227,8 @@ func TestStreamQuery(t *testing.T) {
 		{"?last_event_id=c1", "", api.StreamFilter{}, "c1"},
 		{"", "c2", api.StreamFilter{}, "c2"},
 		{"?last_event_id=c1", "c2", api.StreamFilter{}, "c2"}, // a browser that connects again
+		{"?last_event_id=" + longest, "", api.StreamFilter{}, longest},
+		{"?last_event_id=" + many, longest, api.StreamFilter{}, longest},
 	}
 	for _, test := range tests {
 		var filter api.StreamFilter

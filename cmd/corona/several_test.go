@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/internal/need"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 )
 
@@ -30,7 +31,7 @@ type seat struct {
 func newSeat(t *testing.T, name, certs string) seat {
 	t.Helper()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux has the whole of 127.0.0.0/8")
+		need.Missing(t, "only Linux has the whole of 127.0.0.0/8")
 	}
 	host := netip.AddrFrom4([4]byte{127, byte(192 + rand.IntN(60)), byte(rand.IntN(256)), byte(1 + rand.IntN(254))})
 	return seat{name, host.String(), filepath.Join(t.TempDir(), name), certs}

@@ -26,7 +26,7 @@ const (
 	cursorVersion = 2
 	cursorBytes   = 1 + 8 + 8 + 2 // without runs
 	runBytes      = 2 + 2 + binary.MaxVarintLen64 + 2
-	maxRuns       = 1024 // a cluster has no more ranges
+	maxRuns       = 1024 // a cluster has no more ranges; package server takes no longer cursors
 )
 
 var cursorEncoding = base64.RawURLEncoding.Strict()

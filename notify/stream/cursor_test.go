@@ -38,6 +38,13 @@ func TestCursorLength(t *testing.T) {
 	}
 }
 
+// The longest cursor that is read, which package server has to let through.
+func TestCursorLongest(t *testing.T) {
+	if got := cursorEncoding.EncodedLen(cursorBytes + runBytes*maxRuns); got != 21871 {
+		t.Errorf("%d characters", got)
+	}
+}
+
 // A cursor of the version before is the same place in all ranges.
 func TestCursorVersion1(t *testing.T) {
 	epoch, p, err := decodeCursor("AQAAAAAAAAAHAAAAAAC8YU4P_w")

@@ -108,6 +108,47 @@ func TestRangeLags(t *testing.T) {
 	}
 }
 
+// All but one of 256 ranges lag, each at a place of its own: the cursor that a stream
+// then gives is long, and resumes to the rest, once.
+func TestManyRangesLag(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		n.store.Split(256)
+		table := n.store.Table()
+		a := n.store.AddChannel("a")
+		well := n.store.Range(a).ID
+		var late channel.ID
+		for _, r := range table {
+			if r.ID != well {
+				n.store.Hold(r.ID, n.store.ClosedIn(r.ID)+1)
+				elapse(time.Millisecond)
+			}
+		}
+		for i := 0; late == (channel.ID{}) || n.store.Range(late).ID == well; i++ {
+			late = n.store.AddChannel(fmt.Sprint("late", i))
+		}
+		s := n.open(api.StreamFilter{}, "")
+		elapse(time.Millisecond)
+		n.store.Commit(a)
+		n.store.Commit(late)
+		n.store.Commit(a)
+		got, cursor, _ := next(t, s)
+		s.Close()
+		if got != "a 2" || runs(t, cursor) != 255 {
+			t.Fatalf("got %s with %d runs in %d characters", got, runs(t, cursor), len(cursor))
+		}
+		for _, r := range table {
+			n.store.Hold(r.ID, 0)
+		}
+		s = n.open(api.StreamFilter{}, cursor)
+		defer s.Close()
+		rest, cursor := take(t, s)
+		expect(t, "resumed", rest, "late0 2", "a 3")
+		if runs(t, cursor) != 0 {
+			t.Errorf("%d runs once all ranges are back", runs(t, cursor))
+		}
+	})
+}
+
 // A stream that is behind gets what can be read; the rest comes when it can be.
 func TestCatchUpPassesOverARange(t *testing.T) {
 	for _, filtered := range []bool{false, true} {

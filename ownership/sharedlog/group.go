@@ -23,8 +23,7 @@ type Group struct {
 		sync.Mutex
 		first, last uint64 // indexes, both 0 for an empty log
 		stable      map[string][]byte
-		damage      error     // the first ErrCorrupt, since raft keeps only its text
-		replace     *raft.Log // see Replace; nil for none
+		damage      error // the first ErrCorrupt, since raft keeps only its text
 	}
 }
 
@@ -87,10 +86,6 @@ func (g *Group) ends() (first, last uint64) {
 // GetLog reads an entry and checks it. Its error is raft.ErrLogNotFound, wraps
 // disk.ErrCorrupt, or is of a failed read.
 func (g *Group) GetLog(index uint64, log *raft.Log) error {
-	if g.replaced(index) != nil {
-		*log = raft.Log{Index: index}
-		return nil
-	}
 	key := entryKey(g.id, index)
 	content, err := g.shared.get(key)
 	if err == nil && content == nil {
@@ -155,9 +150,6 @@ func (g *Group) StoreLog(log *raft.Log) error { return g.StoreLogs([]*raft.Log{l
 // StoreLogs appends entries and returns when they are on disk. Entries that leave
 // a gap follow a snapshot from elsewhere: they replace the log.
 func (g *Group) StoreLogs(logs []*raft.Log) error {
-	if g.signs(logs) {
-		return g.clear()
-	}
 	if err := g.shared.use(); err != nil {
 		return err
 	}

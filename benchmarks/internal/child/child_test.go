@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/need"
 )
 
 // begin starts a shell script, which the test's end kills.
@@ -134,7 +136,7 @@ func TestAwaitURL(t *testing.T) {
 // What goes out to 127.0.0.0/8 comes from 127.0.0.1, whose ports it takes.
 func TestOwnAddress(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("other systems have 127.0.0.1 alone")
+		need.Missing(t, "only Linux has the whole of 127.0.0.0/8")
 	}
 	address, err := OwnAddress(t.Context())
 	if err != nil {

@@ -116,7 +116,7 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 	if err != nil {
 		return nil, err
 	}
-	conflicts := t.hooks.Log != nil && t.hooks.Log.Conflicts(request.LastLogIndex, request.LastLogTerm)
+	conflicts := t.hooks.Log.conflicts(request.LastLogIndex, request.LastLogTerm)
 	from := impatient{stream, t.open, idleWithin}
 	defer from.endWith()()
 	response, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
@@ -140,7 +140,7 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 // known of the leader's log. The replica's log stores neither the no-op nor those
 // entries.
 func (t *Transport) replace(ctx context.Context, state *raft.InstallSnapshotRequest) error {
-	t.hooks.Log.Replace(state.LastLogIndex, state.LastLogTerm)
+	t.hooks.Log.replace(state.LastLogIndex, state.LastLogTerm)
 	last := &raft.Log{Index: state.LastLogIndex, Term: state.LastLogTerm, Type: raft.LogNoop}
 	_, err := t.deliver(ctx, raft.RPC{Command: &raft.AppendEntriesRequest{RPCHeader: state.RPCHeader, Term: state.Term, Entries: []*raft.Log{last}}})
 	return err

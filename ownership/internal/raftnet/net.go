@@ -95,16 +95,8 @@ type Hooks struct {
 	// CheckCommand returns an error for a command that the state machine would refuse
 	// to apply. It may keep nothing of the entry.
 	CheckCommand func(*raft.Log) error
-	// Log is the replica's log; nil for one that need not get rid of entries that
-	// conflict with a state.
-	Log Log
-}
-
-// Log is what a transport asks of a replica's log when a state comes from elsewhere: see
-// package sharedlog.
-type Log interface {
-	Conflicts(index, term uint64) bool
-	Replace(index, term uint64)
+	// Log is what raft has as the replica's log.
+	Log *Log
 }
 
 // Transport returns the transport of a replica of this node. It must be closed.

@@ -128,6 +128,8 @@ func (m *member) config() *raft.Config {
 func (m *member) start() {
 	m.t.Helper()
 	var err error
+	m.logs = raft.NewInmemStore()
+	log := NewLog(m.logs)
 	m.transport, err = m.net.Transport(m.replica, Hooks{
 		Stalled: m.stalled.Load,
 		Leader: func() (raft.ServerID, uint64) {
@@ -140,12 +142,13 @@ func (m *member) start() {
 			}
 			return nil
 		},
+		Log: log,
 	})
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.fsm, m.logs = &lines{}, raft.NewInmemStore()
-	if m.raft, err = raft.NewRaft(m.config(), m.fsm, m.logs, m.logs, raft.NewInmemSnapshotStore(), m.transport); err != nil {
+	m.fsm = &lines{}
+	if m.raft, err = raft.NewRaft(m.config(), m.fsm, log, m.logs, raft.NewInmemSnapshotStore(), m.transport); err != nil {
 		m.t.Fatal(err)
 	}
 }

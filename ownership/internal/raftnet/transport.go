@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -159,7 +160,7 @@ func (t *Transport) sendHeartbeat(to raft.ServerID, request *raft.AppendEntriesR
 	if err != nil {
 		return err
 	}
-	if planted.Bug(3) && t.hooks.Log != nil { // of a range
+	if planted.Bug(3) && t.self.Range != math.MaxUint32 { // not of the meta group
 		go t.net.sendBeat(t.open, replica.Node, replica.Group(), encodeAppend(request))
 		*answer = raft.AppendEntriesResponse{Term: request.Term, Success: true}
 		return nil
