@@ -86,6 +86,7 @@ func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*pe
 		c.peers.Handle(kindWedge, c.serveWedge)
 		c.peers.Handle(kindLoad, c.serveLoad)
 		c.peers.Handle(kindHosts, c.serveHosts)
+		c.peers.Handle(kindHeld, c.serveHeld)
 		c.peers.Handle(kindTradeoffs, c.serveTradeoffs)
 	}
 	return c.peers, err

@@ -17,14 +17,15 @@ import (
 	"github.com/seed-91e7e7c1/corona/wedge/hosts"
 )
 
-// The kinds of calls between nodes that [wedge.Poller.Serve] and [hosts.Node.Serve] answer,
-// of those by which nodes tell each other the tradeoffs of the ranges that they lead, and of
+// The kinds of calls between nodes that [wedge.Poller.Serve], [hosts.Node.Serve] and
+// [hosts.Node.ServeHeld] (whose group is a range's ID) answer, of those by which nodes tell each other the tradeoffs of the ranges that they lead, and of
 // those that ask what a node polls and plans.
 const (
 	kindWedge = ownership.EndKind + iota
 	kindHosts
 	kindTradeoffs
 	kindLoad
+	kindHeld
 )
 
 // openEngine opens the engine: of a node alone on its own owner, else on all owners.
@@ -86,7 +87,8 @@ func (n *Node) pollers() int {
 
 func (n *Node) hostsConfig() hosts.Config {
 	config := hosts.Config{
-		Self: n.company.self.ID, Ranges: n.store.Table(), Store: n.store, Ask: asker{n}, Call: n.company.callHosts, Logger: n.config.Logger,
+		Self: n.company.self.ID, Ranges: n.store.Table(), Store: n.store, Ask: asker{n}, Call: n.company.callHosts,
+		Held: n.company.callHeld, Logger: n.config.Logger,
 	}
 	for _, node := range n.store.Nodes() {
 		if !node.Self {
@@ -165,6 +167,22 @@ func (c *company) callHosts(ctx context.Context, node string, rests []byte) erro
 	defer cancel()
 	_, err := c.peers.Call(ctx, node, peer.Log, kindHosts, 0, rests)
 	return err
+}
+
+// callHeld asks another node what it holds of the caps of a range's hosts.
+func (c *company) callHeld(ctx context.Context, node string, rangeID uint32) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, hostsWithin)
+	defer cancel()
+	return c.peers.Call(ctx, node, peer.Log, kindHeld, uint64(rangeID), nil)
+}
+
+// serveHeld answers that.
+func (c *company) serveHeld(_ context.Context, call peer.Call) ([]byte, error) {
+	node := c.open.Load()
+	if node == nil {
+		return nil, errNotOpen
+	}
+	return node.hosts.ServeHeld(call.Group)
 }
 
 // serveHosts takes in what another node says of hosts that rest.

@@ -78,6 +78,7 @@ type Report struct {
 	BaseVersion uint64       // the version that the poller holds or knows to be current; 0: none
 	Base        *deltas.Core // content of BaseVersion; nil: the poller has none
 	Core        *deltas.Core // what the origin shows; nil: BaseVersion still stands
+	Delta       []byte       // makes Core of Base; nil: it has not been made
 	Late        bool         // the poll began before the poller knew of BaseVersion, whose content may be newer than Core
 	Gone        bool         // the origin answered 410
 	Shown       Shown        // with Core

@@ -203,7 +203,11 @@ func publish(commit *ownership.Commit, report engine.Report, decision deltas.Dec
 	if commit.Version == 1 {
 		return
 	}
-	update := decision.Noise.Compare(report.Base, report.Core)
+	delta := report.Delta // of another node's poller, which was applied to Base
+	if delta == nil {
+		delta = deltas.MakeDelta(report.Base, report.Core)
+	}
+	update := decision.Noise.CompareBy(report.Base, report.Core, delta)
 	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
 	if report.Base != nil && len(update.Delta) <= maxPatch {

@@ -26,6 +26,10 @@ func encodeTradeoffs(settings string, told []local.Told) []byte {
 	return bytes
 }
 
+// TradeoffBytes returns how many bytes a node sends each other node in a maintenance interval
+// that has so much to tell, for those that reckon what many would.
+func TradeoffBytes(told []local.Told) int { return len(encodeTradeoffs("", told)) }
+
 func encodeTold(t local.Told) *wire.Range {
 	s := t.Summary
 	m := &wire.Range{

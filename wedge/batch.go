@@ -5,6 +5,8 @@ import (
 	"math"
 	"time"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
@@ -64,6 +66,12 @@ func encodeItem(item any) *wire.Item {
 		return &wire.Item{Of: &wire.Item_News{News: encodeNews(&item)}}
 	}
 	panic(fmt.Sprintf("wedge: an item of type %T", item))
+}
+
+// ItemBytes returns how many bytes of a batch an [engine.Order] or an [engine.Pace] takes, for
+// those that reckon what many would.
+func ItemBytes[T engine.Order | engine.Pace](item T) int {
+	return proto.Size(&wire.Batch{Items: []*wire.Item{encodeItem(item)}})
 }
 
 func encodePace(p engine.Pace) *wire.Pace {

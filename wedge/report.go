@@ -17,13 +17,22 @@ import (
 // ErrReport says that a report cannot be what a poller has seen. Nothing was judged.
 var ErrReport = errors.New("bad report")
 
+// unasked is up to how many bytes a delta is sent before the owner asks for it: a second
+// question costs 245 bytes and more of the processor than they do.
+const unasked = 1 << 10
+
 // Report implements [engine.Owner]: it takes a report to the owner of the channel, with
-// no more content than that asks for.
+// a small delta or the hash alone, and with what the owner asks for then.
 func (p *Poller) Report(ctx context.Context, report engine.Report) (engine.Answer, error) {
 	if p.owner.leads(report.Channel) {
 		return p.owner.report(ctx, p.config.Self, report)
 	}
 	question := p.question(&report)
+	if report.Base != nil && report.Core != nil {
+		if report.Delta = deltas.MakeDelta(report.Base, report.Core); len(report.Delta) <= unasked {
+			question.Delta = report.Delta
+		}
+	}
 	for {
 		answer, err := p.ask(ctx, report.Channel, question)
 		if err != nil {
@@ -72,7 +81,7 @@ func (p *Poller) addContent(report *engine.Report, question *wire.Report) {
 	switch {
 	case question.Delta != nil || question.Content != nil:
 	case report.Base != nil:
-		question.Delta = deltas.MakeDelta(report.Base, report.Core)
+		question.Delta = report.Delta
 	default:
 		question.Content = p.owner.bases.packer.Append(nil, report.Core)
 	}
@@ -291,7 +300,8 @@ func (o *Owner) contentOf(report *engine.Report, m *wire.Report) (need wire.Answ
 	case m.GetDelta() == nil:
 		return wire.Answer_CONTENT, nil
 	}
-	report.Core, err = deltas.ApplyDelta(report.Base, m.GetDelta())
+	report.Delta = m.GetDelta()
+	report.Core, err = deltas.ApplyDelta(report.Base, report.Delta)
 	return need, checkContent(report.Core, hash, err)
 }
 

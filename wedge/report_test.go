@@ -3,12 +3,15 @@ package wedge
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
@@ -141,6 +144,61 @@ func TestBadReports(t *testing.T) {
 		}
 		if answer, err := owner.owner.serveReport(t.Context(), good()); err != nil || answer.Version != 1 || len(owner.judge.reported()) != 1 {
 			t.Errorf("a good report: %v, %v", answer, err)
+		}
+	})
+}
+
+// countingAsker counts questions about reports.
+type countingAsker struct {
+	Asker
+	questions int
+}
+
+func (a *countingAsker) Report(ctx context.Context, b channel.Bucket, report []byte) ([]byte, error) {
+	a.questions++
+	return a.Asker.Report(ctx, b, report)
+}
+
+// digits returns a page that a delta takes nearly so many bytes for.
+func digits(t *testing.T, bytes int) *deltas.Core {
+	t.Helper()
+	random := rand.NewChaCha8([32]byte{})
+	text := make([]byte, bytes)
+	_, _ = random.Read(text) // which never fails
+	core, err := deltas.Extract(deltas.Document{Body: fmt.Appendf(nil, "<html><body><p>%x</p>", text), ContentType: "text/html", URL: "https://example.com/"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return core
+}
+
+// A small change takes one question, with the delta, which the owner judges by; a large
+// one two.
+func TestSmallDeltaIsSentUnasked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		order := w.order(w.ranges[0], 1, 2)
+		owner, seer := w.nodes[0], w.nodes[1]
+		owner.lead(w.ranges[0], 1, order)
+		asker := &countingAsker{Asker: seer}
+		seer.poller.config.Ask = asker
+		var base *deltas.Core
+		for version, change := range []struct {
+			core      *deltas.Core
+			questions int
+		}{{page(t, 20), 2}, {page(t, 21), 1}, {digits(t, 2*unasked), 2}} {
+			core := change.core
+			asker.questions = 0
+			_, err := seer.poller.Report(t.Context(), engine.Report{Channel: order.Channel, Incarnation: 1, Begun: time.Now(), BaseVersion: uint64(version), Base: base, Core: core})
+			if err != nil || asker.questions != change.questions {
+				t.Errorf("version %d: %d questions, want %d; %v", version+1, asker.questions, change.questions, err)
+			}
+			reports := owner.judge.reported()
+			last := reports[len(reports)-1]
+			if made, err := deltas.ApplyDelta(base, last.Delta); base != nil && (err != nil || made.Hash != core.Hash) {
+				t.Errorf("version %d: judged with the delta %x: %v", version+1, last.Delta, err)
+			}
+			base = core
 		}
 	})
 }

@@ -228,8 +228,8 @@ func TestTake(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	old, next := document(7, 1), document(7, 2)
-	if bytes.Equal(old, next) || !bytes.Equal(old, document(7, 1)) || len(old) < 24<<10 || len(old) > 32<<10 {
+	old, next := document(7, 1, window), document(7, 2, window)
+	if bytes.Equal(old, next) || !bytes.Equal(old, document(7, 1, window)) || len(old) < 24<<10 || len(old) > 32<<10 {
 		t.Errorf("documents of %d and %d bytes", len(old), len(next))
 	}
 	if bytes.Count(next, []byte("<item>")) != window || bytes.Contains(old, []byte(entryID(7, 2)+"<")) || !bytes.Contains(next, []byte(entryID(7, 2)+"<")) {

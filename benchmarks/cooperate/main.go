@@ -31,6 +31,7 @@ const usage = `Runs nodes that poll the same channels together, and judges them 
   go run ./benchmarks/cooperate -width                   # a crowd comes to one channel: widths 1 to 5
   go run ./benchmarks/cooperate -beside                  # then one node with the same channels
   go run ./benchmarks/cooperate -faults -channels 20000 -out result.json
+  go run ./benchmarks/cooperate -nodes 3 -channels 4000 -entries 8 -changes 200   # how soon streams get many updates
 
 How it is judged. The origin is in this process. It notes of each poll which address made it
 (each node has its own), when the kernel received it, and what it was answered. The wait of a
@@ -61,12 +62,13 @@ Flags:
 // options are what the command line says.
 type options struct {
 	nodes, channels, hosts, subscriptions int
+	entries                               int
 	interval, floor, maintenance, gap     time.Duration
 	changes                               float64 // a second
 	window                                time.Duration
 	faults, width, beside                 bool
 	seed                                  uint64
-	program, out                          string
+	program, out, costs                   string
 	keep                                  bool
 }
 
@@ -76,6 +78,7 @@ func main() {
 	flag.IntVar(&o.channels, "channels", 1000, "channels")
 	flag.IntVar(&o.hosts, "hosts", 0, "hosts that they are on, by Zipf's law with exponent 0.5 (default a tenth of the channels)")
 	flag.IntVar(&o.subscriptions, "subscriptions", 0, "subscriptions, by the same law (default five for each channel, but one for each channel and 8,000 more where that is less)")
+	flag.IntVar(&o.entries, "entries", window, "entries of each feed, of some 430 bytes each")
 	flag.DurationVar(&o.interval, "interval", 20*time.Second, "τ, the nodes' polling interval")
 	flag.DurationVar(&o.floor, "floor", 0, "the nodes' floor (default τ/6)")
 	flag.DurationVar(&o.maintenance, "maintenance", 0, "the nodes' maintenance interval (default τ/2)")
@@ -88,6 +91,7 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "what the changes and victims follow from")
 	flag.StringVar(&o.program, "program", "", "the corona `binary` to test, rather than one built from this module")
 	flag.StringVar(&o.out, "out", "", "file for the result's JSON, beside the table")
+	flag.StringVar(&o.costs, "costs", "", "a `file` of measured costs, which gets those of reports, news, orders, leases and changes")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs when every rule holds, too")
 	flag.Usage = func() {
 		fmt.Fprint(flag.CommandLine.Output(), usage)
@@ -119,8 +123,12 @@ func (o *options) complete() error {
 		return errors.New("want no arguments")
 	case o.nodes < 1 || o.channels < 1 || o.hosts < 1 || o.hosts > mostHosts || o.subscriptions < o.channels:
 		return fmt.Errorf("want nodes, channels, 1 to %d hosts, and a subscription for each channel at least", mostHosts)
+	case o.entries < 2 || o.entries > window:
+		return fmt.Errorf("want feeds of 2 to %d entries", window)
 	case o.floor <= 0 || o.floor > o.interval || o.maintenance <= 0 || o.gap <= 0 || o.window < o.interval || o.changes < 0:
 		return errors.New("want times above 0, a floor of at most -interval, a window of at least -interval, and changes of at least 0")
+	case o.costs != "" && (o.width || o.nodes < 2):
+		return errors.New("-costs wants two nodes at least, and no -width")
 	case o.faults && o.nodes < 4 || o.width && (o.faults || o.beside):
 		return errors.New("-faults wants 4 nodes at least, and -width is a run of its own")
 	}

@@ -35,6 +35,7 @@ type origin struct {
 	began    time.Time
 	nodes    map[string]int8 // by address
 	channels int
+	entries  int // of each document
 
 	mu struct {
 		sync.Mutex
@@ -47,8 +48,8 @@ type origin struct {
 	}
 }
 
-func newOrigin(began time.Time, channels int, nodes map[string]int8) *origin {
-	o := &origin{log: arrival.NewLog(began), began: began, nodes: nodes, channels: channels}
+func newOrigin(began time.Time, channels, entries int, nodes map[string]int8) *origin {
+	o := &origin{log: arrival.NewLog(began), began: began, nodes: nodes, channels: channels, entries: entries}
 	o.mu.revisions, o.mu.changed, o.mu.frozen = make([]int32, channels), make([][]time.Duration, channels), true
 	for n := range o.mu.revisions {
 		o.mu.revisions[n] = 1
@@ -80,7 +81,7 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := document(number, int(revision))
+	body := document(number, int(revision), o.entries)
 	o.count(len(body))
 	_, _ = w.Write(body) // a killed node does not read on
 }
@@ -166,16 +167,16 @@ func (o *origin) size() float64 {
 	return float64(o.mu.bytes) / float64(max(o.mu.sent, 1))
 }
 
-// A document has the newest window entries: 28 KB, as the feed of a newspaper that is among the
-// recorded histories, whose deltas have 180 bytes too.
+// A document has at most the newest window entries: 28 KB, as the feed of a newspaper that is among
+// the recorded histories, whose deltas have 180 bytes too.
 const window = 65
 
-// document returns a channel's feed at a revision. Entry n comes with revision n; those
+// document returns a channel's feed, of so many entries, at a revision. Entry n comes with revision n; those
 // before the first revision have numbers below 1.
-func document(number, revision int) []byte {
+func document(number, revision, entries int) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>Channel %d</title>\n", number)
-	for entry := revision; entry > revision-window; entry-- {
+	for entry := revision; entry > revision-entries; entry-- {
 		random := rand.New(rand.NewPCG(uint64(number), uint64(entry)+window))
 		fmt.Fprintf(&b, "<item>\n<title>%s</title>\n<guid isPermaLink=\"false\">%s</guid>\n<link>http://news.example/%d/%d</link>\n<description>%s</description>\n</item>\n",
 			words(random, 8), entryID(number, entry), number, entry+window, words(random, 50))

@@ -206,6 +206,10 @@ func (r *result) judgeTold(run *run, f *found) {
 	detected, told := seen(f.changes, f.all)
 	r.note("changes waited %s (p50), %s (p99), %s (max) until they were polled, and %s (p50), %s (p99), %s (max) more until they were told",
 		ms(quantile(detected, 0.5)), ms(quantile(detected, 0.99)), ms(quantile(detected, 1)), ms(quantile(told, 0.5)), ms(quantile(told, 0.99)), ms(quantile(told, 1)))
+	delays := run.told.delays(f.calm.span)
+	r.note("while all was calm each stream got %.1f updates a second, %s (p50), %s (p99), %s (max) after their owner decided, before the commit; processor for each change: %.1f ms",
+		float64(len(delays))/f.calm.length().Seconds()/float64(run.nodes), ms(quantile(delays, 0.5)), ms(quantile(delays, 0.99)), ms(quantile(delays, 1)), f.perChange())
+	r.Figures["received_p50_ms"], r.Figures["received_p99_ms"] = quantile(delays, 0.5).Seconds()*1e3, quantile(delays, 0.99).Seconds()*1e3
 }
 
 func ms(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -82,7 +82,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 		r.clients = append(r.clients, client)
 	}
-	r.origin, r.told = newOrigin(began, len(r.places), addresses), newTold(began, r.places)
+	r.origin, r.told = newOrigin(began, len(r.places), r.entries, addresses), newTold(began, r.places)
 	listener, err := r.origin.listen(ctx)
 	if err != nil {
 		return err
@@ -165,6 +165,15 @@ const wedgeBytes = "corona_wedge_bytes_total"
 
 var wedgeKinds = []string{"orders", "news", "leases", "views", "reports", "notes"}
 
+// wedgeCounts are how many reports and news there were between nodes, and orders at all.
+var wedgeCounts = []string{reportsMade, newsTold, ordersTaken}
+
+const (
+	reportsMade = "corona_wedge_reports_total"
+	newsTold    = "corona_wedge_news_total"
+	ordersTaken = "corona_wedge_orders_total"
+)
+
 // used reads what all nodes have used.
 func (r *run) used(ctx context.Context) (all []reading, err error) {
 	for _, node := range r.cluster.Nodes {
@@ -181,6 +190,9 @@ func (r *run) used(ctx context.Context) (all []reading, err error) {
 		}
 		for _, of := range wedgeKinds {
 			u.wedge[of] = metrics.Sum(wedgeBytes, fmt.Sprintf("of=%q", of))
+		}
+		for _, name := range wedgeCounts {
+			u.wedge[name] = metrics.Sum(name)
 		}
 		all = append(all, u)
 	}

@@ -25,6 +25,7 @@ type found struct {
 	still    spending  // with polls, and no change
 	calm     spending  // with changes
 	phases   []phase
+	ranges   int
 	all      span // from when all is settled to the freeze
 	size     float64
 }
@@ -48,7 +49,7 @@ func (o *options) together(ctx context.Context, program, folder string) (*result
 			return err
 		}
 		res.judge(r, &several)
-		return nil
+		return several.note(o)
 	})
 	if err != nil || !o.beside {
 		return res, err
@@ -70,6 +71,11 @@ func (r *run) measure(ctx context.Context, faults bool) (f found, err error) {
 	if f.idle, err = r.spent(ctx, idleFor); err != nil {
 		return f, err
 	}
+	status, err := r.clients[r.cluster.Nodes[0].Index].Status(ctx)
+	if err != nil {
+		return f, err
+	}
+	f.ranges = len(status.Cluster.Ranges)
 	if err := r.fill(ctx); err != nil {
 		return f, err
 	}

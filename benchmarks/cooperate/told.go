@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"hash/fnv"
+	"slices"
 	"sync"
 	"time"
 
@@ -21,8 +22,15 @@ type told struct {
 	mu struct {
 		sync.Mutex
 		versions map[version]telling
+		received []receipt
 		wrong    []string // what cannot be, or ended a stream
 	}
+}
+
+// receipt is one stream's getting an update.
+type receipt struct {
+	at    time.Duration // since the beginning
+	after time.Duration // its owner had decided on it
 }
 
 // version is a version of a channel.
@@ -96,6 +104,7 @@ func (t *told) take(update *api.Update, node string, at time.Duration) error {
 	told.digest = digest.Sum64()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.mu.received = append(t.mu.received, receipt{at, time.Since(update.DetectedAt)})
 	key := version{number, update.Version}
 	first, again := t.mu.versions[key]
 	switch {
@@ -116,4 +125,18 @@ func (t *told) all() (map[version]telling, []string) {
 		copied[key] = one
 	}
 	return copied, t.mu.wrong
+}
+
+// delays returns how long after its owner's decision each update came to each stream
+// within a span, sorted.
+func (t *told) delays(of span) (delays []time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, r := range t.mu.received {
+		if of.has(r.at) {
+			delays = append(delays, r.after)
+		}
+	}
+	slices.Sort(delays)
+	return delays
 }

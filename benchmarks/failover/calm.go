@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/costs"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 )
 
@@ -26,6 +27,7 @@ import (
 type calmOptions struct {
 	window                  time.Duration // 0: faults are measured instead
 	nodes, ranges, channels int
+	costs                   string // file; "": none
 }
 
 // The limits of nodes without faults: the first two without channels.
@@ -44,6 +46,7 @@ const (
 type used struct {
 	processor        time.Duration
 	resident         int64 // bytes
+	sent             int64 // bytes, to nodes and clients
 	elections, polls float64
 }
 
@@ -78,7 +81,21 @@ func (o *options) watch(ctx context.Context, program, folder string, out io.Writ
 	if err != nil {
 		return false, err
 	}
-	return o.calm.report(out, time.Since(began), before, after), ctx.Err()
+	took := time.Since(began)
+	kept = o.calm.report(out, took, before, after)
+	return kept, errors.Join(ctx.Err(), o.calm.note(took, before, after))
+}
+
+// note writes what idle nodes cost to a file, if there is one.
+func (o calmOptions) note(took time.Duration, before, after []used) error {
+	i := costs.Idle{Nodes: o.nodes, Ranges: o.ranges, Run: costs.Now("failover")}
+	each := 1 / float64(len(after))
+	for n, a := range after {
+		i.Processor += (a.processor - before[n].processor).Seconds() / took.Seconds() * each
+		i.Sent += float64(a.sent-before[n].sent) / took.Seconds() * each
+		i.Resident += float64(a.resident) * each
+	}
+	return costs.Update(o.costs, func(f *costs.File) { f.PutIdle(i) })
 }
 
 // subscribe serves channels that change now and then, and subscribes to them.
@@ -129,6 +146,9 @@ func use(ctx context.Context, c *cluster.Cluster) (all []used, err error) {
 			return nil, err
 		}
 		if u.processor, err = scrape.CPUTime(node.PID()); err != nil {
+			return nil, err
+		}
+		if u.sent, err = scrape.Sent(node.PID()); err != nil {
 			return nil, err
 		}
 		all = append(all, u)

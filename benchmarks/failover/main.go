@@ -58,6 +58,7 @@ func main() {
 	flag.IntVar(&o.calm.nodes, "nodes", 5, "with -calm: nodes")
 	flag.IntVar(&o.calm.ranges, "ranges", 64, "with -calm: ranges, each on three nodes")
 	flag.IntVar(&o.calm.channels, "channels", 0, "with -calm: channels, polled once in 10 s, and changing once a minute")
+	flag.StringVar(&o.calm.costs, "costs", "", "with -calm and no channels: a `file` of measured costs, which gets those of idle nodes")
 	flag.StringVar(&o.program, "program", "", "the corona `binary` to test, rather than one built from this module")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs when every limit is kept, too")
 	flag.Usage = func() {
@@ -65,7 +66,8 @@ func main() {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
-	if flag.NArg() > 0 || slices.Min(o.counts) < 0 || o.calm.window < 0 || min(o.calm.nodes, o.calm.ranges) < 1 || o.calm.channels < 0 {
+	if flag.NArg() > 0 || slices.Min(o.counts) < 0 || o.calm.window < 0 || min(o.calm.nodes, o.calm.ranges) < 1 || o.calm.channels < 0 ||
+		o.calm.costs != "" && (o.calm.window == 0 || o.calm.channels > 0) {
 		fmt.Fprintln(os.Stderr, "failover: want no arguments, counts and durations of at least 0, and nodes and ranges")
 		os.Exit(2)
 	}

@@ -106,13 +106,28 @@ func (n *nemesis) next(ctx context.Context) error {
 		f.length += time.Duration(n.random.Int64N(int64(k.most - k.least)))
 	}
 	n.faults = append(n.faults, f)
+	n.turn()
 	err := k.inflict(n, ctx, f)
+	n.turn()
 	f.to = n.recorder.Now()
 	if err := errors.Join(err, ctx.Err()); err != nil {
 		return fmt.Errorf("%s of %s: %w", f.kind, f.what, err)
 	}
 	fmt.Fprintf(n.out, "%8s  %s\n", f.from.Round(10*time.Millisecond), f)
 	return nil
+}
+
+// turn notes that leaders may change from now on.
+func (n *nemesis) turn() {
+	n.recorder.With(func(h *witness.History) { h.Turns = append(h.Turns, n.recorder.Now()) })
+}
+
+// start starts a node's next process.
+func (n *nemesis) start(node *cluster.Node) error {
+	n.recorder.With(func(h *witness.History) {
+		h.Processes = append(h.Processes, witness.Process{At: n.recorder.Now(), From: node.Address})
+	})
+	return node.Start()
 }
 
 // some returns the nodes in an order by chance, and puts the first ones down as the
@@ -132,7 +147,7 @@ func (n *nemesis) kill(ctx context.Context, f *fault) error {
 		return err
 	}
 	witness.Pause(ctx, f.length)
-	return node.Start()
+	return n.start(node)
 }
 
 func (n *nemesis) killAll(ctx context.Context, f *fault) error {
@@ -144,7 +159,7 @@ func (n *nemesis) killAll(ctx context.Context, f *fault) error {
 	}
 	witness.Pause(ctx, f.length)
 	for _, node := range nodes {
-		if err := node.Start(); err != nil {
+		if err := n.start(node); err != nil {
 			return err
 		}
 	}
@@ -157,7 +172,7 @@ func (n *nemesis) handOver(ctx context.Context, f *fault) error {
 		return fmt.Errorf("%w: %w", errViolated, err)
 	}
 	witness.Pause(ctx, f.length)
-	return node.Start()
+	return n.start(node)
 }
 
 // end ends a process and notes that.
@@ -268,7 +283,7 @@ func (n *nemesis) restart(node *cluster.Node, d *witness.Fault, at witness.Insta
 	if err := n.ended(node); err != nil {
 		return err
 	}
-	return node.Start()
+	return n.start(node)
 }
 
 // ended notes that a node's process has ended, and whether it printed a stack.

@@ -4,9 +4,10 @@
 // happen to them, drawn from a seed: kills, suspensions, cuts in one direction or both,
 // the isolation of a node, disks that fail or are slow, a stop in order, the kill of
 // all. Meanwhile clients subscribe, look, list and unsubscribe at any node, streams and
-// webhooks receive, and an origin keeps changing; then it checks that nothing that was
-// acknowledged is lost, nothing that was deleted is back, no ID was given twice, no
-// update is missing, histories are linearizable, nothing stays stuck, and no origin was
+// webhooks receive, endpoints that many subscriptions share fail for a time, and an origin
+// keeps changing; then it checks that nothing that was acknowledged is lost, nothing that
+// was deleted is back, no ID was given twice, no update is missing, histories are
+// linearizable, nothing stays stuck, endpoints that failed were spared, and no origin was
 // asked too soon. It uses the contract alone.
 //
 // It ends with 0 when every rule holds; with 1 when one does not, says which, and leaves
@@ -48,7 +49,8 @@ Kinds of faults (-kinds), and how many of each are among %d:
 %s
 Rules (-rules prints them all):
   acknowledged means kept, deleted means gone, whatever node is asked; an ID is given once;
-  every update reaches every stream and webhook; per channel the histories of subscribe,
+  every update reaches every stream and webhook; an endpoint that fails is tried as by one
+  node, and what it missed comes, or, after 410, one gap for each subscription; per channel the histories of subscribe,
   unsubscribe and list are linearizable, with unknown outcomes that may happen any time later;
   what is not decided within a limit is told, and must be less than one in a hundred channels;
   30 s after the last fault every node takes writes for every range; no two polls of a

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ const (
 )
 
 func printRules(out io.Writer) {
-	for _, rule := range witness.Rules {
+	for _, rule := range slices.Concat(witness.Rules, witness.SharedRules) {
 		fmt.Fprintln(out, rule)
 	}
 	for _, rule := range []string{ruleLinearizable, ruleDecided, ruleStuck, ruleFloor} {
@@ -95,12 +96,37 @@ func (t *totals) add(r *run, err error) {
 	}
 	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
 		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.Count())
+	r.tellOutages()
 	if err == nil {
-		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+4, took.Round(time.Second))
+		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+len(witness.SharedRules)+4, took.Round(time.Second))
 	} else {
 		t.failed++
 	}
 	t.seeds, t.faults, t.acked, t.close, t.took = t.seeds+1, t.faults+len(r.faults), t.acked+acked, t.close+near, t.took+took
+}
+
+// tellOutages prints what outages had their endpoints bear.
+func (r *run) tellOutages() {
+	var strains []witness.Strain
+	gaps := make(map[string]bool)
+	r.recorder.With(func(h *witness.History) {
+		strains = witness.Strains(h)
+		for _, d := range h.Deliveries {
+			if d.Gap != nil && d.Answer == http.StatusOK {
+				gaps[d.WebhookID] = true
+			}
+		}
+	})
+	requests, later, limit := 0, 0, 0
+	var lasted time.Duration
+	var lines []string
+	for _, s := range strains {
+		lines = append(lines, s.String())
+		requests, later, limit, lasted = requests+s.Requests, later+s.Later, limit+s.Limit(), lasted+s.To-s.From
+	}
+	witness.PrintLines(r.out, "outages", lines)
+	fmt.Fprintf(r.out, "          %d outages of %d shared endpoints, %s in all: %d requests, %d of them later than the first ones of each process, of at most %d; %d gaps\n",
+		len(strains), sharedEndpoints, lasted.Round(time.Second), requests, later, limit, len(gaps))
 }
 
 func (t *totals) String() string {

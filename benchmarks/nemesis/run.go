@@ -37,6 +37,7 @@ type run struct {
 	client    *witness.Client
 	workload  *witness.Workload
 	ledger    *ledger
+	shared    *shared
 	faults    []*fault
 	running   sync.WaitGroup
 }
@@ -63,6 +64,7 @@ const (
 	stuckAfter    = 30 * time.Second
 	settleTime    = 90 * time.Second // until everything must have arrived: a sink that failed is asked again after a minute
 	settlePause   = 300 * time.Millisecond
+	settledWithin = time.Minute // after the start: each range is led by the node that leads it when all is well
 )
 
 // runSeed runs one seed in a folder of its own, which stays if a rule does not hold.
@@ -106,20 +108,24 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 	for range witness.FirstAnchored {
 		r.workload.Anchor(ctx)
 	}
+	r.shared = newShared(ctx, r)
 	r.running.Go(func() { r.workload.Run(living) })
+	if err := r.cluster.Settled(ctx, settledWithin); err != nil {
+		return err
+	}
+	r.shared.calm(ctx)
 	asking, cease := context.WithCancel(living)
+	var asked sync.WaitGroup
+	defer asked.Wait()
 	defer cease()
-	asked := make(chan struct{})
-	r.running.Go(func() {
-		defer close(asked)
-		r.ledger.work(asking, r.seed)
-	})
+	asked.Go(func() { r.ledger.work(asking, r.seed) })
+	asked.Go(func() { r.shared.work(asking) })
 	if err := r.inflict(ctx, o); err != nil {
 		return err
 	}
 	witness.Pause(ctx, time.Second)
 	cease()
-	<-asked
+	asked.Wait()
 	return r.judge(ctx)
 }
 
@@ -195,6 +201,7 @@ func (r *run) judge(ctx context.Context) error {
 	defer r.workload.Gate.Unlock()
 	r.origin.Freeze(true)
 	r.ledger.close(ctx)
+	r.shared.mend(ctx)
 	if err := r.settle(ctx); err != nil {
 		return err
 	}

@@ -19,13 +19,16 @@ func BeyondOptions() Options {
 }
 
 // Beyond is what the paper does not try: nodes that die and join, a flash crowd,
-// update intervals that must be learned, clocks that are off.
+// update intervals that must be learned, clocks that are off; and what a node holds and
+// sends in clusters past the machines that there are. Beyond [mostChannels] there is only
+// the last.
 type Beyond struct {
 	Command   string     `json:"command"` // that makes it again
-	Churn     []Course   `json:"churn"`
-	Flash     []Course   `json:"flash_crowd"`
-	Estimates []Estimate `json:"estimates"`
-	Skew      []Skew     `json:"clock_skew"`
+	Churn     []Course   `json:"churn,omitempty"`
+	Flash     []Course   `json:"flash_crowd,omitempty"`
+	Estimates []Estimate `json:"estimates,omitempty"`
+	Skew      []Skew     `json:"clock_skew,omitempty"`
+	Scale     *Scale     `json:"scale"`
 	options   Options
 }
 
@@ -58,22 +61,53 @@ const (
 	hitTimes  = 100
 )
 
-// RunBeyond runs all four, unless the context ends before.
+// RunBeyond runs all five, unless the context ends before. Of a cluster of more than
+// [mostChannels] channels it reckons what a node holds and sends, by costs measured live.
 func RunBeyond(ctx context.Context, o Options) (*Beyond, error) {
-	if err := o.Validate(); err != nil {
+	events := o.Channels <= mostChannels
+	if err := o.validateBeyond(events); err != nil {
 		return nil, err
 	}
-	if o.horizon() < rejoinAt+time.Hour {
-		return nil, fmt.Errorf("%w: %v hours, want an hour after nodes have joined again, which is at %v", ErrOptions, o.Hours, rejoinAt)
-	}
 	b := &Beyond{Command: o.command("beyond"), options: o}
-	churn, flash := churnSchemes(), flashSchemes()
+	j := newJob(ctx, o, scaleSteps(o))
+	if events {
+		j.steps += b.eventSteps()
+		if err := b.runEvents(j); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	if b.Scale, err = runScale(j, o); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+func (o Options) validateBeyond(events bool) error {
+	if !events {
+		return o.validateScale()
+	}
+	if err := o.Validate(); err != nil {
+		return err
+	}
+	if o.horizon() < rejoinAt+time.Hour {
+		return fmt.Errorf("%w: %v hours, want an hour after nodes have joined again, which is at %v", ErrOptions, o.Hours, rejoinAt)
+	}
+	return o.validateScale()
+}
+
+func (b *Beyond) eventSteps() int {
+	return (len(churnSchemes())+len(flashSchemes())+len(knowledges))*b.options.rounds() + 1
+}
+
+// runEvents runs what is simulated poll by poll.
+func (b *Beyond) runEvents(j *job) error {
+	o, churn, flash := b.options, churnSchemes(), flashSchemes()
 	b.Churn, b.Flash = make([]Course, len(churn)), make([]Course, len(flash))
 	b.Estimates = make([]Estimate, len(knowledges))
 	w := newWorkload(o)
 	runs := len(churn) + len(flash) + len(knowledges)
-	j := newJob(ctx, o, runs*o.rounds()+1)
-	err := j.inParallel(runs+1, func(i int) {
+	return j.inParallel(runs+1, func(i int) {
 		switch flashAt, estimatesAt := len(churn), len(churn)+len(flash); {
 		case i < flashAt:
 			b.Churn[i] = runChurn(j, o, w, churn[i])
@@ -86,10 +120,6 @@ func RunBeyond(ctx context.Context, o Options) (*Beyond, error) {
 			j.step()
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
-	return b, nil
 }
 
 func churnSchemes() []scheme {
@@ -183,8 +213,12 @@ func meanPoint(points []Point, from, to float64) Point {
 	return m
 }
 
-// Report shows all four for people.
+// Report shows all of it for people.
 func (b *Beyond) Report() report.Report {
-	return report.Report{Title: "Beyond the paper", Command: b.Command,
-		Sections: slices.Concat(b.churnReport(), b.flashReport(), b.estimateReport(), b.skewReport())}
+	page := report.Report{Title: "Beyond the paper", Command: b.Command}
+	if b.Churn != nil {
+		page.Sections = slices.Concat(b.churnReport(), b.flashReport(), b.estimateReport(), b.skewReport())
+	}
+	page.Sections = append(page.Sections, b.scaleReport()...)
+	return page
 }

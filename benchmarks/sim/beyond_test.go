@@ -10,8 +10,7 @@ import (
 )
 
 func TestBeyond(t *testing.T) {
-	o := BeyondOptions()
-	o.Channels, o.Subscriptions, o.Nodes = 500, 25_000, 40
+	o := scaled(t, 40, 500)
 	b, err := RunBeyond(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -35,7 +34,7 @@ func TestBeyond(t *testing.T) {
 			t.Errorf("%v s of skew wait less than %v", b.Skew[i], b.Skew[i-1])
 		}
 	}
-	if page := b.Report(); len(page.Sections) != 4 {
+	if page := b.Report(); len(page.Sections) != 7 {
 		t.Errorf("%d sections", len(page.Sections))
 	}
 	o.Hours = 5
@@ -83,8 +82,8 @@ func TestChurn(t *testing.T) {
 
 // Every experiment ends soon after it is interrupted.
 func TestInterrupted(t *testing.T) {
-	o := BeyondOptions()
-	o.Channels, o.Subscriptions, o.Nodes = 300, 3000, 20
+	o := scaled(t, 20, 300)
+	o.Subscriptions = 3000
 	for name, run := range map[string]func(context.Context) error{
 		"table2":     func(ctx context.Context) error { _, err := RunTable2(ctx, o); return err },
 		"figures":    func(ctx context.Context) error { _, err := RunFigures(ctx, o); return err },

@@ -27,6 +27,7 @@ const (
 	forClock    // a node's clock error
 	forFate     // which nodes die
 	forSampling // of channels for a plot
+	forRounding // of a channel's subscribers
 )
 
 // at returns 64 even bits. (Steele, Lea and Flood's SplitMix64, once for each

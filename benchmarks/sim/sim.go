@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/benchmarks/internal/costs"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 )
 
@@ -25,6 +26,9 @@ type Options struct {
 	Interval      time.Duration // τ, and the floor
 	Maintenance   time.Duration // between two maintenance phases of a node or a range
 	Target        time.Duration // of policy fast
+
+	// Costs are those that beyond reckons with, and needs.
+	Costs *costs.File
 
 	// Progress, when not nil, is told now and then how much is done. It may be
 	// called from several goroutines at once.

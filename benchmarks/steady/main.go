@@ -31,6 +31,7 @@ type options struct {
 	folder          string
 	profiles        string
 	out             string
+	costs           string
 }
 
 func main() {
@@ -48,6 +49,7 @@ func main() {
 	flag.StringVar(&o.folder, "folder", "", "where the data directory is made and removed (default: the system's)")
 	flag.StringVar(&o.profiles, "profiles", "", "folder for profiles of processor and heap, taken after the window; made if need be")
 	flag.StringVar(&o.out, "out", "", "file for the result's JSON (default: standard output alone)")
+	flag.StringVar(&o.costs, "costs", "", "a file of measured costs, which gets those of polls and of memory for each channel")
 	flag.Parse()
 	if flag.NArg() > 0 || o.channels < 1 || o.hosts < 1 || o.measure <= 0 {
 		flag.Usage()
@@ -76,6 +78,9 @@ func report(ctx context.Context, o options) error {
 		return err
 	}
 	fmt.Println(string(text))
+	if err := result.note(o.costs); err != nil {
+		return err
+	}
 	if o.out == "" {
 		return nil
 	}

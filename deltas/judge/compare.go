@@ -38,6 +38,11 @@ func Compare(base, next *content.Core) *Update { return Noise{}.Compare(base, ne
 // but what has been learned of a page it shows, so that a wrong guess is seen with the
 // next update. The delta is of the whole contents.
 func (n Noise) Compare(base, next *content.Core) *Update {
+	return n.CompareBy(base, next, codec.Encode(base, next))
+}
+
+// CompareBy is [Noise.Compare] where the delta from base to next has been made already.
+func (n Noise) CompareBy(base, next *content.Core, delta []byte) *Update {
 	was, is := n.view(base), n.view(next)
 	c := n.compare(was, is)
 	u := &Update{Kind: next.Kind, Entries: content.Entries{
@@ -48,8 +53,7 @@ func (n Noise) Compare(base, next *content.Core) *Update {
 	}
 	u.Diff, u.Truncated = diff.Unified(n.shown(base, next, was, is))
 	u.Masked = n.masksOf(next)
-	u.Delta = codec.Encode(base, next)
-	u.DeltaBytes = len(u.Delta)
+	u.Delta, u.DeltaBytes = delta, len(delta)
 	u.bound()
 	return u
 }

@@ -76,7 +76,7 @@ func (g grid) put(cells *[Bins]Cluster, c Cluster) {
 	}
 	var standIns honeycomb.StandIns
 	c.standIns(&standIns, 1, 1)
-	half := math.Exp(math.Log(c.Most/c.Least) / spread / 2)
+	half := math.Exp(math.Log(c.Most/c.Least) / StandIns / 2)
 	for k, key := range standIns.Key {
 		cell := min(max(g.cell(key), 0), Bins-1)
 		least, most := g.edges(cell)

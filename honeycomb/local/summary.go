@@ -118,15 +118,15 @@ func notEmpty(clusters []Cluster) []Cluster {
 	return slices.DeleteFunc(clusters, func(c Cluster) bool { return c.Cost == 0 })
 }
 
-// spread is how many stand-ins a cluster is solved as.
-const spread = 32
+// StandIns is how many stand-ins a cluster is solved as.
+const StandIns = 32
 
 // standIns appends channels that follow a multiplier as the cluster's do: their keys
 // are evenly spaced in logarithm between its least and its most, and their shares
 // follow a power of the key, as popularity does: the power at which load and wait of
 // unbounded rates are exact. load and wait are factors on those of the cluster.
 func (c Cluster) standIns(to *honeycomb.StandIns, load, wait float64) {
-	step := math.Log(c.Most/c.Least) / spread
+	step := math.Log(c.Most/c.Least) / StandIns
 	roots := c.roots(step)
 	power := c.power(step, &roots)
 	mean, shares := weigh(&roots, power)
@@ -142,7 +142,7 @@ func (c Cluster) standIns(to *honeycomb.StandIns, load, wait float64) {
 }
 
 // roots are the square roots of the stand-ins' keys.
-func (c Cluster) roots(step float64) (roots [spread]float64) {
+func (c Cluster) roots(step float64) (roots [StandIns]float64) {
 	root, factor := math.Sqrt(c.Least*math.Exp(step/2)), math.Exp(step/2)
 	for k := range roots {
 		roots[k] = root
@@ -152,7 +152,7 @@ func (c Cluster) roots(step float64) (roots [spread]float64) {
 }
 
 // power returns by which factor the shares of neighbouring stand-ins differ.
-func (c Cluster) power(step float64, roots *[spread]float64) float64 {
+func (c Cluster) power(step float64, roots *[StandIns]float64) float64 {
 	if step < alike {
 		return 1
 	}
@@ -170,7 +170,7 @@ func (c Cluster) power(step float64, roots *[spread]float64) float64 {
 
 // weigh returns the mean of roots, of which each counts power times as much as
 // the one before, and what all count, the first counting 1.
-func weigh(roots *[spread]float64, power float64) (mean, shares float64) {
+func weigh(roots *[StandIns]float64, power float64) (mean, shares float64) {
 	share, sum := 1.0, 0.0
 	for _, root := range roots {
 		sum += share * root

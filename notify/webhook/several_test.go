@@ -362,6 +362,56 @@ func gapOfNext(t *testing.T, saved time.Duration) {
 	}
 }
 
+// unrecorded is a store that does not commit records of endpoints while it is told so.
+type unrecorded struct {
+	*memstore.Member
+	refuses atomic.Bool
+}
+
+func (s *unrecorded) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
+	if s.refuses.Load() {
+		return errLeaderless
+	}
+	return s.Member.SetEndpoint(ctx, e, was)
+}
+
+// That a suspended endpoint works again, and what was lost, is told once it is committed.
+// The next keeper does not know what the one before was not able to save: nodes that went
+// by that would deliver while it goes on to suspend.
+func TestRevivalIsToldOnceCommitted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stores := make(map[*fleetNode]*unrecorded)
+		c := newTunedCrowd(3, func(n *fleetNode) {
+			stores[n] = &unrecorded{Member: n.member}
+			n.core.store = stores[n]
+		})
+		defer c.stops()
+		keeper, next := c.nodes[2], c.nodes[0]
+		c.subs = append(c.subs, c.store.Subscribe(c.channels[2], sinkA, "")) // the keeper has two to tell
+		c.sinks.set(sinkA, answer{err: errNetwork})
+		for range 25 {
+			c.commit()
+			elapse(4 * time.Hour)
+		}
+		stores[keeper].refuses.Store(true)
+		c.sinks.set(sinkA, answer{})
+		for c.sinks.count() == 0 {
+			elapse(time.Second)
+		}
+		elapse(5 * time.Minute) // all nodes have asked again
+		if told := c.sinks.count(); told != 1 {
+			t.Errorf("%d messages before the revival was committed, want that of the try", told)
+		}
+		c.cluster.Lead(c.keeper, next.member)
+		elapse(10 * time.Minute)
+		c.commit()
+		elapse(10 * time.Minute)
+		for _, sub := range c.subs {
+			c.checkGap(t, sub)
+		}
+	})
+}
+
 // What waits in the queue of an endpoint whose request has failed is not sent before its
 // keeper has said what to do.
 func TestFailureStopsTheQueue(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -60,7 +61,9 @@ type Config struct {
 	Store  Store
 	Ask    Asker
 	// Call has another node's [Node.Serve] answer.
-	Call   func(ctx context.Context, node string, rests []byte) error
+	Call func(ctx context.Context, node string, rests []byte) error
+	// Held has another node's [Node.ServeHeld] answer, within a second or so.
+	Held   func(ctx context.Context, node string, rangeID uint32) ([]byte, error)
 	Logger *slog.Logger // nil: discard
 }
 
@@ -194,9 +197,10 @@ func (n *Node) ServeResting(r channel.Range, node string) error {
 
 // RangeGained tells all nodes which hosts of a range rest that this node leads from now
 // on: the leader before it may have ended between committing a rest and telling it. Parts of
-// their caps are granted when the leases of that leader are over. It does not block.
+// their caps are granted when all nodes have told what they hold, or the leases of that
+// leader are over. It does not block.
 func (n *Node) RangeGained(r channel.Range) {
-	n.shares.gained(r)
+	n.openTable(r, n.shares.gained(r, append(slices.Clip(n.config.Others), n.config.Self)))
 	n.begin(func(context.Context) {
 		rests, err := n.config.Store.RestsIn(r)
 		if err != nil {

@@ -70,7 +70,7 @@ func (w *world) start(name string, all []string) *testNode {
 			others = append(others, other)
 		}
 	}
-	n.Node = New(Config{Self: name, Ranges: w.ranges, Others: others, Store: n, Ask: n, Call: n.call}, nil)
+	n.Node = New(Config{Self: name, Ranges: w.ranges, Others: others, Store: n, Ask: n, Call: n.call, Held: n.callHeld}, nil)
 	n.Start(n)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -162,6 +162,15 @@ func (n *testNode) call(_ context.Context, to string, rests []byte) error {
 		return err
 	}
 	return other.Serve(rests)
+}
+
+func (n *testNode) callHeld(_ context.Context, to string, rangeID uint32) ([]byte, error) {
+	time.Sleep(time.Millisecond)
+	other, err := n.w.reach(n.name, to)
+	if err != nil {
+		return nil, err
+	}
+	return other.ServeHeld(uint64(rangeID))
 }
 
 // Rest implements Store, of which package ownership has the rules.

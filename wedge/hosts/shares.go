@@ -224,11 +224,13 @@ func (n *Node) check(r channel.Range, q Question) error {
 	return nil
 }
 
-func (s *shares) gained(r channel.Range) {
+func (s *shares) gained(r channel.Range, nodes []string) *table {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	s.tables.Set(r, &table{grants.NewTable(now), grants.NewCounts(now)})
+	t := &table{grants.NewTable(nodes, now), grants.NewCounts(now)}
+	s.tables.Set(r, t)
+	return t
 }
 
 // RangeLost forgets what was granted of a range that this node does not lead any more.

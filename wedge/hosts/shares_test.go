@@ -1,6 +1,8 @@
 package hosts
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 	"testing"
@@ -41,7 +43,7 @@ func (w *world) wantShares(when string, host channel.ID, want ...int64) {
 	}
 }
 
-// opened is when a leader that begins to lead an idle cluster grants.
+// opened is when a leader grants whatever it was told, and grants have been made.
 const opened = grants.Lease + 5*time.Second
 
 // TestSharesFollowDemand: the one node that polls a host gets all of its cap that is
@@ -94,11 +96,42 @@ func TestSharesWithoutLeader(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		w.wantShares("after it", lost, 0, 0, 0)
 		w.wantShares("another range", other, 0, 0, grants.Pool)
+		w.setCut("a", true)
 		w.lead(w.ranges[0], "b")
 		time.Sleep(grants.Lease)
 		w.wantShares("while leases of the leader before may last", lost, 0, 0, 0)
 		time.Sleep(5 * time.Second)
 		w.wantShares("then", lost, 0, 0, grants.Pool)
+	})
+}
+
+// TestSharesOfNewLeader: a leader that all nodes have told what they hold grants at once;
+// one that a node does not tell does so when that node is back.
+func TestSharesOfNewLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, three...)
+		w.lead(w.ranges[0], "a")
+		host := w.host(w.ranges[0], 1)
+		w.nodes["c"].need(channel.Demand{Host: host, Part: 400_000})
+		time.Sleep(time.Second)
+		w.wantShares("of an idle cluster", host, 0, 0, 675_000)
+		w.nodes["a"].need(channel.Demand{Host: host, Part: 200_000})
+		w.lead(w.ranges[0], "b")
+		time.Sleep(8 * time.Second) // a question a renewal: none is on its way now
+		a, c := w.nodes["a"].has(host), w.nodes["c"].has(host)
+		if a < 200_000 || c < 400_000 || a+c > grants.Pool {
+			t.Errorf("from one to another: %d and %d", a, c)
+		}
+		w.setCut("a", true)
+		w.lead(w.ranges[0], "c")
+		w.nodes["b"].need(channel.Demand{Host: host, Part: 100_000})
+		time.Sleep(10 * time.Second)
+		w.wantShares("one is cut off", host, a, 0, c)
+		w.setCut("a", false)
+		time.Sleep(8 * time.Second)
+		if a, b, c := w.nodes["a"].has(host), w.nodes["b"].has(host), w.nodes["c"].has(host); a < 200_000 || b < 100_000 || c < 400_000 || a+b+c > grants.Pool {
+			t.Errorf("it is back: %d, %d and %d", a, b, c)
+		}
 	})
 }
 
@@ -189,5 +222,33 @@ func TestUnsoundQuestions(t *testing.T) {
 		if _, err := a.ServeShares(w.ranges[1], Question{Node: "b"}); err == nil {
 			t.Error("answers for a range that it does not lead")
 		}
+		if _, err := a.ServeHeld(2); err == nil {
+			t.Error("says what it holds of a range that there is not")
+		}
 	})
+}
+
+// TestUnsoundHeld: what no sound node says that it holds is refused.
+func TestUnsoundHeld(t *testing.T) {
+	w := newWorld(t, "a")
+	a, r := w.nodes["a"], w.ranges[0]
+	var says Held
+	a.config.Held = func(context.Context, string, uint32) ([]byte, error) { return json.Marshal(says) }
+	for _, test := range []struct {
+		share grants.Share
+		sound bool
+	}{
+		{grants.Share{Host: w.host(r, 1), Part: grants.Pool}, true},
+		{grants.Share{Host: w.host(r, 1), Part: grants.Pool + 1}, false},
+		{grants.Share{Host: w.host(r, 1)}, false},
+		{grants.Share{Host: w.host(w.ranges[1], 1), Part: 1}, false},
+	} {
+		says = Held{Number: 1, Shares: []grants.Share{test.share}}
+		if _, err := a.askHeld(t.Context(), "b", r); (err == nil) != test.sound {
+			t.Errorf("%+v: %v", test.share, err)
+		}
+	}
+	if invalid := testutil.ToFloat64(a.metrics.invalid); invalid != 3 {
+		t.Errorf("%v were counted as unsound, want 3", invalid)
+	}
 }

@@ -59,3 +59,29 @@ func Written(pid int) (int64, error) {
 	}
 	return fields["write_bytes"] - fields["cancelled_write_bytes"], nil
 }
+
+// Sent returns the bytes that have left the network namespace of a process by any interface
+// but the loopback, with their Ethernet headers (proc(5), /proc/pid/net/dev).
+func Sent(pid int) (sum int64, err error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/dev", pid))
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		name, counters, found := strings.Cut(line, ":")
+		if !found || strings.TrimSpace(name) == "lo" {
+			continue
+		}
+		const transmitted = 8 // behind eight counters of what was received
+		fields := strings.Fields(counters)
+		if len(fields) <= transmitted {
+			return 0, fmt.Errorf("/proc/%d/net/dev: %q", pid, line)
+		}
+		bytes, err := strconv.ParseInt(fields[transmitted], 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("/proc/%d/net/dev: %q", pid, line)
+		}
+		sum += bytes
+	}
+	return sum, nil
+}

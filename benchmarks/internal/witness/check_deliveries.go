@@ -12,15 +12,17 @@ type arrivals struct {
 	last         uint64 // the newest version, 0 before the first
 	ids          map[uint64]string
 	updates      map[uint64]*api.Update
-	answered     map[uint64]bool // with 2xx
+	answered     map[uint64]bool // with 2xx, or lost in a gap that was
+	gaps         []uint64        // the last version of each
 }
 
-// checkDeliveries follows every webhook as it arrived.
-func (c *checker) checkDeliveries() {
+// checkDeliveries follows every webhook as it arrived. It returns what came to each sink,
+// by label.
+func (c *checker) checkDeliveries() (sinks map[string]*arrivals) {
 	sinks, versionOf := make(map[string]*arrivals), make(map[string]string)
 	for i := range c.Deliveries {
 		delivery := &c.Deliveries[i]
-		record := c.byLabel[delivery.Label]
+		record := c.recordOf(delivery)
 		if record == nil {
 			c.violated(RuleUnasked, "a message to the sink %s, which no subscription names", delivery.Label)
 			continue
@@ -28,29 +30,46 @@ func (c *checker) checkDeliveries() {
 		if !c.checkMessage(delivery, record) {
 			continue
 		}
-		sink := sinks[delivery.Label]
+		sink := sinks[record.Label]
 		if sink == nil {
 			sink = &arrivals{subscription: delivery.Subscription, ids: make(map[uint64]string), updates: make(map[uint64]*api.Update), answered: make(map[uint64]bool)}
-			sinks[delivery.Label] = sink
+			sinks[record.Label] = sink
+		}
+		if delivery.Gap != nil {
+			c.checkGap(delivery, record, sink)
+			continue
 		}
 		c.checkArrival(delivery, record, sink)
 		c.checkWebhookID(delivery, sink, versionOf)
-		c.witness(record.Channel, delivery.Update, "webhook "+delivery.Label)
+		c.witness(record.Channel, delivery.Update, "webhook "+record.Label)
 	}
 	c.checkDelivered(sinks)
+	return sinks
 }
 
-// checkMessage judges a message by itself; false when it is not an update.
+// recordOf returns the wish that a message is for, nil if there is none.
+func (c *checker) recordOf(delivery *Delivery) *SubscribeRecord {
+	if record := c.byID[delivery.Subscription]; record != nil && record.Endpoint == delivery.Label {
+		return record
+	}
+	return c.byLabel[delivery.Label]
+}
+
+// checkMessage judges a message by itself; false when it is neither an update nor a gap
+// that there may be.
 func (c *checker) checkMessage(delivery *Delivery, record *SubscribeRecord) bool {
 	if !delivery.Signed && record.Sink.Secret != "" {
 		c.violated(RuleSigned, "message %s to %s", delivery.WebhookID, delivery.Label)
+	}
+	if record.Endpoint != "" && (delivery.Gap != nil || delivery.Type == api.MessageTest) {
+		return delivery.Gap != nil
 	}
 	if delivery.Type != api.MessageUpdated || delivery.Update == nil {
 		c.violated(RuleKind, "message %s of type %s to %s", delivery.WebhookID, delivery.Type, delivery.Label)
 		return false
 	}
 	if of := c.Channels[record.Channel]; delivery.Update.Channel != of.ID || delivery.Update.URL != of.URL {
-		c.violated(RuleUnasked, "%s subscribed to %s and got an update of %s", delivery.Label, of.URL, delivery.Update.URL)
+		c.violated(RuleUnasked, "%s subscribed to %s and got an update of %s", record.Label, of.URL, delivery.Update.URL)
 	}
 	return true
 }
@@ -59,10 +78,10 @@ func (c *checker) checkMessage(delivery *Delivery, record *SubscribeRecord) bool
 func (c *checker) checkArrival(delivery *Delivery, record *SubscribeRecord, sink *arrivals) {
 	version := delivery.Update.Version
 	if delivery.Subscription != sink.subscription {
-		c.violated(RuleKey, "sink %s of one key serves subscriptions %s and %s", delivery.Label, sink.subscription, delivery.Subscription)
+		c.violated(RuleKey, "sink %s of one key serves subscriptions %s and %s", record.Label, sink.subscription, delivery.Subscription)
 	}
 	if first := record.Acked(); first != nil && first.Subscription.ID != delivery.Subscription {
-		c.violated(RuleKey, "sink %s was acknowledged as %s and gets messages of %s", delivery.Label, first.Subscription.ID, delivery.Subscription)
+		c.violated(RuleKey, "sink %s was acknowledged as %s and gets messages of %s", record.Label, first.Subscription.ID, delivery.Subscription)
 	}
 	if deleted := record.Deleted(); deleted != nil && delivery.Update.DetectedAt.After(c.Began.Add(deleted.Done)) {
 		c.violated(RuleAfter, "%s was deleted at %s and got version %d, detected at %s",

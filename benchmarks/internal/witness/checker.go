@@ -31,6 +31,9 @@ const (
 	RuleChange      Rule = "the origin's last change arrives"
 	RuleForgotten   Rule = "a version that was seen is never forgotten"
 
+	RuleGap    Rule = "where several share an endpoint, each gets a gap once for each time that it is given up"
+	RuleSpared Rule = "an endpoint that fails is tried by all nodes together as by one"
+
 	RuleStop     Rule = "a disk that fails ends the process in time, with its code and message"
 	RuleUnsynced Rule = "nothing asked for after a failed sync is acknowledged"
 	RuleLives    Rule = "a slow or a full disk ends no process"
@@ -50,6 +53,10 @@ var Rules = []Rule{
 	RuleClean, RuleFull, RuleSpace, RuleNoStack,
 }
 
+// SharedRules are those of endpoints that several subscriptions share, in histories with
+// outages.
+var SharedRules = []Rule{RuleGap, RuleSpared}
+
 // Violation is a rule that does not hold.
 type Violation struct {
 	Rule   Rule
@@ -63,20 +70,25 @@ func (v Violation) String() string { return fmt.Sprintf("violated: %s: %s", v.Ru
 // Check judges a history against the state that the node shows at its end. It
 // returns nil when every rule holds.
 func Check(h *History, s *Snapshot) []Violation {
-	c := &checker{History: h, snapshot: s, byLabel: make(map[string]*SubscribeRecord), versions: make(map[int]map[uint64]*api.Update)}
+	c := &checker{History: h, snapshot: s, byLabel: make(map[string]*SubscribeRecord), byID: make(map[string]*SubscribeRecord), versions: make(map[int]map[uint64]*api.Update)}
 	for _, record := range h.Subscribes {
 		if record.Label != "" {
 			c.byLabel[record.Label] = record
 		}
+		if acked := record.Acked(); acked != nil && record.Endpoint != "" {
+			c.byID[acked.Subscription.ID] = record
+		}
 	}
 	c.checkSubscriptions()
 	c.checkGets()
-	c.checkDeliveries()
+	sinks := c.checkDeliveries()
 	c.checkStreams()
 	c.checkVersions()
 	c.checkStreamEnds() // by then every version is known that anybody saw
+	c.checkGaps(sinks)
 	c.checkReads()
 	c.checkFaults()
+	c.checkSpared()
 	return c.found
 }
 
@@ -84,6 +96,7 @@ type checker struct {
 	*History
 	snapshot *Snapshot
 	byLabel  map[string]*SubscribeRecord
+	byID     map[string]*SubscribeRecord    // those that share an endpoint, by subscription
 	versions map[int]map[uint64]*api.Update // of anchored channels: what any witness saw
 	spans    []map[int]span                 // by stream and channel
 	found    []Violation
@@ -212,7 +225,7 @@ func (c *checker) checkReads() {
 		seen = append(seen, sighting{read.Done, read.Channel, read.Version})
 	}
 	for _, delivery := range c.Deliveries {
-		if record := c.byLabel[delivery.Label]; record != nil && delivery.Update != nil {
+		if record := c.recordOf(&delivery); record != nil && delivery.Update != nil {
 			seen = append(seen, sighting{delivery.At, record.Channel, delivery.Update.Version})
 		}
 	}

@@ -217,6 +217,27 @@ func (c *Client) Unsubscribe(ctx context.Context, record *SubscribeRecord) Attem
 	return attempt
 }
 
+// Test asks once for a test message to an acknowledged record's sink, and reports whether
+// that was acknowledged.
+func (c *Client) Test(ctx context.Context, record *SubscribeRecord) bool {
+	var id string
+	c.recorder.With(func(*History) { id = record.Acked().Subscription.ID })
+	attempt, _ := c.do(ctx, http.MethodPost, "/v1/subscriptions/"+url.PathEscape(id)+":test", "", nil)
+	return attempt.Outcome == Acked
+}
+
+// State returns the state of an acknowledged record's subscription; empty without an
+// answer.
+func (c *Client) State(ctx context.Context, record *SubscribeRecord) string {
+	var id string
+	c.recorder.With(func(*History) { id = record.Acked().Subscription.ID })
+	var sub api.Subscription
+	if err := c.get(ctx, "/v1/subscriptions/"+url.PathEscape(id), &sub); err != nil {
+		return ""
+	}
+	return sub.State
+}
+
 // Look gets an acknowledged record's subscription.
 func (c *Client) Look(ctx context.Context, record *SubscribeRecord) {
 	var id string

@@ -28,6 +28,9 @@ type History struct {
 	Ends       []Instant // of processes, most of them by SIGKILL
 	Faults     []*Fault
 	Stacks     []string // the first line of each that a process printed
+	Outages    []*Outage
+	Processes  []Process // beside the first of each node
+	Turns      []Instant // when leaders may begin to change: the beginnings and ends of what goes wrong
 }
 
 // ChannelRecord is a channel as its origin knows it: a feed to which entries
@@ -85,7 +88,8 @@ type SubscribeRecord struct {
 	Key       string
 	Channel   int // index into History.Channels
 	Sink      api.Sink
-	Label     string // the last element of a webhook's path, unique
+	Label     string // the last element of a webhook's path, unique; with Endpoint, a name
+	Endpoint  string // the last element of a path that several webhooks share; empty: it has its own
 	Attempts  []Attempt
 	Conflicts []Attempt // the same key with another body
 	Deletes   []Attempt
@@ -109,13 +113,15 @@ func firstAcked(attempts []Attempt) *Attempt {
 // Delivery is one webhook as it arrived.
 type Delivery struct {
 	At           Instant
-	Label        string
+	From         string // the address of the node
+	Label        string // the last element of the path
 	WebhookID    string
 	Signed       bool // rightly, where the sink has a secret
 	Type         string
 	Subscription string
 	Update       *api.Update // of channel.updated
-	Answer       int         // the status that the sink answered
+	Gap          *api.Gap    // of channel.gap
+	Answer       int         // the status that the sink answered; 0: none
 }
 
 // The filters of a stream.

@@ -28,8 +28,9 @@ type Sink struct {
 	URL      string       // a subscription's sink is URL + its record's Label
 	mu       struct {
 		sync.Mutex
-		random *rand.Rand
-		failed map[string]Instant // by label: when it last failed
+		random  *rand.Rand
+		failed  map[string]Instant // by label: when it last failed
+		outages map[string]*Outage // by label, those that last
 	}
 }
 
@@ -51,7 +52,7 @@ func NewSink(listener net.Listener, r *Recorder, o *Origin, seed uint64) (*Sink,
 		return nil, err
 	}
 	s := &Sink{recorder: r, origin: o, verifier: verifier, URL: "http://" + listener.Addr().String() + "/"}
-	s.mu.random, s.mu.failed = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant)
+	s.mu.random, s.mu.failed, s.mu.outages = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant), make(map[string]*Outage)
 	s.Server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	return s, nil
 }
@@ -64,8 +65,10 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil || r.Context().Err() != nil {
 		return // cut by a kill
 	}
+	from, _, _ := net.SplitHostPort(r.RemoteAddr)
 	delivery := Delivery{
 		At:        s.recorder.Now(),
+		From:      from,
 		Label:     strings.TrimPrefix(r.URL.Path, "/"),
 		WebhookID: r.Header.Get("webhook-id"),
 		Signed:    s.verifier.Verify(body, r.Header) == nil,
@@ -74,11 +77,19 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := s.read(&delivery, body); err != nil {
 		delivery.Type = "unreadable: " + err.Error()
 	}
-	if s.fails(delivery.Label, delivery.At) {
+	outage := s.outage(delivery.Label)
+	switch {
+	case outage != nil:
+		delivery.Answer = outage.Answer
+	case s.fails(delivery.Label, delivery.At):
 		delivery.Answer = http.StatusInternalServerError
 	}
 	s.recorder.With(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
 	s.recorder.happened(momentDelivered)
+	if outage != nil {
+		outage.refuse(w)
+		return
+	}
 	w.WriteHeader(delivery.Answer)
 }
 
@@ -98,6 +109,10 @@ func (s *Sink) read(delivery *Delivery, body []byte) error {
 		return err
 	}
 	delivery.Type, delivery.Subscription = message.Type, to.Subscription
+	if message.Type == api.MessageGap {
+		delivery.Gap = new(api.Gap)
+		return json.Unmarshal(message.Data, delivery.Gap)
+	}
 	if message.Type != api.MessageUpdated {
 		return nil
 	}

@@ -80,3 +80,45 @@ func TestSinkFailsSeldom(t *testing.T) {
 		t.Errorf("%d failures of 3600 messages, want about %d", failures, 3600/failEvery)
 	}
 }
+
+// In an outage an endpoint answers as it is told to, or not at all; others work.
+func TestSinkOutage(t *testing.T) {
+	o, r := newTestOrigin(t, 1, 0)
+	s, err := NewSink(listen(t), r, o, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const update, gap = `{"type":"channel.updated","data":{"subscription":"S","version":2,"url":"u"}}`, `{"type":"channel.gap","data":{"subscription":"S","from":3,"to":5}}`
+	refused := func(answer int) (code int) {
+		defer func() {
+			if recover() != nil {
+				code = 0
+			}
+		}()
+		outage := s.Fail("shared", answer)
+		defer s.Recover(outage)
+		return post(t, s, "shared", "m1", update)
+	}
+	for _, answer := range []int{http.StatusServiceUnavailable, http.StatusGone, 0} {
+		if code := refused(answer); code != answer {
+			t.Errorf("answered %d, want %d", code, answer)
+		}
+	}
+	outage := s.Fail("shared", http.StatusGone)
+	if code := post(t, s, "another", "m2", update); code != http.StatusOK {
+		t.Errorf("another endpoint answered %d", code)
+	}
+	s.Recover(outage)
+	if code := post(t, s, "shared", "m3", gap); code != http.StatusOK {
+		t.Errorf("answered %d after the outage", code)
+	}
+	r.With(func(h *History) {
+		last := h.Deliveries[len(h.Deliveries)-1]
+		if len(h.Deliveries) != 5 || last.Gap == nil || *last.Gap != (api.Gap{From: 3, To: 5}) || h.Deliveries[2].Answer != 0 || h.Deliveries[0].From == "" {
+			t.Errorf("noted %+v", h.Deliveries)
+		}
+		if len(h.Outages) != 4 || h.Outages[3].To < h.Outages[3].From || h.Outages[3].To == 0 {
+			t.Errorf("noted %v", h.Outages)
+		}
+	})
+}

@@ -134,7 +134,9 @@ func subscriptionEvents(h *History, record *SubscribeRecord) (events []Dated) {
 		}
 	}
 	for _, d := range h.Deliveries {
-		if record.Label != "" && d.Label == record.Label {
+		ofOne := record.Endpoint == "" && record.Label != "" && d.Label == record.Label
+		ofSeveral := record.Endpoint != "" && d.Label == record.Endpoint && record.Acked() != nil && d.Subscription == record.Acked().Subscription.ID
+		if ofOne || ofSeveral {
 			events = append(events, Dated{d.At, fmt.Sprintf("%s: webhook %s of %s%s, answered %d", record.Key, d.WebhookID, d.Subscription, versionOf(d), d.Answer)})
 		}
 	}
@@ -142,6 +144,9 @@ func subscriptionEvents(h *History, record *SubscribeRecord) (events []Dated) {
 }
 
 func versionOf(d Delivery) string {
+	if d.Gap != nil {
+		return fmt.Sprintf(", gap %d to %d", d.Gap.From, d.Gap.To)
+	}
 	if d.Update == nil {
 		return " (" + d.Type + ")"
 	}

@@ -136,6 +136,17 @@ func (w *Workload) Wish(channel int, keyed bool) *SubscribeRecord {
 	return record
 }
 
+// WishShared adds a wish to the history which the workload leaves to the caller: for a
+// webhook on a channel whose endpoint other subscriptions have, too.
+func (w *Workload) WishShared(channel int, endpoint string) *SubscribeRecord {
+	w.mu.Lock()
+	record := w.newRecord(channel, api.SinkWebhook)
+	w.mu.Unlock()
+	record.Label, record.Endpoint, record.Sink.URL = endpoint+"-"+record.Label, endpoint, w.sink.URL+endpoint
+	w.client.recorder.With(func(h *History) { h.Subscribes = append(h.Subscribes, record) })
+	return record
+}
+
 // readVersions looks at every channel's version, one after the other.
 func (w *Workload) readVersions(ctx context.Context) {
 	for n := 0; ctx.Err() == nil; n++ {

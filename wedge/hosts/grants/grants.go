@@ -9,9 +9,10 @@
 //   - a node heeds only the answer to the latest question about a host;
 //   - a question says what the node holds, and the leader counts for the node the most of
 //     that and of what it answers;
-//   - a leader grants nothing until all leases of the one before are over. Until then it
-//     only keeps to be held what a node says that it holds, and the node heeds that if
-//     it holds it still: then no other node has been granted it.
+//   - a leader grants nothing until all nodes have told it what they hold, and heed no answer
+//     to an earlier question; or until all leases of the leader before are over, if a node
+//     does not tell. Until then it only keeps to be held what a node says that it holds,
+//     and the node heeds that if it holds it still: then no other node has been granted it.
 package grants
 
 import (
@@ -50,6 +51,7 @@ type Share struct {
 // Table is what the leader of a range has granted in a term.
 type Table struct {
 	opens   time.Time
+	untold  map[string]bool                 // nodes that have not told what they hold
 	hosts   map[channel.ID]map[string]entry // by node
 	crowded int                             // so many hosts are worth a look for those without grants
 }
@@ -63,10 +65,38 @@ type entry struct {
 
 const fewHosts = 1000
 
-// NewTable returns the table of a leader whose term has begun.
-func NewTable(now time.Time) *Table {
-	return &Table{opens: now.Add(Lease + margin), hosts: make(map[channel.ID]map[string]entry), crowded: fewHosts}
+// NewTable returns the table of a leader whose term has begun in a cluster of some nodes.
+func NewTable(nodes []string, now time.Time) *Table {
+	t := &Table{
+		opens: now.Add(Lease + margin), untold: make(map[string]bool), hosts: make(map[channel.ID]map[string]entry), crowded: fewHosts,
+	}
+	for _, node := range nodes {
+		t.untold[node] = true
+	}
+	return t
 }
+
+// Told takes in what a node holds, as its [Holder.Tell] has returned it in this term. The
+// table grants once all nodes have told.
+func (t *Table) Told(node string, number uint64, held []Share, now time.Time) {
+	if !t.untold[node] {
+		return
+	}
+	delete(t.untold, node)
+	for _, s := range held {
+		nodes := t.nodesOf(s.Host)
+		before := nodes[node]
+		nodes[node] = entry{
+			part: max(s.Part, before.part), need: max(s.Part, before.need), until: now.Add(Lease + margin), number: max(number, before.number),
+		}
+	}
+	if len(t.untold) == 0 && now.Before(t.opens) {
+		t.opens = now
+	}
+}
+
+// Opens returns from when on the table grants, as far as is known.
+func (t *Table) Opens() time.Time { return t.opens }
 
 // Answer returns what a node gets. A host is missing about which the node has asked
 // again meanwhile. Kept says that leases of an earlier term may last, and that shares are what
@@ -84,11 +114,7 @@ func (t *Table) Answer(node string, number uint64, asks []Ask, now time.Time) (s
 }
 
 func (t *Table) grant(node string, number uint64, ask Ask, keep bool, now time.Time) (part int64, current bool) {
-	nodes := t.hosts[ask.Host]
-	if nodes == nil {
-		nodes = make(map[string]entry)
-		t.hosts[ask.Host] = nodes
-	}
+	nodes := t.nodesOf(ask.Host)
 	forget(nodes, now)
 	before := nodes[node]
 	if number <= before.number {
@@ -111,6 +137,15 @@ func (t *Table) grant(node string, number uint64, ask Ask, keep bool, now time.T
 	}
 	nodes[node] = entry{part: counted, need: ask.Need, until: now.Add(Lease + margin), number: number}
 	return part, true
+}
+
+func (t *Table) nodesOf(host channel.ID) map[string]entry {
+	nodes := t.hosts[host]
+	if nodes == nil {
+		nodes = make(map[string]entry)
+		t.hosts[host] = nodes
+	}
+	return nodes
 }
 
 // fair returns a node's part of the pool beside others: where there is enough, its need

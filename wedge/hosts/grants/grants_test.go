@@ -20,6 +20,7 @@ type world struct {
 	hosts     []channel.ID
 	questions []question
 	answers   []answer
+	telling   []told
 }
 
 type node struct {
@@ -32,6 +33,14 @@ type question struct {
 	node   int
 	number uint64
 	asks   []Ask
+}
+
+// told is what a node told the leader of a term.
+type told struct {
+	table  *Table
+	node   int
+	number uint64
+	held   []Share
 }
 
 type answer struct {
@@ -60,7 +69,7 @@ func (w *world) clock(i int) time.Time {
 
 func (w *world) lead(i int) {
 	if w.leader = i; i >= 0 {
-		w.table = NewTable(w.clock(i))
+		w.table = NewTable([]string{"0", "1", "2", "3"}[:len(w.nodes)], w.clock(i))
 	}
 }
 
@@ -75,6 +84,21 @@ func (w *world) answer(q question) {
 	if w.leader >= 0 {
 		shares, kept := w.table.Answer(fmt.Sprint(q.node), q.number, q.asks, w.clock(w.leader))
 		w.answers = append(w.answers, answer{q.node, q.number, shares, kept})
+	}
+}
+
+// tell has a node tell the leader what it holds.
+func (w *world) tell(i int) {
+	if w.leader >= 0 {
+		number, held := w.nodes[i].Tell(w.clock(i))
+		w.telling = append(w.telling, told{w.table, i, number, held})
+	}
+}
+
+// hear has the leader hear what a node told it, unless another term has begun.
+func (w *world) hear(one told) {
+	if w.leader >= 0 && one.table == w.table {
+		w.table.Told(fmt.Sprint(one.node), one.number, one.held, w.clock(w.leader))
 	}
 }
 
@@ -150,6 +174,20 @@ func TestSumKeepsCap(t *testing.T) {
 				"answer": func(t *rapid.T) {
 					if n := len(w.answers); n > 0 {
 						w.take(w.answers[pick(n)])
+					}
+				},
+				"tell": func(t *rapid.T) { w.tell(rapid.IntRange(0, 3).Draw(t, "node")) },
+				"hear": func(t *rapid.T) {
+					if n := len(w.telling); n > 0 {
+						w.hear(w.telling[pick(n)])
+					}
+				},
+				"all tell": func(t *rapid.T) {
+					for i := range w.nodes {
+						w.tell(i)
+						if n := len(w.telling); n > 0 {
+							w.hear(w.telling[n-1])
+						}
 					}
 				},
 				"lapse": func(t *rapid.T) {
@@ -264,6 +302,51 @@ func TestNewLeaderWaits(t *testing.T) {
 	want("granted", Pool-525_000, 525_000, 0)
 }
 
+// TestOpensWhenAllHaveTold: a new leader grants what no node holds once all have told it
+// what they hold, and a node heeds no answer to a question that it asked before it told.
+func TestOpensWhenAllHaveTold(t *testing.T) {
+	w := newWorld(3, sound)
+	want := func(when string, want ...int64) {
+		t.Helper()
+		for i, part := range want {
+			if got := w.held(i, w.hosts[0]); got != part {
+				t.Errorf("%s: node %d holds %d, want %d", when, i, got, part)
+			}
+		}
+	}
+	w.lead(0)
+	w.round(Lease+margin, map[int]int64{0: 300_000})
+	w.round(time.Second, map[int]int64{1: channel.WholeCap})
+	w.round(renewal-time.Second, map[int]int64{0: 300_000})
+	w.round(0, map[int]int64{0: 300_000})
+	want("one leader", 300_000, 325_000, 0)
+	w.now += time.Second
+	w.questions, w.answers = nil, nil
+	w.ask(1, channel.Demand{Host: w.hosts[0], Part: channel.WholeCap})
+	w.answer(w.questions[0])
+	late := w.answers[0]
+	if late.shares[0].Part != 650_000 {
+		t.Fatalf("granted %+v", late.shares)
+	}
+	w.lead(2)
+	for i := range 2 {
+		w.tell(i)
+		w.hear(w.telling[i])
+		w.hear(w.telling[i])
+	}
+	w.round(0, map[int]int64{2: channel.WholeCap})
+	want("the last node has not told", 300_000, 325_000, 0)
+	w.tell(2)
+	w.hear(w.telling[2])
+	w.round(0, map[int]int64{2: channel.WholeCap})
+	want("all have told", 300_000, 325_000, 325_000)
+	w.take(late)
+	want("an answer of the leader before", 300_000, 325_000, 325_000)
+	if _, asks := w.nodes[0].Ask([]channel.Demand{{Host: w.hosts[0], Part: 300_000}}, 1, w.clock(0)); len(asks) != 1 || asks[0].Holds != 300_000 {
+		t.Errorf("a node that has told asks %+v at once", asks)
+	}
+}
+
 // TestKeptOnlyWhileHeld: what a node has held until a while ago it does not hold again by
 // the word of a new leader, since another node may have been granted it.
 func TestKeptOnlyWhileHeld(t *testing.T) {
@@ -331,7 +414,7 @@ func TestAsksSeldom(t *testing.T) {
 // TestTableForgets: hosts that nobody asks about any more are forgotten.
 func TestTableForgets(t *testing.T) {
 	now := time.Unix(1e9, 0)
-	table := NewTable(now)
+	table := NewTable([]string{"a"}, now)
 	for i := range 20 * fewHosts {
 		now = now.Add(time.Second)
 		table.Answer("a", 1, []Ask{{Host: channel.HostID(fmt.Sprint(i)), Need: 1000}}, now)

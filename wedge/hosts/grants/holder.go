@@ -90,6 +90,18 @@ func (h *Holder) Take(number uint64, shares []Share, kept bool, now time.Time) (
 	return grants
 }
 
+// Tell returns what the node holds, and the number of the latest question. No answer to
+// that and to earlier ones is heeded from now on; the node asks again at once.
+func (h *Holder) Tell(now time.Time) (number uint64, held []Share) {
+	for host, one := range h.hosts {
+		one.answered, one.asked = false, time.Time{}
+		if part := one.holds(now); part > 0 {
+			held = append(held, Share{host, part})
+		}
+	}
+	return h.number, held
+}
+
 // Lapse returns the ends of grants that are over, and forgets them.
 func (h *Holder) Lapse(now time.Time) (grants []channel.Grant) {
 	for host, one := range h.hosts {
