@@ -103,19 +103,15 @@ func TestClusterSparesSink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
 	}
+	t.Parallel()
 	nodes, sink := openThree(t, 0), newMoodySink(t)
-	const channels = 12
+	const each = 4 // channels that a node polls
 	var ids []string
-	for i := range channels {
-		made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{
-			URL: fmt.Sprintf("%s/feed/%d", sink.url, i), Sink: api.Sink{Type: api.SinkWebhook, URL: sink.url + "/hook"},
-		}})[0]
-		if made.Err != nil {
-			t.Fatal(made.Err)
-		}
-		ids = append(ids, made.Subscription.ID)
+	for i := range nodes {
+		ids = append(ids, subscribeAll(t, nodes[0], api.Sink{Type: api.SinkWebhook, URL: sink.url + "/hook"},
+			urlsPolledBy(nodes, i, sink.url+"/feed/", each)...)...)
 	}
-	awaitPollers(t, nodes[0], len(nodes), channels)
+	awaitPollers(t, nodes[0], len(nodes), len(ids))
 	sink.set(func() { sink.entries++ })
 	eventually(t, "the first message", rigPatience, func() bool { _, at := sink.failedAfter(0); return !at.IsZero() })
 	_, first := sink.failedAfter(0)
@@ -133,7 +129,7 @@ func TestClusterSparesSink(t *testing.T) {
 	eventually(t, "all updates", 90*time.Second, func() bool {
 		sink.mu.Lock()
 		defer sink.mu.Unlock()
-		return len(sink.taken) == channels
+		return len(sink.taken) == len(ids)
 	})
 }
 

@@ -155,6 +155,34 @@ func awaitPollers(t *testing.T, n *corona.Node, nodes, channels int) {
 	}
 }
 
+// urlsPolledBy returns URLs, with numbers after a prefix, of channels whose first poller is
+// one of the nodes.
+func urlsPolledBy(nodes [3]*corona.Node, poller int, prefix string, channels int) (urls []string) {
+	var labels []channel.ID
+	for _, n := range nodes {
+		labels = append(labels, overlay.NodeID(n.Name()))
+	}
+	for i := 0; len(urls) < channels; i++ {
+		if url := fmt.Sprint(prefix, i); overlay.Pollers(channel.IDOf(url), labels, 1)[0] == poller {
+			urls = append(urls, url)
+		}
+	}
+	return urls
+}
+
+// subscribeAll makes subscriptions to URLs at a node, and returns their IDs.
+func subscribeAll(t *testing.T, n *corona.Node, sink api.Sink, urls ...string) (ids []string) {
+	t.Helper()
+	for _, url := range urls {
+		made := n.Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: sink}})[0]
+		if made.Err != nil {
+			t.Fatal(made.Err)
+		}
+		ids = append(ids, made.Subscription.ID)
+	}
+	return ids
+}
+
 // leaderOf returns the node that leads the range with a bucket.
 func leaderOf(t *testing.T, nodes [3]*corona.Node, b channel.Bucket) *corona.Node {
 	t.Helper()
@@ -180,15 +208,13 @@ func TestClusterSparesHost(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute")
 	}
+	t.Parallel() // it waits more than it computes
 	nodes, origin := openThree(t, 0), newMoodyOrigin(t)
-	const channels = 12
-	for i := range channels {
-		url := fmt.Sprintf("http://%s/%d", origin.host, i)
-		if made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: api.Sink{Type: api.SinkSSE}}})[0]; made.Err != nil {
-			t.Fatal(made.Err)
-		}
+	const each = 4 // channels that a node polls
+	for i := range nodes {
+		subscribeAll(t, nodes[0], api.Sink{Type: api.SinkSSE}, urlsPolledBy(nodes, i, "http://"+origin.host+"/", each)...)
 	}
-	awaitPollers(t, nodes[0], len(nodes), channels)
+	awaitPollers(t, nodes[0], len(nodes), len(nodes)*each)
 	at := origin.refuse(t)
 	time.Sleep(time.Until(at.Add(toldAfter)))
 	leader := leaderOf(t, nodes, channel.HostID(origin.host).Bucket())
@@ -214,19 +240,10 @@ func TestFewPollersGetWholeCap(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes a minute")
 	}
+	t.Parallel()
 	const gap, channels, measured = 250 * time.Millisecond, 8, 6 * time.Second
 	nodes, origin := openThree(t, gap), newMoodyOrigin(t)
-	labels := []channel.ID{overlay.NodeID("n0"), overlay.NodeID("n1"), overlay.NodeID("n2")}
-	for i, n := 0, 0; n < channels; i++ {
-		url := fmt.Sprintf("http://%s/%d", origin.host, i)
-		if overlay.Pollers(channel.IDOf(url), labels, 1)[0] != 1 {
-			continue
-		}
-		n++
-		if made := nodes[0].Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: api.Sink{Type: api.SinkSSE}}})[0]; made.Err != nil {
-			t.Fatal(made.Err)
-		}
-	}
+	subscribeAll(t, nodes[0], api.Sink{Type: api.SinkSSE}, urlsPolledBy(nodes, 1, "http://"+origin.host+"/", channels)...)
 	took := time.Second / gap
 	most := int(measured/gap) + 1
 	least := most * 4 / 5 // 0.95² of it is planned
