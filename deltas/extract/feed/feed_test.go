@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
 	"github.com/seed-91e7e7c1/corona/deltas/extract"
@@ -194,24 +193,13 @@ func TestSummaryIsCapped(t *testing.T) {
 
 // Every document of the collection gives core content that reads back, or an
 // error that says why not; each within the processor time and memory that a poll
-// may take. The race detector, and a machine with other work, may take some more.
+// may take.
 func TestExtractCollection(t *testing.T) {
-	const longest, most = 100 * time.Millisecond, 64 << 20
-	slack := time.Duration(1)
-	if cost.RaceDetector {
-		slack = 10
-	}
 	var read, failed int
 	documents.Collection(t, func(name string, body []byte) {
 		var core *content.Core
 		var err error
-		took, taken := cost.Of(func() { core, err = extract.Content(extract.Document{Body: body, URL: "https://example.com/feed"}) })
-		if took > slack*longest {
-			took, taken = cost.Of(func() { extract.Content(extract.Document{Body: body, URL: "https://example.com/feed"}) })
-		}
-		if took > slack*longest || taken > most {
-			t.Errorf("%s took %v and %d bytes", name, took, taken)
-		}
+		cost.CheckBounds(t, name, func() { core, err = extract.Content(extract.Document{Body: body, URL: "https://example.com/feed"}) })
 		var parse *content.ParseError
 		switch {
 		case err == nil:

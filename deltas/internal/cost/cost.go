@@ -2,7 +2,11 @@
 package cost
 
 import (
+	"math"
+	"math/rand/v2"
 	"runtime"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -17,21 +21,34 @@ func Of(f func()) (time.Duration, uint64) {
 	return took, after.TotalAlloc - before.TotalAlloc
 }
 
-// CheckBounds fails the test if f takes longer, or more memory, than reading a
-// document of a sane size may. The race detector, and a machine with other work, may
-// take some more.
+// CheckBounds fails the test if f takes more processor time, or more memory, than reading
+// a document of a sane size may: twice what sorting a million numbers takes here (some 0.2 s).
+// The race detector may take some more.
 func CheckBounds(t *testing.T, name string, f func()) {
 	t.Helper()
-	const longest, most = 100 * time.Millisecond, 64 << 20
-	slack := time.Duration(1)
+	const most = 64 << 20
+	longest := 2 * sortingTakes()
 	if RaceDetector {
-		slack = 10
+		longest *= 10
 	}
 	took, taken := Of(f)
-	if took > slack*longest {
+	if took > longest {
 		took, taken = Of(f)
 	}
-	if took > slack*longest || taken > most {
-		t.Errorf("%s took %v and %d bytes", name, took, taken)
+	if took > longest || taken > most {
+		t.Errorf("%s took %v (%v is allowed) and %d bytes", name, took, longest, taken)
 	}
 }
+
+// sortingTakes says how fast this machine is.
+var sortingTakes = sync.OnceValue(func() time.Duration {
+	best := time.Duration(math.MaxInt64)
+	for range 3 {
+		random, numbers := rand.New(rand.NewPCG(1, 1)), make([]uint64, 1_000_000)
+		for i := range numbers {
+			numbers[i] = random.Uint64()
+		}
+		best = min(best, CPUTime(func() { slices.Sort(numbers) }))
+	}
+	return best
+})
