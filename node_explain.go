@@ -1,6 +1,7 @@
 package corona
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -38,6 +39,7 @@ func (n *Node) explainHere(ctx context.Context, id channel.ID) (api.Explanation,
 	view.Width = len(pollers)
 	if stats := together(pollers); stats != nil {
 		view.NextPoll, view.Waiting = timeView(stats.NextPoll), waitingView(stats.Waiting)
+		view.Factors.SizeBytes = cmp.Or(view.Factors.SizeBytes, float64(stats.SizeBytes)) // owners hear of it where it counts
 	}
 	return view, nil
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
@@ -136,6 +137,7 @@ func (n *Node) engineConfig() engine.Config {
 		Interval:       n.config.Interval,
 		Floor:          n.config.Floor,
 		Nodes:          n.nodes(),
+		Sizes:          n.config.Cost == honeycomb.Bytes,
 		HostParallel:   n.config.HostParallel,
 		HostGap:        public,
 		PrivateHostGap: private,

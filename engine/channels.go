@@ -18,10 +18,11 @@ type channels struct {
 	rows            store.RowNumbers
 	ends            ends
 	interval, floor time.Duration
+	sizes           bool // Config.Sizes
 }
 
 func newChannels(c Config) *channels {
-	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, floor: c.Floor}
+	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, floor: c.Floor, sizes: c.Sizes}
 	cs.schedule = schedule.New(schedule.Config{
 		Interval: c.Interval, Floor: c.Floor, Workers: c.Workers,
 		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap, Nodes: c.Nodes,

@@ -28,7 +28,7 @@ func (cs *channels) conclude(p *poll, r *result, now int64) (noteworthy bool) {
 	before := p.noted
 	p.noted = channelRow(t)
 	p.minInterval, p.reportInterval = cs.newInterval(&t.Channel)
-	p.reportSize = t.Channel.newSize()
+	p.reportSize = cs.sizes && t.Channel.newSize()
 	return p.HostNews || p.reportInterval || p.reportSize || p.noted.Differs(before)
 }
 

@@ -28,6 +28,10 @@ type Config struct {
 	// Interval. 0: 5 min, or Interval if that is shorter.
 	Floor time.Duration
 
+	// Sizes says that the owner is told how many bytes polls take: its rates follow from
+	// that.
+	Sizes bool
+
 	// Workers is how many polls run at a time, over all hosts, at least 4. First polls
 	// and hosts that were not asked before get at most half of them, slow hosts a
 	// quarter. 0: 1024.

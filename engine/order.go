@@ -60,7 +60,7 @@ type Owner interface {
 
 	// Sized says how many bytes on the wire a poll of a channel is expected to take,
 	// after the first poll under an order and those that have moved it by about a quarter
-	// from what was said last. It must not block.
+	// from what was said last, with Config.Sizes. It must not block.
 	Sized(id channel.ID, incarnation uint64, bytes int64)
 
 	// Moved says where a poll has shown that a channel has moved, or that it has not,

@@ -88,11 +88,11 @@ func TestStandsNoMore(t *testing.T) {
 	}
 }
 
-// The owner hears of a size after the first poll under an order, and then when it has
-// moved by about a quarter.
+// An owner whose rates follow from sizes hears of one after the first poll under an order,
+// and then when it has moved by about a quarter. No other hears of any.
 func TestSized(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second})
+		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second, Sizes: true})
 		defer func() { w.close() }()
 		url := "http://a.example/a"
 		w.origins[url] = &origin{status: 200, body: "one", etag: "e"}
@@ -117,6 +117,14 @@ func TestSized(t *testing.T) {
 		w.pass(3 * time.Minute)
 		if after := w.sizes[id][len(sizes):]; len(after) != 1 {
 			t.Errorf("after a start told %v", after)
+		}
+		w.config.Sizes = false
+		w.restart()
+		polls := w.requests(url)
+		w.engine.Order(orderURL(url))
+		w.pass(3 * time.Minute)
+		if told := len(w.sizes[id]) - len(sizes) - 1; told != 0 || w.requests(url) == polls {
+			t.Errorf("without Sizes, %d were told of %d polls", told, w.requests(url)-polls)
 		}
 	})
 }

@@ -10,10 +10,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/wedge/hosts/grants"
 )
 
-// Held is what a node holds of the caps of a range's hosts.
+// Held is what a node holds of the caps of a range's hosts, and how many channels it owns
+// of those whose caps it divides.
 type Held struct {
 	Number uint64         `json:"number"` // of questions; those above have been asked since
 	Shares []grants.Share `json:"shares"`
+	Owned  []channel.Led  `json:"owned,omitempty"`
 }
 
 // The pauses between attempts to ask a node what it holds.
@@ -58,8 +60,14 @@ func (n *Node) waits(r channel.Range, t *table) bool {
 func (n *Node) told(r channel.Range, t *table, node string, held Held) {
 	n.shares.mu.Lock()
 	defer n.shares.mu.Unlock()
-	if n.shares.tables.At(r.From) == t {
-		t.Told(node, held.Number, held.Shares, time.Now())
+	if n.shares.tables.At(r.From) != t {
+		return
+	}
+	now := time.Now()
+	t.Told(node, held.Number, held.Shares, now)
+	t.counts.Tell(node, held.Owned, now)
+	if !now.Before(t.Opens()) {
+		t.counts.Open(now)
 	}
 }
 
@@ -76,6 +84,9 @@ func (n *Node) askHeld(ctx context.Context, node string, r channel.Range) (held 
 			return held, n.unsound(fmt.Errorf("node %q says it holds %d millionths of the cap of host %s", node, s.Part, s.Host))
 		}
 	}
+	if err := checkOwned(r, held.Owned); err != nil {
+		return held, n.unsound(fmt.Errorf("node %q %w", node, err))
+	}
 	return held, nil
 }
 
@@ -85,7 +96,7 @@ func (n *Node) unsound(err error) error {
 }
 
 // ServeHeld tells the new leader of a range, by its ID, what this node holds of the caps of
-// its hosts. From then on the node heeds no answer of a leader before.
+// its hosts, and what it owns. From then on the node heeds no answer of a leader before.
 func (n *Node) ServeHeld(id uint64) ([]byte, error) {
 	for _, r := range n.config.Ranges {
 		if uint64(r.ID) == id {
@@ -100,5 +111,6 @@ func (n *Node) held(r channel.Range) (held Held) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held.Number, held.Shares = a.holder.Tell(time.Now())
+	held.Owned = a.allOwned()
 	return held
 }

@@ -159,10 +159,14 @@ func (q Question) empty() bool { return len(q.Asks) == 0 && len(q.Owned) == 0 }
 
 // tellAll has the leader be told how many channels this node owns of hosts.
 func (a *asker) tellAll(now time.Time) {
-	a.told, a.untold = now, nil
+	a.told, a.untold = now, a.allOwned()
+}
+
+func (a *asker) allOwned() (all []channel.Led) {
 	for host, channels := range a.owned {
-		a.untold = append(a.untold, channel.Led{Host: host, Channels: channels})
+		all = append(all, channel.Led{Host: host, Channels: channels})
 	}
+	return all
 }
 
 func (n *Node) askFor(ctx context.Context, a *asker, q Question) {
@@ -208,10 +212,8 @@ func (n *Node) check(r channel.Range, q Question) error {
 	if len(q.Asks) > most || len(q.Owned) > most {
 		return fmt.Errorf("%d and %d hosts in one question", len(q.Asks), len(q.Owned))
 	}
-	for _, one := range q.Owned {
-		if !r.Has(one.Host.Bucket()) || one.Channels <= 0 {
-			return fmt.Errorf("owns %d channels of host %s", one.Channels, one.Host)
-		}
+	if err := checkOwned(r, q.Owned); err != nil {
+		return err
 	}
 	for _, ask := range q.Asks {
 		switch {
@@ -219,6 +221,15 @@ func (n *Node) check(r channel.Range, q Question) error {
 			return errOtherRange
 		case ask.Need < 0 || ask.Need > channel.WholeCap || ask.Holds < 0 || ask.Holds > channel.WholeCap:
 			return fmt.Errorf("needs %d and holds %d millionths of the cap of host %s", ask.Need, ask.Holds, ask.Host)
+		}
+	}
+	return nil
+}
+
+func checkOwned(r channel.Range, owned []channel.Led) error {
+	for _, one := range owned {
+		if !r.Has(one.Host.Bucket()) || one.Channels <= 0 {
+			return fmt.Errorf("owns %d channels of host %s", one.Channels, one.Host)
 		}
 	}
 	return nil

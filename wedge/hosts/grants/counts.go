@@ -19,10 +19,17 @@ type count struct {
 	until    time.Time
 }
 
-// NewCounts returns the counts of a leader whose term has begun. It answers once all
-// nodes have had time to tell theirs.
+// NewCounts returns the counts of a leader whose term has begun. It answers after
+// [Counts.Open], or once all nodes have had time to tell theirs.
 func NewCounts(now time.Time) *Counts {
 	return &Counts{opens: now.Add(Lease), hosts: make(map[channel.ID]map[string]count), crowded: fewHosts}
+}
+
+// Open says that all nodes have told theirs.
+func (c *Counts) Open(now time.Time) {
+	if now.Before(c.opens) {
+		c.opens = now
+	}
 }
 
 // Tell notes how many channels a node owns of hosts, for a lease, and returns how many all
