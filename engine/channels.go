@@ -13,16 +13,17 @@ import (
 // the schedule, and what the engine knows of each. It is pure: it takes the time, and
 // does no I/O. Guarded by Engine.mu.
 type channels struct {
-	schedule        *schedule.Schedule[channelState]
-	index           *index
-	rows            store.RowNumbers
-	ends            ends
-	interval, floor time.Duration
-	sizes           bool // Config.Sizes
+	schedule *schedule.Schedule[channelState]
+	index    *index
+	rows     store.RowNumbers
+	ends     ends
+	interval time.Duration
+	closest  time.Duration // between polls of all pollers; the floor sees to less
+	sizes    bool          // Config.Sizes
 }
 
 func newChannels(c Config) *channels {
-	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, floor: c.Floor, sizes: c.Sizes}
+	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, closest: c.Floor / time.Duration(c.Nodes), sizes: c.Sizes}
 	cs.schedule = schedule.New(schedule.Config{
 		Interval: c.Interval, Floor: c.Floor, Workers: c.Workers,
 		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap, Nodes: c.Nodes,

@@ -90,6 +90,7 @@ func (c Config) withDefaults() Config {
 	fill(&c.Interval, defaultInterval)
 	fill(&c.Floor, min(defaultFloor, c.Interval))
 	fill(&c.Workers, defaultWorkers)
+	fill(&c.Nodes, 1)
 	fill(&c.HostParallel, defaultHostParallel)
 	fill(&c.ReportTimeout, defaultReportTimeout)
 	fill(&c.CacheMemory, defaultCacheMemory)

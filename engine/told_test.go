@@ -175,4 +175,15 @@ func TestMostIsToldOnce(t *testing.T) {
 			t.Errorf("%v is told though the order says it", test.least)
 		}
 	}
+	s := newChannels(Config{Nodes: 3}.withDefaults())
+	o := testOrder(1, 1)
+	s.order(o, 1e18)
+	c := &s.index.get(o.Channel).Channel
+	for least, want := range map[time.Duration]bool{5 * time.Minute / 3: false, 2 * time.Minute: true} {
+		c.words, c.saidRate = &words{}, 0
+		c.words.hints.TTL = least
+		if _, news := s.newInterval(c); news != want {
+			t.Errorf("three nodes, each with a floor of 5 min: %v is told: %v", least, news)
+		}
+	}
 }

@@ -112,7 +112,7 @@ func (o *Owner) weigh(e *Explanation, f factors) {
 	switch most := f.most; {
 	case why.Most < why.Alone:
 		e.AtMost = BoundHost
-	case most != 0 && most.float() < float64(o.config.Interval/o.config.Floor):
+	case most != 0 && most.float() < float64(o.config.Interval/o.config.Floor)*float64(r.config.Nodes):
 		e.AtMost = BoundOrigin
 	}
 	e.AtLeast = leastBy(*e, wish(r.columns.MinRate, f.row))

@@ -57,14 +57,14 @@ func paceOf(rate float64) pace {
 	return pace(polls)
 }
 
-// paceWithin returns the most polls that lie so far apart. It is 0 when that is no
-// longer than the floor: then nothing is asked for.
-func paceWithin(apart, interval, floor time.Duration) pace {
-	rate := overlay.RateOf(apart, interval, floor)
+// paceWithin returns the most polls of all pollers together that lie so far apart; 0 where
+// nothing is asked for.
+func paceWithin(apart, interval time.Duration) pace {
+	rate := overlay.RateOf(apart, interval, 0)
 	if rate.Intervals > 1 {
 		return -pace(rate.Intervals)
 	}
-	return pace(rate.Polls)
+	return pace(min(rate.Polls, math.MaxInt32))
 }
 
 func (p pace) rate() overlay.Rate {

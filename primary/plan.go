@@ -230,7 +230,7 @@ func (p *plan) renumber() {
 // whether its pollers need another order. A rate that is more than that goes down at
 // once.
 func (p *plan) bound(id channel.ID, incarnation uint64, atLeast time.Duration) bool {
-	most := paceWithin(atLeast, p.interval, p.floor)
+	most := paceWithin(atLeast, p.interval)
 	f := p.factors.at(id)
 	if f == nil || f.incarnation != uint32(incarnation) || f.most == most {
 		return false

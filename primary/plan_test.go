@@ -177,6 +177,9 @@ func TestBoundSlowsAChannel(t *testing.T) {
 	store, owner := world(t)
 	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1000})
 	store.put(channel.Channel{ID: numbered(1), URL: feedURL, Incarnation: 1, Subscribers: 3})
+	if most := paceWithin(time.Nanosecond, time.Minute); most <= 0 {
+		t.Errorf("polls a nanosecond apart are %d", most)
+	}
 	poller := &orders{ordered: make(map[channel.ID]engine.Order)}
 	if err := owner.Start(poller); err != nil {
 		t.Fatal(err)
@@ -198,7 +201,7 @@ func TestBoundSlowsAChannel(t *testing.T) {
 	for _, test := range tests {
 		owner.Bound(feedID, 7, test.atLeast)
 		order := poller.ordered[feedID]
-		if order.Rate != test.at || order.Most != overlay.RateOf(test.atLeast, time.Minute, 10*time.Second) {
+		if order.Rate != test.at || order.Most != overlay.RateOf(test.atLeast, time.Minute, 0) {
 			t.Errorf("at least %v: %+v at once, want %+v", test.atLeast, order, test.at)
 		}
 		solve(t, owner)

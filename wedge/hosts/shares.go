@@ -17,7 +17,8 @@ type Question struct {
 	Number uint64       `json:"number"`
 	Asks   []grants.Ask `json:"asks"`
 
-	// Owned is how many channels the node owns of hosts whose caps it divides.
+	// Owned is how many channels the node owns of hosts whose caps it divides; 0: none any
+	// more.
 	Owned []channel.Led `json:"owned,omitempty"`
 }
 
@@ -53,7 +54,8 @@ type asker struct {
 	busy   bool
 	owned  map[channel.ID]int64 // channels that this node owns, of hosts whose caps could be passed
 	all    map[channel.ID]int64 // that all nodes own, as far as they were told
-	untold []channel.Led        // of owned, that the leader is to be told now
+	left   []channel.Led        // hosts that it owns no channels of any more
+	untold []channel.Led        // of both, that the leader is to be told now
 	told   time.Time            // when all of owned was to be told
 }
 
@@ -114,11 +116,28 @@ func (n *Node) Parts(owned []channel.Led) (parts []float64) {
 func (a *asker) own(owned map[channel.ID]int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(owned) != len(a.owned) {
-		a.told = time.Time{}
+	for host, before := range a.owned {
+		if owned[host] == 0 {
+			a.left = append(a.left, channel.Led{Host: host})
+		}
+		if far(before, owned[host]) {
+			a.told = time.Time{}
+		}
+	}
+	for host := range owned {
+		if a.owned[host] == 0 {
+			a.told = time.Time{}
+		}
 	}
 	a.owned = owned
 	maps.DeleteFunc(a.all, func(host channel.ID, _ int64) bool { return owned[host] == 0 })
+}
+
+// far reports whether a number has become so much another that the leader is to hear of it
+// at once.
+func far(before, now int64) bool {
+	change := now - before
+	return max(change, -change) > before/8
 }
 
 func (a *asker) part(one channel.Led) float64 {
@@ -159,7 +178,7 @@ func (q Question) empty() bool { return len(q.Asks) == 0 && len(q.Owned) == 0 }
 
 // tellAll has the leader be told how many channels this node owns of hosts.
 func (a *asker) tellAll(now time.Time) {
-	a.told, a.untold = now, a.allOwned()
+	a.told, a.untold, a.left = now, append(a.left, a.allOwned()...), nil
 }
 
 func (a *asker) allOwned() (all []channel.Led) {
@@ -228,7 +247,7 @@ func (n *Node) check(r channel.Range, q Question) error {
 
 func checkOwned(r channel.Range, owned []channel.Led) error {
 	for _, one := range owned {
-		if !r.Has(one.Host.Bucket()) || one.Channels <= 0 {
+		if !r.Has(one.Host.Bucket()) || one.Channels < 0 {
 			return fmt.Errorf("owns %d channels of host %s", one.Channels, one.Host)
 		}
 	}

@@ -163,6 +163,11 @@ func TestParts(t *testing.T) {
 		w.nodes["c"].Parts([]channel.Led{{Host: hosts[0], Channels: 3}, {Host: hosts[1], Channels: 5}})
 		time.Sleep(tellEvery)
 		want("another leader", "c", 3, 5, 1.0/3, 1)
+		w.nodes["c"].Parts([]channel.Led{{Host: hosts[1], Channels: 5}})
+		time.Sleep(tellEvery + time.Second)
+		if part := w.nodes["a"].Parts([]channel.Led{{Host: hosts[0], Channels: 6}}); part[0] != 1 {
+			t.Errorf("c has no channels any more, and a has part %v", part)
+		}
 		tell()
 		w.nodes["a"].stop()
 		w.lead(w.ranges[0], "b")

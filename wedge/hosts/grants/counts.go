@@ -42,7 +42,7 @@ func (c *Counts) Tell(node string, owned []channel.Led, now time.Time) (all []ch
 			nodes = make(map[string]count)
 			c.hosts[one.Host] = nodes
 		}
-		nodes[node] = count{one.Channels, now.Add(Lease)}
+		nodes[node] = count{one.Channels, now.Add(Lease)} // none for none, until it is swept
 		if sum := sumOf(nodes, now); !now.Before(c.opens) {
 			all = append(all, channel.Led{Host: one.Host, Channels: sum})
 		}
