@@ -82,7 +82,7 @@ func (n *Node) keepShares(ctx context.Context) {
 			demands[a] = append(demands[a], d)
 		}
 		for _, a := range n.shares.askers.All() {
-			if ended := a.lapse(); len(ended) > 0 {
+			if ended := a.lapse(demands[a]); len(ended) > 0 {
 				n.engine.Grant(ended...)
 			}
 			if question := a.ask(demands[a]); !question.empty() {
@@ -150,10 +150,10 @@ func (a *asker) part(one channel.Led) float64 {
 	return min(float64(one.Channels)/float64(all), 1)
 }
 
-func (a *asker) lapse() []channel.Grant {
+func (a *asker) lapse(demands []channel.Demand) []channel.Grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.holder.Lapse(time.Now())
+	return a.holder.Lapse(demands, time.Now())
 }
 
 // ask returns the next question, none while one is under way.

@@ -38,7 +38,7 @@ const (
 // Ask is what a node wants of a host's cap, in millionths of it.
 type Ask struct {
 	Host  channel.ID `json:"host"`
-	Need  int64      `json:"need"`
+	Need  int64      `json:"need"`  // 0: none any more
 	Holds int64      `json:"holds"` // by its grant, if that has not ended
 }
 
@@ -130,7 +130,9 @@ func (t *Table) grant(node string, number uint64, ask Ask, keep bool, now time.T
 		free -= other.part
 		needs = append(needs, other.need)
 	}
-	part = max(min(fair(ask.Need, needs), free), 0)
+	if ask.Need > 0 {
+		part = max(min(fair(ask.Need, needs), free), 0)
+	}
 	counted := max(part, min(ask.Holds, before.part))
 	if planted.Bug(18) {
 		counted = part

@@ -132,8 +132,19 @@ func (w *world) round(after time.Duration, needs map[int]int64) {
 				w.take(w.answers[0])
 			}
 		}
-		w.nodes[i].Lapse(w.clock(i))
+		w.lapse(i, true)
 	}
+}
+
+// lapse has a node look which of its grants are over, while it needs all of them or none.
+func (w *world) lapse(i int, needs bool) []channel.Grant {
+	var demands []channel.Demand
+	for _, host := range w.hosts {
+		if needs {
+			demands = append(demands, channel.Demand{Host: host, Part: channel.WholeCap})
+		}
+	}
+	return w.nodes[i].Lapse(demands, w.clock(i))
 }
 
 func sound() float64 { return 1 }
@@ -192,8 +203,9 @@ func TestSumKeepsCap(t *testing.T) {
 				},
 				"lapse": func(t *rapid.T) {
 					i := rapid.IntRange(0, 3).Draw(t, "node")
-					w.nodes[i].Lapse(w.clock(i))
+					w.lapse(i, rapid.Bool().Draw(t, "needs"))
 				},
+				"give back": func(t *rapid.T) { w.ask(rapid.IntRange(0, 3).Draw(t, "node")) },
 				"restart": func(t *rapid.T) {
 					i := rapid.IntRange(0, 3).Draw(t, "node")
 					w.nodes[i].Holder = NewHolder(w.nodes[i].number + uint64(rapid.IntRange(0, 5).Draw(t, "numbers")))
@@ -244,6 +256,45 @@ func TestOneNodeGetsAll(t *testing.T) {
 		w.round(renewal, map[int]int64{0: channel.WholeCap})
 	}
 	want("it has ended", Pool, 0)
+}
+
+// TestUnneededIsGivenBack: what a node needs no more another gets seconds later, not after the
+// lease; and the first gets it again when it needs it.
+func TestUnneededIsGivenBack(t *testing.T) {
+	w := newWorld(2, sound)
+	w.lead(1)
+	w.round(Lease+margin, map[int]int64{0: channel.WholeCap})
+	w.now += idle - 1
+	if ends := w.lapse(0, false); len(ends) != 0 {
+		t.Fatalf("gives back too soon: %+v", ends)
+	}
+	w.now++
+	if ends := w.lapse(0, false); len(ends) != 1 || !ends[0].Until.Equal(w.clock(0)) {
+		t.Fatalf("the engine is told of %+v", ends)
+	}
+	w.questions = nil
+	w.ask(0)
+	if len(w.questions) != 1 || w.questions[0].asks[0] != (Ask{Host: w.hosts[0]}) {
+		t.Fatalf("asks %+v", w.questions)
+	}
+	w.answers = nil
+	w.answer(w.questions[0])
+	w.take(w.answers[0])
+	w.round(0, map[int]int64{1: channel.WholeCap})
+	if got := w.held(1, w.hosts[0]); got != Pool {
+		t.Errorf("the other gets %d", got)
+	}
+	w.questions = nil
+	if w.ask(0); len(w.questions) != 0 {
+		t.Errorf("gives back twice: %+v", w.questions)
+	}
+	w.round(0, map[int]int64{0: 400_000})
+	w.round(renewal, map[int]int64{1: channel.WholeCap})
+	w.round(0, map[int]int64{1: channel.WholeCap})
+	w.round(renewal, map[int]int64{0: 400_000})
+	if got := w.held(0, w.hosts[0]); got != 400_000 {
+		t.Errorf("it needs it again, and gets %d", got)
+	}
 }
 
 // TestShareIsFair: nodes come to equal parts where there is not enough, and where there is
@@ -406,7 +457,7 @@ func TestAsksSeldom(t *testing.T) {
 			h.Take(number, []Share{{ask.Host, 1}}, false, now)
 		}
 	}
-	if ends := h.Lapse(now.Add(Lease + 1)); len(ends) != 9 || len(h.hosts) != 0 {
+	if ends := h.Lapse(nil, now.Add(Lease+1)); len(ends) != 9 || len(h.hosts) != 0 {
 		t.Errorf("%d grants have ended, %d are remembered", len(ends), len(h.hosts))
 	}
 }

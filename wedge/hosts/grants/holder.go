@@ -21,10 +21,15 @@ type held struct {
 	asked    time.Time
 	number   uint64
 	answered bool
+	needed   time.Time // when the node last needed any
+	spare    bool      // the leader is to hear that it is needed no more
 }
 
 // renewal is after how long a grant is asked for again.
 const renewal = Lease / 6
+
+// idle is after how long without need a grant is given back.
+const idle = 2 * time.Second
 
 // retry is after how long a question is asked again that was not answered.
 const retry = time.Second
@@ -49,11 +54,20 @@ func (h *Holder) Ask(demands []channel.Demand, most int, now time.Time) (number 
 			h.hosts[d.Host] = one
 		}
 		if one.due(d.Part, now) {
-			one.need, one.told, one.asked, one.number, one.answered = d.Part, one.holds(now), now, h.number, false
-			asks = append(asks, Ask{Host: d.Host, Need: d.Part, Holds: one.told})
+			asks = append(asks, h.ask(d, one, now))
+		}
+	}
+	for host, one := range h.hosts {
+		if one.spare && len(asks) < most {
+			asks = append(asks, h.ask(channel.Demand{Host: host}, one, now))
 		}
 	}
 	return h.number, asks
+}
+
+func (h *Holder) ask(d channel.Demand, one *held, now time.Time) Ask {
+	one.need, one.told, one.asked, one.number, one.answered, one.spare = d.Part, one.holds(now), now, h.number, false, false
+	return Ask{Host: d.Host, Need: d.Part, Holds: one.told}
 }
 
 // due reports that a question was not answered, or a while ago, that a quarter more is
@@ -102,16 +116,21 @@ func (h *Holder) Tell(now time.Time) (number uint64, held []Share) {
 	return h.number, held
 }
 
-// Lapse returns the ends of grants that are over, and forgets them.
-func (h *Holder) Lapse(now time.Time) (grants []channel.Grant) {
-	for host, one := range h.hosts {
-		switch {
-		case now.Before(one.until):
-			continue
-		case one.part > 0:
-			grants = append(grants, channel.Grant{Host: host, Until: now})
+// Lapse returns the ends of grants that are over, or that were not needed for a while: the
+// next question gives these back.
+func (h *Holder) Lapse(demands []channel.Demand, now time.Time) (grants []channel.Grant) {
+	for _, d := range demands {
+		if one := h.hosts[d.Host]; one != nil {
+			one.needed, one.spare = now, false
 		}
-		if one.part = 0; now.Sub(one.asked) > Lease {
+	}
+	for host, one := range h.hosts {
+		one.spare = one.spare || one.holds(now) > 0 && now.Sub(one.needed) >= idle
+		if one.part > 0 && (one.spare || !now.Before(one.until)) {
+			grants = append(grants, channel.Grant{Host: host, Until: now})
+			one.part, one.need = 0, 0
+		}
+		if !now.Before(one.until) && now.Sub(one.asked) > Lease {
 			delete(h.hosts, host)
 		}
 	}
