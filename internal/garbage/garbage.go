@@ -13,10 +13,12 @@ import (
 // What a node keeps of a channel is there for good, and half as much again, not as much
 // again, is enough for what comes and goes: with 100 percent collections take 3 % of the
 // processor (benchmarks/steady). A small heap is collected after least bytes: at 60
-// percent of it collections would take a fifth (benchmarks/replicated).
+// percent of it collections would take a fifth, so they take a tenth; twice the bytes would
+// make that a twentieth (benchmarks/replicated), and a node near sick hosts 64 MiB larger
+// than one without (benchmarks/polite).
 const (
 	percent = 60
-	least   = 128 << 20
+	least   = 64 << 20
 	most    = 1000 // percent
 )
 

@@ -7,7 +7,7 @@ import (
 
 func TestPercentOf(t *testing.T) {
 	for live, want := range map[uint64]int{
-		0: most, 1 << 20: most, 64 << 20: 200, 100 << 20: 120, 200 << 20: 60, 1 << 40: 60,
+		0: most, 1 << 20: most, 32 << 20: 200, 80 << 20: 80, 110 << 20: 60, 1 << 40: 60,
 	} {
 		if got := percentOf(live); got != want {
 			t.Errorf("%d live bytes: %d percent, want %d", live, got, want)
