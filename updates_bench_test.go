@@ -124,12 +124,14 @@ func polled(b *testing.B, rate int) {
 		return !slices.Contains(overlay.Pollers(id, names, 2), r.leader(id))
 	})
 	r.await("contents", func() bool { return r.all(ids, 1) })
-	r.await("polls at the rate", func() bool {
+	for range 5 { // until polls come at the rate, if the processor bears it: updates/s says
 		before := r.origin.answers.Load()
 		time.Sleep(updatesInterval)
 		seen, want := r.origin.answers.Load()-before, int64(rate)*int64(updatesInterval/time.Second)
-		return seen > want*9/10 && seen < want*11/10
-	})
+		if seen > want*9/10 && seen < want*11/10 {
+			break
+		}
+	}
 	begun := r.begin()
 	over := begun.Add(time.Duration(b.N) * time.Second)
 	time.Sleep(time.Until(over))
