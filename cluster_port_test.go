@@ -36,51 +36,14 @@ var portLanes = []string{string(peer.Control), string(peer.Log), "corona/bulk/1"
 
 func newPortRig(f *testing.F) *portRig {
 	f.Helper()
-	if runtime.GOOS != "linux" {
-		f.Skip("only Linux has the whole of 127.0.0.0/8")
-	}
-	certs := filepath.Join(f.TempDir(), "certs")
-	names := []string{"n1", "n2"}
-	_, err := peer.MakeCertificates(certs, names, time.Now())
-	if err == nil {
-		_, err = peer.MakeGossipKey(certs)
-	}
-	if err != nil {
-		f.Fatal(err)
-	}
-	host := fmt.Sprintf("127.%d.%d.", 192+rand.IntN(60), rand.IntN(256)) // fuzzing is several processes
-	var nodes [2]*Node
-	var opening sync.WaitGroup
-	for i, name := range names {
-		opening.Go(func() {
-			node, err := Open(f.Context(), Config{
-				Data: filepath.Join(f.TempDir(), name), Name: name, Ranges: 2, DiskReserve: 4 << 20,
-				Cluster: ClusterConfig{
-					Address: fmt.Sprintf("%s%d:8411", host, i+1), Gossip: fmt.Sprintf("%s%d:8412", host, i+1),
-					Join: []string{host + "1:8412", host + "2:8412"}, BootstrapExpect: 2, Certs: certs,
-				},
-				Fatal: func(err error) { panic(err) },
-			})
-			if err != nil {
-				f.Error(err)
-				return
-			}
-			nodes[i] = node
-			f.Cleanup(func() {
-				if err := node.Close(); err != nil {
-					f.Error(err)
-				}
-			})
-		})
-	}
-	if opening.Wait(); f.Failed() {
-		f.FailNow()
-	}
+	nodes := openSecured(f, Config{Ranges: 2}, "n1", "n2")
 	first, second := nodes[0].company, nodes[1].company
 	r := &portRig{
 		address: first.self.Address, at: first.self.ID,
 		as: peer.Identity{Cluster: nodes[0].store.Cluster(), Name: "n2", ID: second.self.ID},
 	}
+	certs := nodes[1].config.Cluster.Certs
+	var err error
 	if r.pair, err = tls.LoadX509KeyPair(filepath.Join(certs, "n2.pem"), filepath.Join(certs, "n2-key.pem")); err != nil {
 		f.Fatal(err)
 	}
@@ -90,6 +53,56 @@ func newPortRig(f *testing.F) *portRig {
 	f.Cleanup(r.other.Close)
 	r.other.SetPeers([]peer.Peer{{ID: r.at, Name: "n1", Address: r.address}})
 	return r
+}
+
+// openSecured opens the nodes of a cluster in this process, which prove to each other who
+// they are and encrypt what they say. Each has what base says, and is closed when the test
+// ends.
+func openSecured(tb testing.TB, base Config, names ...string) []*Node {
+	tb.Helper()
+	if runtime.GOOS != "linux" {
+		tb.Skip("only Linux has the whole of 127.0.0.0/8")
+	}
+	certs := filepath.Join(tb.TempDir(), "certs")
+	_, err := peer.MakeCertificates(certs, names, time.Now())
+	if err == nil {
+		_, err = peer.MakeGossipKey(certs)
+	}
+	if err != nil {
+		tb.Fatal(err)
+	}
+	host := fmt.Sprintf("127.%d.%d.", 192+rand.IntN(60), rand.IntN(256)) // fuzzing is several processes
+	var join []string
+	for i := range names {
+		join = append(join, fmt.Sprintf("%s%d:8412", host, i+1))
+	}
+	nodes := make([]*Node, len(names))
+	var opening sync.WaitGroup
+	for i, name := range names {
+		opening.Go(func() {
+			config := base
+			config.Data, config.Name, config.DiskReserve = filepath.Join(tb.TempDir(), name), name, 4<<20
+			config.Cluster = ClusterConfig{
+				Address: fmt.Sprintf("%s%d:8411", host, i+1), Gossip: join[i], Join: join, BootstrapExpect: len(names), Certs: certs,
+			}
+			config.Fatal = func(err error) { panic(err) }
+			node, err := Open(tb.Context(), config)
+			if err != nil {
+				tb.Error(err)
+				return
+			}
+			nodes[i] = node
+			tb.Cleanup(func() {
+				if err := node.Close(); err != nil {
+					tb.Error(err)
+				}
+			})
+		})
+	}
+	if opening.Wait(); tb.Failed() {
+		tb.FailNow()
+	}
+	return nodes
 }
 
 // portFrame is the wire form of a frame of package peer: see its frame.go.

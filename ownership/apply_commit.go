@@ -97,8 +97,9 @@ func putUpdate(tx *tx, id channel.ID, record *wire.Channel, c *wire.Commit) erro
 	if err := tx.put(bucketItemKey(id.Bucket(), kindStamp, bucket.LastStamp), stamped); err != nil {
 		return err
 	}
+	u := updateOf(id, record.Url, c.Version, update)
+	tx.news = append(tx.news, u)
 	if tx.telling {
-		u := updateOf(id, record.Url, c.Version, update)
 		tx.tell(func(o Observer) { o.Committed(u) })
 	}
 	return nil

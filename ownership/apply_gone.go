@@ -23,8 +23,9 @@ func noteGone(tx *tx, id channel.ID, record *wire.Channel, c *wire.Commit) error
 	if err := tx.put(bucketItemKey(id.Bucket(), kindStamp, record.GoneStamp), notice); err != nil {
 		return err
 	}
+	u := goneOf(id, record, record.GoneStamp, notice)
+	tx.news = append(tx.news, u)
 	if tx.telling {
-		u := goneOf(id, record, record.GoneStamp, notice)
 		tx.tell(func(o Observer) { o.Committed(u) })
 	}
 	return nil

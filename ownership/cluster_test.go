@@ -181,7 +181,7 @@ func TestClosedAcrossNodes(t *testing.T) {
 		}
 		for _, n := range w.nodes {
 			eventually(t, "the update at "+n.name, func() error {
-				updates, closed, err := n.store.Since(ctx, id, channel.Cursor{}, 100)
+				updates, closed, _, err := n.store.Since(ctx, id, channel.Cursor{}, 100)
 				if err == nil && len(updates) != int(version-1) {
 					err = fmt.Errorf("%d updates up to %d, want %d", len(updates), closed, version-1)
 				}

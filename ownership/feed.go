@@ -38,12 +38,12 @@ func (s *Store) ClosedIn(id uint32) uint64 {
 	return closed
 }
 
-// Since returns up to limit updates of a range behind a cursor, and notices that
-// channels are gone, in the order of (stamp, bucket), and the stamp up to which the
-// range is closed. A page that is not full has all up to that stamp. ErrTooOld says that
-// updates after the cursor are no longer kept, ErrUnavailable that no node with the
-// range answers.
-func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error) {
+// Since returns up to limit updates of a range behind a cursor, without their patches, and
+// notices that channels are gone, in the order of (stamp, bucket), and the stamp up to
+// which the range is closed. Unless there are more, which a megabyte of them may leave for
+// the next page, they are all up to that stamp. ErrTooOld says that updates after the
+// cursor are no longer kept, ErrUnavailable that no node with the range answers.
+func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	r := (*s.routes.Load())[id]
 	if s.net == nil || r.serves() {
 		return s.sinceHere(r, after, limit)
@@ -55,19 +55,22 @@ func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 	if err == nil {
 		r.watch.learn(page.Closed)
 	}
-	return page.Updates, page.Closed, err
+	return page.Updates, page.Closed, page.More, err
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log.
-func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error) {
+func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	if closed = r.local.fsm.hot.timeUS.Load(); s.net == nil { // before the read: what it closes, that sees
 		closed = r.local.clock.closedTime(s.newest())
 	}
 	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.fsm.hot.newest.Load() {
-		return nil, closed, nil // as nearly always
+		return nil, closed, false, nil // as nearly always
 	}
-	updates, err = s.updatesSince(r.Range, after, closed, limit)
-	return updates, closed, err
+	if updates, more, ok := r.local.fsm.news.since(after, closed, limit); ok {
+		return updates, closed, more, nil
+	}
+	updates, more, err = s.updatesSince(r.Range, after, closed, limit)
+	return updates, closed, more, err
 }
 
 // Changed returns a channel that is closed when a range may have more updates than now,

@@ -122,14 +122,14 @@ const followPage = 100
 func (r *follower) read(s *Store) error {
 	ctx, cancel := soon()
 	defer cancel()
-	page, closed, err := s.Since(ctx, r.rng, r.after, followPage)
+	page, closed, more, err := s.Since(ctx, r.rng, r.after, followPage)
 	if err != nil {
 		return err
 	}
 	r.got = append(r.got, page...)
 	switch end := channel.EndOf(closed); {
-	case len(page) == followPage:
-		r.after = page[followPage-1].Cursor()
+	case more:
+		r.after = page[len(page)-1].Cursor()
 	case r.after.Less(end):
 		r.after = end
 	}

@@ -44,7 +44,8 @@ type fsm struct {
 	recent  recent         // records as they are in the state
 	failed  error          // set for good when a write failed
 
-	hot hot
+	hot  hot
+	news news
 }
 
 // position is how far a state is in its log.
@@ -95,6 +96,7 @@ func (f *fsm) reload() error {
 	f.applied = position{index: at.Index, timeUS: at.TimeUs}
 	f.hot.index.Store(f.applied.index)
 	f.hot.timeUS.Store(f.applied.timeUS)
+	f.news.reset(f.newestTime())
 	return nil
 }
 
@@ -250,6 +252,7 @@ func (f *fsm) write(tx *tx) {
 		f.buckets[i] = state
 		f.forget(b, tx.expired[b], state.Channels)
 	}
+	f.news.add(tx.news)
 	// Last, since it closes the range up to this time: a stream that sees it before the
 	// newest stamp would skip the updates of this transaction.
 	f.hot.timeUS.Store(f.applied.timeUS)

@@ -266,5 +266,6 @@ func (s *Store) Closed() uint64 {
 
 // UpdatesSince is Since of all ranges together, up to Closed.
 func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
-	return s.updatesSince(channel.Range{To: channel.Buckets - 1}, after, s.Closed(), limit)
+	updates, _, err := s.updatesSince(channel.Range{To: channel.Buckets - 1}, after, s.Closed(), limit)
+	return updates, err
 }

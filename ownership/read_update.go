@@ -49,33 +49,38 @@ func gapAfter(after uint64, record *wire.Channel) *channel.Gap {
 	return &channel.Gap{From: after + 1, To: record.Oldest - 1}
 }
 
-// updatesSince reads what is closed: the caller has read closed before.
-func (s *Store) updatesSince(r channel.Range, after channel.Cursor, closed uint64, limit int) ([]channel.Update, error) {
+// pageBytes is from how many bytes on a page of updates ends.
+const pageBytes = 1 << 20
+
+// updatesSince reads what is closed: the caller has read closed before. more says that the
+// page ends before that.
+func (s *Store) updatesSince(r channel.Range, after channel.Cursor, closed uint64, limit int) (updates []channel.Update, more bool, err error) {
 	done, err := s.reading()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer done()
 	view := s.state.NewSnapshot()
 	defer view.Close()
 	iter, err := view.NewIter(nil)
 	if err != nil {
-		return nil, disk.ReadError("read state", err)
+		return nil, false, disk.ReadError("read state", err)
 	}
 	defer iter.Close()
 	m := &stampMerge{r: view, iter: iter, closed: closed}
 	if err := m.begin(s, r, after); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var updates []channel.Update
-	for len(updates) < limit && len(m.heads) > 0 {
+	for bytes := 0; len(updates) < limit && bytes < pageBytes && len(m.heads) > 0; {
 		update, err := m.next()
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
+		update.Patch = nil // streams carry none
 		updates = append(updates, update)
+		bytes += len(update.Data)
 	}
-	return updates, disk.ReadError("read state", m.iter.Error())
+	return updates, len(m.heads) > 0, disk.ReadError("read state", m.iter.Error())
 }
 
 // stampMerge walks the buckets' stamps in their common order. One iterator

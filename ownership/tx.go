@@ -24,6 +24,7 @@ type tx struct {
 	expired  map[channel.Bucket]bool      // buckets that forgot keys
 	telling  bool                         // events are worth building
 	events   []func(Observer)
+	news     []channel.Update
 
 	// Of the command being applied.
 	command int

@@ -216,6 +216,34 @@ func TestUpdatesSince(t *testing.T) {
 	}
 }
 
+// A page of long updates ends at a megabyte, and says that there are more.
+func TestUpdatesSinceIsCapped(t *testing.T) {
+	s := open(t, testConfig(t))
+	w := wish("http://example.com/", "", stream)
+	subscribe(t, s, w)
+	grow(t, s, w.Channel, 1)
+	for version := uint64(2); version <= 5; version++ {
+		c, err := s.Channel(w.Channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := nextCommit(c)
+		next.Update = make([]byte, pageBytes*2/5)
+		if err := s.Commit(context.Background(), next); err != nil {
+			t.Fatal(err)
+		}
+	}
+	all := channel.Range{To: channel.Buckets - 1}
+	page, more, err := s.updatesSince(all, channel.Cursor{}, s.Closed(), 4)
+	if err != nil || len(page) != 3 || !more || page[0].Patch != nil {
+		t.Fatalf("first page: %d updates, more %v, %v; want 3 without patches, and more", len(page), more, err)
+	}
+	page, more, err = s.updatesSince(all, page[2].Cursor(), s.Closed(), 4)
+	if err != nil || len(page) != 1 || more {
+		t.Errorf("last page: %d updates, more %v, %v; want 1", len(page), more, err)
+	}
+}
+
 // TestGone: the notice that a channel is gone stands once in the order of
 // updates, after what was committed before it, until the origin is back.
 func TestGone(t *testing.T) {

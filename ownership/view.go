@@ -63,6 +63,7 @@ type (
 	sincePage struct {
 		Updates []channel.Update
 		Closed  uint64
+		More    bool
 	}
 )
 
@@ -92,8 +93,8 @@ func newViewCalls(s *Store) viewCalls {
 			return updatesPage{updates, gap}, err
 		}),
 		since: NewCall(s, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
-			updates, closed, err := s.sinceHere(s.of[r.From], q.After, q.Limit)
-			return sincePage{updates, closed}, err
+			updates, closed, more, err := s.sinceHere(s.of[r.From], q.After, q.Limit)
+			return sincePage{updates, closed, more}, err
 		}),
 		news: NewCall(s, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
 			return s.news(ctx, s.of[r.From].local, known)

@@ -8,7 +8,9 @@ import (
 )
 
 // Frames makes zstd frames without magic number of short texts that resemble one
-// dictionary. It is made once for all goroutines, and takes memory when it is used.
+// dictionary. It is made once for all goroutines, and takes memory when it is used. Its
+// level is the fastest: the next ones take more than twice as long, and make updates of
+// feeds 2 % smaller or not at all.
 type Frames struct {
 	encoder func() (*zstd.Encoder, error)
 	decoder func() (*zstd.Decoder, error)
@@ -18,7 +20,9 @@ type Frames struct {
 // of at most so many bytes.
 func NewFrames(dictionary string, most uint64) *Frames {
 	return &Frames{
-		encoder: sync.OnceValues(func() (*zstd.Encoder, error) { return newEncoder([]byte(dictionary)) }),
+		encoder: sync.OnceValues(func() (*zstd.Encoder, error) {
+			return newEncoder([]byte(dictionary), zstd.WithEncoderLevel(zstd.SpeedFastest))
+		}),
 		decoder: sync.OnceValues(func() (*zstd.Decoder, error) {
 			return zstd.NewReader(nil, zstd.WithDecoderDictRaw(0, []byte(dictionary)), zstd.WithDecoderMaxMemory(most),
 				zstd.WithDecoderConcurrency(0), zstd.WithDecoderLowmem(true))

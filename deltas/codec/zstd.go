@@ -30,7 +30,7 @@ func compress(dst, src, dict []byte) []byte {
 	enc, _ := encoders.Get().(*zstd.Encoder)
 	var err error
 	if enc == nil {
-		enc, err = newEncoder(dict, zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
+		enc, err = newEncoder(dict, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
 	} else {
 		err = enc.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict))
 	}
@@ -60,8 +60,7 @@ func decompress(frame, dict []byte, most int) ([]byte, error) {
 }
 
 func newEncoder(dict []byte, options ...zstd.EOption) (*zstd.Encoder, error) {
-	return zstd.NewWriter(nil, append(options, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithEncoderCRC(false),
-		zstd.WithZeroFrames(true), zstd.WithEncoderDictRaw(0, dict))...)
+	return zstd.NewWriter(nil, append(options, zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true), zstd.WithEncoderDictRaw(0, dict))...)
 }
 
 func appendFrame(dst []byte, enc *zstd.Encoder, src []byte) []byte {

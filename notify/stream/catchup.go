@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-const catchUpPage = 16 // updates read from the store at a time by a stream that is behind
+const catchUpPage = 64 // updates read from the store at a time by a stream that is behind
 
 // errBehind says that a range has closed less than it had before.
 var errBehind = errors.New("range is behind what it has closed")
@@ -136,13 +136,13 @@ func (s *Stream) readPages(ctx context.Context, ranges []int) []page {
 
 // readRange reads a page of all updates of a range.
 func (s *Stream) readRange(ctx context.Context, r channel.Range, after, until channel.Cursor, limit int) page {
-	updates, closed, err := s.hub.store.Since(ctx, r.ID, after, limit)
+	updates, closed, more, err := s.hub.store.Since(ctx, r.ID, after, limit)
 	if err != nil {
 		return page{err: fmt.Errorf("read updates: %w", err)}
 	}
 	p := page{read: channel.EndOf(closed)}
-	if len(updates) == limit {
-		p.read = updates[limit-1].Cursor()
+	if more {
+		p.read = updates[len(updates)-1].Cursor()
 	} else if p.read.Less(until) {
 		return page{err: errBehind}
 	}

@@ -185,19 +185,23 @@ func (v view) closed(s *shard) (stamp uint64) {
 	return stamp
 }
 
-func (v view) Since(_ context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error) {
+func (v view) Since(_ context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.shards[id]
 	if s.nodes[v.node].away {
-		return nil, 0, errAway
+		return nil, 0, false, errAway
 	}
 	for _, e := range s.log[:s.nodes[v.node].applied] {
-		if e.update != nil && after.Less(e.update.Cursor()) && len(updates) < limit {
+		switch {
+		case e.update == nil || !after.Less(e.update.Cursor()):
+		case len(updates) == limit:
+			return updates, v.closed(s), true, nil
+		default:
 			updates = append(updates, *e.update)
 		}
 	}
-	return updates, v.closed(s), nil
+	return updates, v.closed(s), false, nil
 }
 
 func (v view) Changed(id uint32) <-chan struct{} {

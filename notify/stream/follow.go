@@ -9,7 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-const followPage = 16 // updates of a range read from the store at a time
+const followPage = 256 // updates of a range read from the store at a time
 
 // follow reads a range whenever it may have more and its queue is empty.
 func (s *session) follow(ctx context.Context, i int) {
@@ -61,7 +61,7 @@ func (s *session) read(ctx context.Context, i int) (full bool, err error) {
 	if !room {
 		return true, nil
 	}
-	page, closed, err := h.store.Since(ctx, f.Range.ID, after, followPage)
+	page, closed, full, err := h.store.Since(ctx, f.Range.ID, after, followPage)
 	if err != nil {
 		return false, err
 	}
@@ -69,7 +69,7 @@ func (s *session) read(ctx context.Context, i int) (full bool, err error) {
 	for _, u := range page {
 		events = append(events, updateEvent(u, h.log))
 	}
-	full, to := len(page) == followPage, channel.EndOf(closed)
+	to := channel.EndOf(closed)
 	if full {
 		to = page[len(page)-1].Cursor()
 	}

@@ -32,9 +32,9 @@ type Store interface {
 	ClosedIn(id uint32) uint64
 	// Since returns at most limit updates of a range behind a cursor, in the order of
 	// (stamp, bucket), and the stamp up to which the range is closed: at least what
-	// ClosedIn returned before. A page that is not full has all up to there. The error
+	// ClosedIn returned before. Unless there are more, it has all up to there. The error
 	// is [channel.ErrTooOld] when some of them are no longer kept; any other may go.
-	Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, err error)
+	Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error)
 	// Changed returns what is closed when a range has more to read than now, once
 	// ClosedIn has come to it, or has closed a stamp that was demanded, or can be read
 	// again.

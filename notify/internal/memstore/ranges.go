@@ -47,33 +47,35 @@ func (s *Store) rangeOf(id channel.ID) channel.Range {
 	return s.table[slices.IndexFunc(s.table, func(r channel.Range) bool { return r.Has(id.Bucket()) })]
 }
 
-func (s *Store) Since(_ context.Context, id uint32, after channel.Cursor, limit int) ([]channel.Update, uint64, error) {
+func (s *Store) Since(_ context.Context, id uint32, after channel.Cursor, limit int) (out []channel.Update, closed uint64, more bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.table, func(r channel.Range) bool { return r.ID == id })
 	if i < 0 {
-		return nil, 0, ErrSplit
+		return nil, 0, false, ErrSplit
 	}
 	if err := errors.Join(s.down, s.away[id]); err != nil {
-		return nil, 0, err
+		return nil, 0, false, err
 	}
-	var out []channel.Update
-	closed := s.closed(id)
+	closed = s.closed(id)
 	for b, stamp := range s.trimmed {
 		if s.table[i].Has(b) && after.Less(channel.Cursor{Stamp: stamp, Bucket: b}) {
-			return nil, 0, channel.ErrTooOld
+			return nil, 0, false, channel.ErrTooOld
 		}
 	}
 	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
 	for _, u := range s.order[first:] {
-		if u.Stamp > closed || len(out) == limit {
-			break
-		}
-		if s.table[i].Has(u.Channel.Bucket()) {
+		switch {
+		case u.Stamp > closed:
+			return out, closed, false, nil
+		case !s.table[i].Has(u.Channel.Bucket()):
+		case len(out) == limit:
+			return out, closed, true, nil
+		default:
 			out = append(out, u)
 		}
 	}
-	return out, closed, nil
+	return out, closed, false, nil
 }
 
 // Closed returns what all ranges have closed.
