@@ -196,7 +196,9 @@ func (n *Node) askFor(ctx context.Context, a *asker, q Question) {
 	a.mu.Lock()
 	granted := a.holder.Take(q.Number, answer.Shares, answer.Kept, time.Now())
 	for _, one := range answer.All {
-		a.all[one.Host] = one.Channels
+		if a.owned[one.Host] > 0 { // else it is the number of the others
+			a.all[one.Host] = one.Channels
+		}
 	}
 	a.busy = false
 	a.mu.Unlock()

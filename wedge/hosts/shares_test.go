@@ -154,24 +154,29 @@ func TestParts(t *testing.T) {
 			w.nodes["a"].Parts([]channel.Led{{Host: hosts[0], Channels: 6}})
 			w.nodes["c"].Parts([]channel.Led{{Host: hosts[0], Channels: 2}, {Host: hosts[1], Channels: 5}})
 		}
+		// Nodes tell at once what they own; of those that do at one instant, the first hears of
+		// the others when it tells the next time.
+		const allTold = tellEvery + time.Second
 		tell()
 		want("not told yet", "c", 2, 5, 0, 0)
-		time.Sleep(tellEvery)
+		time.Sleep(allTold)
 		want("told", "c", 2, 5, 0.25, 1)
 		w.lead(w.ranges[0], "c")
 		time.Sleep(time.Second)
 		w.nodes["c"].Parts([]channel.Led{{Host: hosts[0], Channels: 3}, {Host: hosts[1], Channels: 5}})
-		time.Sleep(tellEvery)
+		time.Sleep(allTold)
 		want("another leader", "c", 3, 5, 1.0/3, 1)
 		w.nodes["c"].Parts([]channel.Led{{Host: hosts[1], Channels: 5}})
-		time.Sleep(tellEvery + time.Second)
+		time.Sleep(allTold)
 		if part := w.nodes["a"].Parts([]channel.Led{{Host: hosts[0], Channels: 6}}); part[0] != 1 {
 			t.Errorf("c has no channels any more, and a has part %v", part)
 		}
 		tell()
+		want("the number of the others is no part", "c", 2, 5, 0, 1)
+		time.Sleep(allTold)
 		w.nodes["a"].stop()
 		w.lead(w.ranges[0], "b")
-		time.Sleep(tellEvery)
+		time.Sleep(allTold)
 		want("a has died", "c", 2, 5, 0.25, 1)
 		time.Sleep(opened + tellEvery)
 		want("it is forgotten", "c", 4, 5, 1, 1)
