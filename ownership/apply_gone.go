@@ -45,6 +45,6 @@ func dropGone(tx *tx, id channel.ID, record *wire.Channel) error {
 func goneOf(id channel.ID, record *wire.Channel, stamp uint64, notice *wire.Stamped) channel.Update {
 	return channel.Update{
 		Channel: id, URL: record.Url, Incarnation: record.Incarnation, Version: notice.Version,
-		Stamp: stamp, At: fromMicros(notice.GoneUs), Gone: true,
+		Stamp: stamp, At: wire.Time(notice.GoneUs), Gone: true,
 	}
 }

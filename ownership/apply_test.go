@@ -123,7 +123,7 @@ func badCommands() map[string]*wire.Command {
 		"no endpoint":       {Change: &wire.Command_SetEndpoint{SetEndpoint: &wire.SetEndpoint{}}},
 		"end":               {Change: &wire.Command_EndChannel{EndChannel: &wire.EndChannel{Channel: short}}},
 		"trim":              {Change: &wire.Command_Trim{Trim: &wire.Trim{}}},
-		"keys still in use": {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4095, BeforeDay: dayOf(micros(day0))}}},
+		"keys still in use": {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4095, BeforeDay: dayOf(wire.Micros(day0))}}},
 		"keys' buckets":     {Change: &wire.Command_ExpireKeys{ExpireKeys: &wire.ExpireKeys{From: 0, To: 4096, BeforeDay: 1}}},
 	}
 }
@@ -219,7 +219,7 @@ func TestKeyDays(t *testing.T) {
 			t.Errorf("other request after three days: %+v", again)
 		}
 		m.apply(t, late, &wire.Command{Change: &wire.Command_ExpireKeys{
-			ExpireKeys: &wire.ExpireKeys{From: 0, To: channel.Buckets - 1, BeforeDay: firstKeyDay(micros(late))},
+			ExpireKeys: &wire.ExpireKeys{From: 0, To: channel.Buckets - 1, BeforeDay: firstKeyDay(wire.Micros(late))},
 		}})
 		keys := 0
 		for key := range dump(t, m.db) {

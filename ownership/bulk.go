@@ -10,7 +10,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
-	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
 // Subscriptions and their keys, of which there are hundreds of thousands, are encoded
@@ -175,27 +174,7 @@ func decodeChange(m message) (any, error) {
 	if err := proto.Unmarshal(m.data, whole); err != nil {
 		return nil, disk.Corrupt("log entry: %w", err)
 	}
-	return whole.Change, strict(whole)
-}
-
-// strict refuses a message with fields, at any depth, that this version does not know.
-func strict(m proto.Message) (err error) {
-	if len(m.ProtoReflect().GetUnknown()) > 0 {
-		return fmt.Errorf("%s has fields that are not known to this version", m.ProtoReflect().Descriptor().Name())
-	}
-	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Message() == nil:
-		case field.IsList():
-			for i := 0; i < value.List().Len() && err == nil; i++ {
-				err = strict(value.List().Get(i).Message().Interface())
-			}
-		default:
-			err = strict(value.Message().Interface())
-		}
-		return err == nil
-	})
-	return err
+	return whole.Change, wire.Strict(whole)
 }
 
 func decodeItems[Item any, P bulkItem[Item]](m message) ([]Item, error) {

@@ -74,7 +74,7 @@ func TestBulkRecords(t *testing.T) {
 	claim := &wire.Claim{Items: []*wire.Claim_Item{{Key: one.Key, Digest: one.Digest}}}
 	m.apply(t, day0.Add(-time.Microsecond), &wire.Command{Change: &wire.Command_Claim{Claim: claim}})
 	m.apply(t, day0, subscribeCommand(one))
-	us, day := micros(day0), dayOf(micros(day0))
+	us, day := wire.Micros(day0), dayOf(wire.Micros(day0))
 	for key, want := range map[string]proto.Message{
 		string(dayKey(id.Bucket(), kindClaim, day, id[:])): &wire.Claimed{Digest: one.Digest},
 		string(dayKey(id.Bucket(), kindDone, day, id[:])):  &wire.Done{Digest: one.Digest, Seq: 1, CreatedUs: us, FromVersion: 2},

@@ -14,6 +14,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 const (
@@ -106,7 +107,7 @@ func TestFailedWrite(t *testing.T) {
 	var fatal []error
 	m.tools = newTools(Config{Fatal: func(err error) { fatal = append(fatal, err) }}.withDefaults(), m.tools.metrics)
 	m.db = readOnly
-	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item(url, stream))), time: micros(day0)}})
+	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item(url, stream))), time: wire.Micros(day0)}})
 	logs := []*raft.Log{{Index: 2, Type: raft.LogCommand, Data: entry}, {Index: 3, Type: raft.LogCommand, Data: entry}}
 	for range 2 {
 		for _, response := range m.ApplyBatch(logs) {

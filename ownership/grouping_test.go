@@ -51,8 +51,8 @@ func drawEntries(rt *rapid.T) (logs []*raft.Log) {
 	now := day0
 	for i := range rapid.IntRange(1, 25).Draw(rt, "entries") {
 		now = now.Add(rapid.SampledFrom([]time.Duration{time.Microsecond, time.Hour, 24 * time.Hour, 96 * time.Hour}).Draw(rt, "later"))
-		command := drawCommand(rt, micros(now))
-		command.TimeUs = micros(now)
+		command := drawCommand(rt, wire.Micros(now))
+		command.TimeUs = wire.Micros(now)
 		entry, err := proto.Marshal(&wire.Entry{Commands: []*wire.Command{command}})
 		if err != nil {
 			rt.Fatal(err)

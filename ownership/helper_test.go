@@ -155,7 +155,7 @@ func (m *machine) reset(t testing.TB, b channel.Bucket) {
 // apply applies one command at a time and returns its result.
 func (m *machine) apply(t testing.TB, at time.Time, command *wire.Command) result {
 	t.Helper()
-	command.TimeUs = micros(at)
+	command.TimeUs = wire.Micros(at)
 	entry, err := proto.Marshal(&wire.Entry{Commands: []*wire.Command{command}})
 	if err != nil {
 		t.Fatal(err)

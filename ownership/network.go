@@ -142,7 +142,7 @@ func (s *Store) silent(node string) bool {
 func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 	ranges := orDefault(cfg.Ranges, defaultRanges)
 	table := &wire.Meta{
-		Cluster: newClusterID(), BornUs: micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
+		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
 		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: stateMachine,
 	}
 	replica := func(i int, group uint32) string {

@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"encoding/binary"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -10,37 +9,21 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// micros is a time as it is stored; 0 stands for the zero time, and times before
-// 1970 do not occur.
-func micros(t time.Time) uint64 {
-	if t.IsZero() || t.UnixMicro() < 0 {
-		return 0
-	}
-	return uint64(t.UnixMicro())
-}
-
-func fromMicros(us uint64) time.Time {
-	if us == 0 {
-		return time.Time{}
-	}
-	return time.UnixMicro(int64(us)).UTC()
-}
-
 func channelOf(id channel.ID, r *wire.Channel) channel.Channel {
 	c := channel.Channel{
 		ID: id, URL: r.Url, Incarnation: r.Incarnation, Version: r.Version, Kind: uint8(r.Kind),
 		Subscribers: r.Subscribers, Webhooks: r.Webhooks,
-		Created: fromMicros(r.CreatedUs), FirstContent: fromMicros(r.FirstContentUs),
-		LastChange: fromMicros(r.LastChangeUs), EmptiedAt: fromMicros(r.EmptiedUs),
+		Created: wire.Time(r.CreatedUs), FirstContent: wire.Time(r.FirstContentUs),
+		LastChange: wire.Time(r.LastChangeUs), EmptiedAt: wire.Time(r.EmptiedUs),
 		Held: r.Held, Gone: r.Gone, GoneStamp: r.GoneStamp, Learned: r.Learned, Oldest: r.Oldest, TrimmedStamp: r.TrimmedStamp,
 		Forgotten: r.Forgotten,
 	}
 	copy(c.Hash[:], r.Hash)
 	if m := r.Moved; m != nil {
-		c.Moved = channel.Moved{To: m.To, Since: fromMicros(m.SinceUs), Learned: m.Learned}
+		c.Moved = channel.Moved{To: m.To, Since: wire.Time(m.SinceUs), Learned: m.Learned}
 	}
 	if h := r.Hold; h != nil {
-		c.Hold = channel.Hold{Since: fromMicros(h.SinceUs), Reason: h.Reason}
+		c.Hold = channel.Hold{Since: wire.Time(h.SinceUs), Reason: h.Reason}
 	}
 	return c
 }
@@ -50,7 +33,7 @@ func wireMoved(m *channel.Moved) *wire.Moved {
 	if m == nil {
 		return nil
 	}
-	return &wire.Moved{To: m.To, SinceUs: micros(m.Since), Learned: m.Learned}
+	return &wire.Moved{To: m.To, SinceUs: wire.Micros(m.Since), Learned: m.Learned}
 }
 
 // wireHold is nil for none.
@@ -58,7 +41,7 @@ func wireHold(h channel.Hold) *wire.Hold {
 	if h == (channel.Hold{}) {
 		return nil
 	}
-	return &wire.Hold{SinceUs: micros(h.Since), Reason: h.Reason}
+	return &wire.Hold{SinceUs: wire.Micros(h.Since), Reason: h.Reason}
 }
 
 func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription) channel.Subscription {
@@ -69,30 +52,30 @@ func subscriptionOf(id channel.ID, url string, seq uint64, r *wire.Subscription)
 func newSubscription(id channel.ID, url string, sink channel.Sink, made subscribed) channel.Subscription {
 	return channel.Subscription{
 		ID: subscriptionID(id.Bucket(), made.seq), Seq: made.seq, Channel: id, URL: url, Sink: sink,
-		Created: fromMicros(made.createdUS), FromVersion: made.fromVersion,
+		Created: wire.Time(made.createdUS), FromVersion: made.fromVersion,
 	}
 }
 
 func updateOf(id channel.ID, url string, version uint64, r *wire.Update) channel.Update {
 	return channel.Update{
 		Channel: id, URL: url, Incarnation: r.Incarnation, Version: version,
-		Stamp: r.Stamp, At: fromMicros(r.AtUs), Data: r.Data, Patch: r.Patch,
+		Stamp: r.Stamp, At: wire.Time(r.AtUs), Data: r.Data, Patch: r.Patch,
 	}
 }
 
 func endpointOf(r *wire.Endpoint) channel.Endpoint {
 	return channel.Endpoint{
-		URL: r.Url, State: r.State, FailingSince: fromMicros(r.FailingSinceUs),
-		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: fromMicros(r.NextAttemptUs),
-		LostUntil: fromMicros(r.LostUntilUs),
+		URL: r.Url, State: r.State, FailingSince: wire.Time(r.FailingSinceUs),
+		Attempts: int(r.Attempts), LastError: r.LastError, NextAttempt: wire.Time(r.NextAttemptUs),
+		LostUntil: wire.Time(r.LostUntilUs),
 	}
 }
 
 func wireEndpoint(e channel.Endpoint) *wire.Endpoint {
 	return &wire.Endpoint{
-		Url: e.URL, State: e.State, FailingSinceUs: micros(e.FailingSince),
-		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: micros(e.NextAttempt),
-		LostUntilUs: micros(e.LostUntil),
+		Url: e.URL, State: e.State, FailingSinceUs: wire.Micros(e.FailingSince),
+		Attempts: uint32(max(e.Attempts, 0)), LastError: clip(e.LastError, maxErrorText), NextAttemptUs: wire.Micros(e.NextAttempt),
+		LostUntilUs: wire.Micros(e.LostUntil),
 	}
 }
 

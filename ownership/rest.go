@@ -12,10 +12,10 @@ import (
 // many were committed. A call may hold up to 1,000.
 func (s *Store) Rest(ctx context.Context, r channel.Range, rests []channel.Rest) (committed int, err error) {
 	command := &wire.Rest{}
-	now := micros(s.cfg.Now())
+	now := wire.Micros(s.cfg.Now())
 	for _, rest := range rests {
 		item := &wire.Rest_Item{Host: rest.Host[:], Refusals: uint32(rest.Refusals), Turn: rest.Turn}
-		if until := micros(rest.Until); until > now {
+		if until := wire.Micros(rest.Until); until > now {
 			item.ForUs = min(until-now, uint64(channel.LongestRest.Microseconds()))
 		}
 		adds, err := s.addsTo(rest.Host, item, now)
@@ -56,11 +56,11 @@ func (s *Store) addsTo(host channel.ID, item *wire.Rest_Item, now uint64) (bool,
 
 // RestsIn returns the hosts of a range that rest, in the order of their IDs.
 func (s *Store) RestsIn(r channel.Range) (rests []channel.Rest, err error) {
-	now := micros(s.cfg.Now())
+	now := wire.Micros(s.cfg.Now())
 	err = s.eachResting(r, func(host channel.ID, stands *wire.Resting) {
 		if stands.UntilUs > now {
 			rests = append(rests, channel.Rest{
-				Host: host, Until: fromMicros(stands.UntilUs), Refusals: uint8(stands.Refusals), Turn: stands.Turn,
+				Host: host, Until: wire.Time(stands.UntilUs), Refusals: uint8(stands.Refusals), Turn: stands.Turn,
 			})
 		}
 	})

@@ -69,7 +69,7 @@ func TestRestIsTheLatest(t *testing.T) {
 			continue
 		}
 		// Times of commands rise, so one may be microseconds later than it was given.
-		if off := fromMicros(stands.GetUntilUs()).Sub(day0.Add(step.until)); off < 0 || off > time.Millisecond || stands.Refusals != step.refusals || stands.Turn != step.turn {
+		if off := wire.Time(stands.GetUntilUs()).Sub(day0.Add(step.until)); off < 0 || off > time.Millisecond || stands.Refusals != step.refusals || stands.Turn != step.turn {
 			t.Errorf("at %v: %v, %v off", step.at, stands, off)
 		}
 	}

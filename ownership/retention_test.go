@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"pgregory.net/rapid"
 )
 
@@ -88,9 +89,9 @@ func TestRetention(t *testing.T) {
 			t.Errorf("versions %d to %d kept of %s, want the latest %d", c.Oldest, c.Version, c.URL, keepVersions)
 		}
 	}
-	_, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0)}, 1)
+	_, err := s.UpdatesSince(channel.Cursor{Stamp: wire.Micros(day0)}, 1)
 	wantError(t, err, channel.ErrTooOld)
-	if _, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0.Add(99 * time.Hour))}, 1); err != nil {
+	if _, err := s.UpdatesSince(channel.Cursor{Stamp: wire.Micros(day0.Add(99 * time.Hour))}, 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -56,12 +56,12 @@ func TestTimesRise(t *testing.T) {
 	for i, at := range []time.Time{day0, day0, day0.Add(-time.Hour), day0.Add(time.Second), time.UnixMicro(0), day0} {
 		m.apply(t, at, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}})
 		now := m.hot.timeUS.Load()
-		if now <= last || now < micros(at) {
-			t.Errorf("command %d at %d has time %d, the one before %d", i, micros(at), now, last)
+		if now <= last || now < wire.Micros(at) {
+			t.Errorf("command %d at %d has time %d, the one before %d", i, wire.Micros(at), now, last)
 		}
 		last = now
 	}
-	if want := micros(day0.Add(time.Second)) + 2; last != want {
+	if want := wire.Micros(day0.Add(time.Second)) + 2; last != want {
 		t.Errorf("time %d, want %d: no later than needed", last, want)
 	}
 }

@@ -51,11 +51,11 @@ func (w *sweeper) step(ctx context.Context) {
 			return
 		}
 		w.passed, w.proposed = now, 0
-		w.expireKeys(ctx, micros(now))
-		w.forgetRests(ctx, micros(now))
+		w.expireKeys(ctx, wire.Micros(now))
+		w.forgetRests(ctx, wire.Micros(now))
 		w.next = kindPrefix(0, kindChannel)
 	}
-	for _, trim := range w.candidates(micros(now)) {
+	for _, trim := range w.candidates(wire.Micros(now)) {
 		w.propose(ctx, channel.ID(trim.Channel).Bucket(), &wire.Command{Change: &wire.Command_Trim{Trim: trim}})
 	}
 	if w.next == nil {

@@ -106,7 +106,7 @@ func (r *replica) run(t testing.TB, commands ...*wire.Command) {
 	for _, command := range commands {
 		last, _ := r.group.log.LastIndex()
 		last = max(last, r.group.fsm.applied.index)
-		command.TimeUs = micros(day0) + last
+		command.TimeUs = wire.Micros(day0) + last
 		entry := &raft.Log{Index: last + 1, Type: raft.LogCommand, Data: marshal(t, &wire.Entry{Commands: []*wire.Command{command}})}
 		if err := r.group.log.StoreLog(entry); err != nil {
 			t.Fatal(err)

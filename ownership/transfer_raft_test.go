@@ -137,7 +137,7 @@ type commands struct {
 func propose(t *testing.T, m *member, list []*wire.Command) {
 	t.Helper()
 	for _, c := range list {
-		c.TimeUs = micros(day0)
+		c.TimeUs = wire.Micros(day0)
 		entry := marshal(t, &wire.Entry{Commands: []*wire.Command{c}})
 		if err := m.raft.Apply(entry, time.Second).Error(); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func keepProposing(t *testing.T, members ...*member) *commands {
 			case <-time.After(20 * time.Millisecond):
 			}
 			command := sentCommands(t, fmt.Sprint("going-on-", i), 1, 1000)[0]
-			command.TimeUs = micros(day0)
+			command.TimeUs = wire.Micros(day0)
 			for _, m := range members {
 				_ = m.raft.Apply(marshal(t, &wire.Entry{Commands: []*wire.Command{command}}), time.Second) // the leader takes it
 			}

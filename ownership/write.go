@@ -36,7 +36,7 @@ func (s *Store) Commit(ctx context.Context, c Commit) error {
 	commit := &wire.Commit{
 		Channel: c.Channel[:], Incarnation: c.Incarnation, Base: c.Base, Version: c.Version,
 		Kind: uint32(c.Kind), Judge: c.Judge, Held: c.Held, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
-		AtUs: micros(c.At), Gone: c.Gone, Moved: wireMoved(c.Moved), Learned: c.Learned,
+		AtUs: wire.Micros(c.At), Gone: c.Gone, Moved: wireMoved(c.Moved), Learned: c.Learned,
 		Forgotten: c.Forgotten, Hold: wireHold(c.Hold),
 	}
 	if c.Hash != ([hashLen]byte{}) {
