@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -180,7 +181,7 @@ func (s *Store) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
 		}
 	}
 	if err != nil {
-		return s.reply(r, result{}, err)
+		return s.reply(r, state.Result{}, err)
 	}
 	return proto.Marshal(answer)
 }

@@ -33,7 +33,7 @@ func (s *Store) ClosedIn(id uint32) uint64 {
 	}
 	closed := r.watch.closed.Load()
 	if r.local != nil {
-		closed = max(closed, r.local.fsm.hot.timeUS.Load())
+		closed = max(closed, r.local.state.Time())
 	}
 	return closed
 }
@@ -60,16 +60,16 @@ func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log.
 func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	if closed = r.local.fsm.hot.timeUS.Load(); s.net == nil { // before the read: what it closes, that sees
+	if closed = r.local.state.Time(); s.net == nil { // before the read: what it closes, that sees
 		closed = r.local.clock.closedTime(s.newest())
 	}
-	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.fsm.hot.newest.Load() {
+	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.state.NewestStamp() {
 		return nil, closed, false, nil // as nearly always
 	}
-	if updates, more, ok := r.local.fsm.news.since(after, closed, limit); ok {
+	if updates, more, ok := r.local.state.News(after, closed, limit); ok {
 		return updates, closed, more, nil
 	}
-	updates, more, err = s.updatesSince(r.Range, after, closed, limit)
+	updates, more, err = r.local.state.Since(after, closed, limit)
 	return updates, closed, more, err
 }
 
@@ -132,8 +132,8 @@ func (s *Store) news(ctx context.Context, g *group, known uint64) (closed uint64
 	defer deadline.Stop()
 	for {
 		changed := g.clock.changed.wait()
-		closed := g.fsm.hot.timeUS.Load()
-		if demanded := g.demanded.Load(); g.fsm.hot.newest.Load() > known || demanded > known && closed >= demanded || !g.serving.Load() {
+		closed := g.state.Time()
+		if demanded := g.demanded.Load(); g.state.NewestStamp() > known || demanded > known && closed >= demanded || !g.serving.Load() {
 			return closed, nil
 		}
 		select {
@@ -171,7 +171,7 @@ func (s *Store) Demand(id uint32, stamp uint64) {
 func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
 	for have := g.demanded.Load(); have < stamp && !g.demanded.CompareAndSwap(have, stamp); have = g.demanded.Load() {
 	}
-	if g.fsm.hot.timeUS.Load() >= stamp {
+	if g.state.Time() >= stamp {
 		g.clock.changed.ring()
 		return nil
 	}

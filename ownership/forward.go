@@ -9,6 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -59,10 +60,10 @@ func (s *Store) leadOnce(r *route, here func() error, there func(node string) er
 }
 
 // forward sends a command to a node that may lead the range, and returns its result.
-func (s *Store) forward(ctx context.Context, r *route, node string, command []byte) (result, error) {
+func (s *Store) forward(ctx context.Context, r *route, node string, command []byte) (state.Result, error) {
 	answer, err := s.call(ctx, r, node, kindPropose, command)
 	if err != nil {
-		return result{}, err
+		return state.Result{}, err
 	}
 	return resultOf(answer)
 }
@@ -95,10 +96,10 @@ func (s *Store) servePropose(ctx context.Context, call peer.Call) ([]byte, error
 	if err != nil {
 		return nil, err
 	}
-	if err := checkForwarded(call.Payload); err != nil {
+	if err := state.CheckForwarded(call.Payload); err != nil {
 		return nil, err
 	}
-	var done result
+	var done state.Result
 	if r.serves() {
 		var p *proposal
 		if p, err = s.enqueue(ctx, r.local, call.Payload); err == nil {
@@ -110,26 +111,8 @@ func (s *Store) servePropose(ctx context.Context, call peer.Call) ([]byte, error
 	return s.reply(r, done, err)
 }
 
-// checkForwarded refuses what the range's replicas could not apply, and what only their
-// leader may propose.
-func checkForwarded(content []byte) error {
-	c, err := decodeCommand(message{content, string(content)})
-	if err != nil {
-		return err
-	}
-	switch c.change.(type) {
-	case []claimItem, []subscribeItem, *wire.Command_Unsubscribe:
-	default:
-		return fmt.Errorf("%w: a forwarded command with change %T", ErrInvalid, c.change)
-	}
-	if c.timeUS != 0 {
-		return fmt.Errorf("%w: a forwarded command with a time", ErrInvalid)
-	}
-	return nil
-}
-
 // reply encodes what a forwarded call came to.
-func (s *Store) reply(r *route, done result, err error) ([]byte, error) {
+func (s *Store) reply(r *route, done state.Result, err error) ([]byte, error) {
 	answer := answerOf(done)
 	switch {
 	case errors.Is(err, errElsewhere), errors.Is(err, ErrClosed):
@@ -148,32 +131,32 @@ func (s *Store) routeOf(id uint64) (*route, error) {
 	return nil, fmt.Errorf("no range %d here", id)
 }
 
-func resultOf(answer *wire.Answer) (result, error) {
+func resultOf(answer *wire.Answer) (state.Result, error) {
 	if err := failureError(answer.Failure); err != nil {
-		return result{}, err
+		return state.Result{}, err
 	}
-	var done result
+	var done state.Result
 	for _, each := range answer.Subscribed {
-		done.subscribed = append(done.subscribed, subscribed{
-			seq: each.Seq, createdUS: each.CreatedUs, fromVersion: each.FromVersion,
-			existing: each.Existing, deleted: each.Deleted, err: failureError(each.Failure),
+		done.Subscribed = append(done.Subscribed, state.Subscribed{
+			Seq: each.Seq, CreatedUS: each.CreatedUs, FromVersion: each.FromVersion,
+			Existing: each.Existing, Deleted: each.Deleted, Err: failureError(each.Failure),
 		})
 	}
 	for _, claim := range answer.Claims {
-		done.claims = append(done.claims, failureError(claim))
+		done.Claims = append(done.Claims, failureError(claim))
 	}
 	return done, nil
 }
 
-func answerOf(done result) *wire.Answer {
+func answerOf(done state.Result) *wire.Answer {
 	answer := &wire.Answer{}
-	for _, each := range done.subscribed {
+	for _, each := range done.Subscribed {
 		answer.Subscribed = append(answer.Subscribed, &wire.Answer_Subscribed{
-			Seq: each.seq, CreatedUs: each.createdUS, FromVersion: each.fromVersion,
-			Existing: each.existing, Deleted: each.deleted, Failure: failureOf(each.err),
+			Seq: each.Seq, CreatedUs: each.CreatedUS, FromVersion: each.FromVersion,
+			Existing: each.Existing, Deleted: each.Deleted, Failure: failureOf(each.Err),
 		})
 	}
-	for _, err := range done.claims {
+	for _, err := range done.Claims {
 		answer.Claims = append(answer.Claims, failureOf(err))
 	}
 	return answer

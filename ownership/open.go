@@ -17,6 +17,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 	"google.golang.org/protobuf/proto"
@@ -193,10 +194,12 @@ func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
 			return err
 		}
 	}
-	if s.state, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
+	if s.db, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
 		return err
 	}
-	s.flush = &flusher{db: s.state, gaveUp: s.cfg.Volume.GaveUp()}
+	s.state = state.New(s.db)
+	s.reads = &s.state.Reader
+	s.flush = &flusher{db: s.db, gaveUp: s.cfg.Volume.GaveUp()}
 	identity, err := proto.Marshal(&wire.Identity{Cluster: table.Cluster, RaftId: string(s.meta.raftID)})
 	if err != nil {
 		return fmt.Errorf("encode identity: %w", err)
@@ -221,8 +224,8 @@ func openLog(cfg Config, tools tools) (*sharedlog.Log, error) {
 }
 
 func (s *Store) checkStateIdentity(identity []byte, born bool) error {
-	value, closer, err := s.state.Get(identityKey())
-	if err != nil && !isMissing(err) {
+	value, closer, err := s.db.Get(state.IdentityKey())
+	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
 		return disk.ReadError("read state", err)
 	}
 	have := append([]byte(nil), value...)
@@ -232,7 +235,7 @@ func (s *Store) checkStateIdentity(identity []byte, born bool) error {
 		}
 	}
 	return checkIdentity("state", have, identity, born, func() error {
-		if err := s.state.Set(identityKey(), identity, pebble.NoSync); err != nil {
+		if err := s.db.Set(state.IdentityKey(), identity, pebble.NoSync); err != nil {
 			return fmt.Errorf("write identity: %w", err)
 		}
 		return s.flush.flush()
@@ -323,11 +326,10 @@ func (s *Store) openRoute(r *wire.Range, born bool) (*route, error) {
 	if !has {
 		return way, nil
 	}
-	g, err := openGroup(way.Range, seat, s.log, s.state, s.flush, s.cfg, s.tools)
+	g, err := openGroup(way.Range, seat, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 	if err != nil {
 		return nil, err
 	}
-	g.fsm.gate = &s.gate.RWMutex
 	way.local = g
 	s.groups = append(s.groups, g)
 	if born {
@@ -404,9 +406,9 @@ func (s *Store) addGauges() {
 	m.gauge("subscriptions", "Subscriptions in ranges of this node.", func() float64 { _, n := s.Counts(); return float64(n) })
 	m.gauge("update_bytes", "Bytes of updates kept in ranges of this node.", func() float64 { return float64(s.UpdateBytes()) })
 	m.gauge("unsnapshotted_bytes", "Bytes of log entries that no snapshot covers, and that a start replays.", func() float64 { return float64(s.Unsnapshotted()) })
-	m.gauge("state_cache_bytes", "Memory that holds blocks of the state.", func() float64 { return float64(s.memory().BlockCache.Size) })
+	m.gauge("state_cache_bytes", "Memory that holds blocks of the state.", func() float64 { return float64(s.state.Metrics().BlockCache.Size) })
 	m.gauge("state_memtable_bytes", "Memory that holds changes of the state that are not on disk yet.", func() float64 {
-		tables := s.memory().MemTable
+		tables := s.state.Metrics().MemTable
 		return float64(tables.Size + tables.ZombieSize)
 	})
 	m.gauge("queued_bytes", "Bytes of commands that wait for their range's log.", func() float64 {
@@ -417,14 +419,4 @@ func (s *Store) addGauges() {
 		return float64(n)
 	})
 	m.gauge("leading_ranges", "Ranges that this node leads and serves.", func() float64 { return float64(s.serving()) })
-}
-
-// memory asks pebble what it holds.
-func (s *Store) memory() *pebble.Metrics {
-	done, err := s.reading()
-	if err != nil {
-		return &pebble.Metrics{}
-	}
-	defer done()
-	return s.state.Metrics()
 }

@@ -11,14 +11,16 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 	"google.golang.org/protobuf/proto"
 )
 
 // Store is this node's part of the cluster's state. Its methods may be called
-// from any goroutine.
+// from any goroutine. Those of [state.Reader] read this node's replicas.
 type Store struct {
+	*reads
 	cfg     Config
 	tools   tools
 	cluster string
@@ -31,7 +33,8 @@ type Store struct {
 	views  viewCalls
 	terms  *confirmer
 	log    *sharedlog.Log
-	state  *pebble.DB
+	db     *pebble.DB // of state
+	state  *state.DB
 	flush  *flusher
 	groups []*group // replicas of this node, by range ID
 	of     [channel.Buckets]*route
@@ -44,12 +47,10 @@ type Store struct {
 	close   sync.Once
 	closing atomic.Bool // new commands are refused
 	ended   error       // of Close
-
-	gate struct {
-		sync.RWMutex // held for reading by reads, for writing while state closes
-		closed       bool
-	}
 }
+
+// reads are the methods of Store that read this node's replicas.
+type reads = state.Reader
 
 // drainWithin bounds how long Close waits for commands under way.
 const drainWithin = 3 * time.Second
@@ -85,12 +86,10 @@ func (s *Store) shutdown() error {
 	if s.net != nil {
 		s.net.close()
 	}
-	s.gate.Lock()
-	s.gate.closed = true
-	s.gate.Unlock()
 	if s.state != nil {
+		s.state.Close()
 		// What is not flushed would be replayed at the next start.
-		err = errors.Join(err, s.lastFlush(), s.state.Close())
+		err = errors.Join(err, s.lastFlush(), s.db.Close())
 	}
 	if s.log != nil {
 		err = errors.Join(err, s.log.Close())
@@ -130,22 +129,12 @@ func (s *Store) drain() {
 	}
 }
 
-// reading keeps the state open until done is called.
-func (s *Store) reading() (done func(), err error) {
-	s.gate.RLock()
-	if s.gate.closed {
-		s.gate.RUnlock()
-		return nil, ErrClosed
-	}
-	return s.gate.RUnlock, nil
-}
-
 // Counts returns the number of channels and of subscriptions in the ranges of
 // this node.
 func (s *Store) Counts() (channels, subscriptions uint64) {
 	for _, g := range s.groups {
-		channels += g.fsm.hot.channels.Load()
-		subscriptions += g.fsm.hot.subscriptions.Load()
+		moreChannels, moreSubscriptions := g.state.Counts()
+		channels, subscriptions = channels+moreChannels, subscriptions+moreSubscriptions
 	}
 	return channels, subscriptions
 }
@@ -153,7 +142,7 @@ func (s *Store) Counts() (channels, subscriptions uint64) {
 // UpdateBytes returns the bytes of the updates kept in the ranges of this node.
 func (s *Store) UpdateBytes() (bytes uint64) {
 	for _, g := range s.groups {
-		bytes += g.fsm.hot.updateBytes.Load()
+		bytes += g.state.UpdateBytes()
 	}
 	return bytes
 }
@@ -172,7 +161,7 @@ func (s *Store) Ranges() []RangeStatus {
 // replays them.
 func (s *Store) Unsnapshotted() (bytes uint64) {
 	for _, g := range s.groups {
-		bytes += g.fsm.hot.behind.Load()
+		bytes += g.fsm.behind.Load()
 	}
 	return bytes
 }
@@ -212,10 +201,10 @@ func (s *Store) Table() []channel.Range {
 
 // propose sends a command through a range's log and returns its result. The
 // error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
-func (s *Store) propose(ctx context.Context, r *route, command *wire.Command) (result, error) {
+func (s *Store) propose(ctx context.Context, r *route, command *wire.Command) (state.Result, error) {
 	content, err := proto.Marshal(command)
 	if err != nil {
-		return result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return state.Result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	return s.await(ctx, s.submit(ctx, r, content))
 }
@@ -224,8 +213,8 @@ func (s *Store) propose(ctx context.Context, r *route, command *wire.Command) (r
 type sent struct {
 	route   *route
 	command []byte    // encoded, without its time
-	p       *proposal // in a log of this node; nil for one that has its result, or an error
-	done    result
+	p       *proposal // in a log of this node; nil for one that has its state.Result, or an error
+	done    state.Result
 	err     error
 }
 
@@ -246,7 +235,7 @@ func (s *Store) submit(ctx context.Context, r *route, command []byte) *sent {
 
 // await returns a command's result. A command that is certainly not in the log, since
 // this node does not lead any more, is submitted again.
-func (s *Store) await(ctx context.Context, c *sent) (result, error) {
+func (s *Store) await(ctx context.Context, c *sent) (state.Result, error) {
 	if c.p == nil || c.err != nil {
 		return c.done, c.err
 	}
@@ -266,12 +255,12 @@ func (s *Store) enqueue(ctx context.Context, g *group, command []byte) (*proposa
 	return p, nil
 }
 
-func (s *Store) answered(ctx context.Context, p *proposal) (result, error) {
+func (s *Store) answered(ctx context.Context, p *proposal) (state.Result, error) {
 	select {
 	case r := <-p.done:
-		return r, s.late(r.err)
+		return r, s.late(r.Err)
 	case <-ctx.Done():
-		return result{}, s.late(context.Cause(ctx))
+		return state.Result{}, s.late(context.Cause(ctx))
 	}
 }
 

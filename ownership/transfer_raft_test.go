@@ -177,7 +177,7 @@ func caughtUp(t *testing.T, leader, m *member) {
 	}
 	want := leader.raft.AppliedIndex()
 	for range 1000 {
-		if m.raft.AppliedIndex() >= want && m.group.fsm.hot.index.Load() >= leader.group.fsm.hot.index.Load() {
+		if m.raft.AppliedIndex() >= want && m.group.state.Index() >= leader.group.state.Index() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond) // of virtual time
@@ -203,9 +203,9 @@ func stopAll(t *testing.T, members []*member) {
 			t.Error(err)
 		}
 	}
-	want := hotOf(members[0].group.fsm)
+	want := members[0].group.state.String()
 	for _, m := range members[1:] {
-		if got := hotOf(m.group.fsm); got != want {
+		if got := m.group.state.String(); got != want {
 			t.Errorf("in memory of %s:\n%s\nof %s:\n%s", m.id, got, members[0].id, want)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // View reads the whole cluster, whichever nodes have it. Its calls go to the leaders of
@@ -85,7 +86,7 @@ func newViewCalls(s *Store) viewCalls {
 			return s.ChannelsIn(r, q.After, q.Limit)
 		}),
 		subscriptions: NewCall(s, "subscriptions", func(_ context.Context, r channel.Range, q SubscriptionQuery) (subscriptionsPage, error) {
-			page, next, err := s.subscriptionsIn(r, q)
+			page, next, err := s.SubscriptionsIn(r, q)
 			return subscriptionsPage{page, next}, err
 		}),
 		updates: NewCall(s, "updates", func(_ context.Context, _ channel.Range, q updatesQuery) (updatesPage, error) {
@@ -103,11 +104,12 @@ func newViewCalls(s *Store) viewCalls {
 			return struct{}{}, s.tick(ctx, s.of[r.From].local, stamp)
 		}),
 		same: NewCall(s, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
-			return s.same(ctx, wishes)
+			found, err := s.state.Same(ctx, wishes)
+			return found, s.late(err)
 		}).Within(sameWithin),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
-			hot := &s.of[r.From].local.fsm.hot
-			return rangeCounts{hot.channels.Load(), hot.subscriptions.Load()}, nil
+			channels, subscriptions := s.of[r.From].local.state.Counts()
+			return rangeCounts{channels, subscriptions}, nil
 		}),
 	}
 }
@@ -120,7 +122,7 @@ func (v View) Channel(ctx context.Context, id channel.ID) (channel.Channel, erro
 // Subscription returns a subscription, or ErrNotFound if it does not exist or exists no
 // more.
 func (v View) Subscription(ctx context.Context, id string) (channel.Subscription, error) {
-	b, _, err := parseSubscriptionID(id)
+	b, _, err := state.ParseSubscriptionID(id)
 	if err != nil {
 		return channel.Subscription{}, err
 	}
@@ -175,7 +177,7 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 	}
 	bucket := channel.Bucket(0)
 	if q.After != "" {
-		if bucket, _, err = parseSubscriptionID(q.After); err != nil {
+		if bucket, _, err = state.ParseSubscriptionID(q.After); err != nil {
 			return nil, "", err
 		}
 	}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -20,7 +20,7 @@ import (
 // Unsubscribe ends a subscription. Ending it again is no error; ErrNotFound says
 // that it never existed.
 func (s *Store) Unsubscribe(ctx context.Context, id string) error {
-	b, seq, err := parseSubscriptionID(id)
+	b, seq, err := state.ParseSubscriptionID(id)
 	if err != nil {
 		return err
 	}
@@ -33,22 +33,14 @@ func (s *Store) Unsubscribe(ctx context.Context, id string) error {
 // longer at Base, or had its judge's state forgotten since; ErrNoSpace, that the disk
 // is too full for it.
 func (s *Store) Commit(ctx context.Context, c Commit) error {
-	commit := &wire.Commit{
-		Channel: c.Channel[:], Incarnation: c.Incarnation, Base: c.Base, Version: c.Version,
-		Kind: uint32(c.Kind), Judge: c.Judge, Held: c.Held, Seen: c.Seen, Update: c.Update, Patch: c.Patch,
-		AtUs: wire.Micros(c.At), Gone: c.Gone, Moved: wireMoved(c.Moved), Learned: c.Learned,
-		Forgotten: c.Forgotten, Hold: wireHold(c.Hold),
-	}
-	if c.Hash != ([hashLen]byte{}) {
-		commit.Hash = c.Hash[:]
-	}
-	if err := checkCommit(commit); err != nil {
+	command, err := state.NewCommit(c)
+	if err != nil {
 		return err
 	}
 	if err := s.room(c.Base == 0 && c.Version > 0); err != nil {
 		return err
 	}
-	return s.doHere(ctx, s.of[c.Channel.Bucket()], &wire.Command{Change: &wire.Command_Commit{Commit: commit}})
+	return s.doHere(ctx, s.of[c.Channel.Bucket()], command)
 }
 
 // Forget replaces a channel's judge state by judge, which lacks what had been learned
@@ -57,14 +49,14 @@ func (s *Store) Commit(ctx context.Context, c Commit) error {
 // channel has ended or has another version or content since; ErrNoSpace, that the disk
 // is too full for it.
 func (s *Store) Forget(ctx context.Context, ch channel.Channel, judge []byte) error {
-	forget := &wire.Forget{Channel: ch.ID[:], Incarnation: ch.Incarnation, Version: ch.Version, Hash: ch.Hash[:], Judge: judge}
-	if err := checkForget(forget); err != nil {
+	command, err := state.NewForget(ch, judge)
+	if err != nil {
 		return err
 	}
 	if err := s.room(false); err != nil {
 		return err
 	}
-	return s.doHere(ctx, s.of[ch.ID.Bucket()], &wire.Command{Change: &wire.Command_Forget{Forget: forget}})
+	return s.doHere(ctx, s.of[ch.ID.Bucket()], command)
 }
 
 // EndChannel removes a channel without subscriptions, with all that is kept of it. ErrStale says that it has subscribers, or is not of this incarnation.
@@ -78,11 +70,11 @@ func (s *Store) EndChannel(ctx context.Context, id channel.ID, incarnation uint6
 // ErrStale says that something else stands. An endpoint without anything to remember is
 // forgotten. Text that is not UTF-8 or too long is mended.
 func (s *Store) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error {
-	set := &wire.SetEndpoint{Endpoint: wireEndpoint(e), Was: wireEndpoint(was)}
-	if err := checkSetEndpoint(set); err != nil {
+	command, err := state.NewSetEndpoint(e, was)
+	if err != nil {
 		return err
 	}
-	return s.doHere(ctx, s.of[channel.IDOf(e.URL).Bucket()], &wire.Command{Change: &wire.Command_SetEndpoint{SetEndpoint: set}})
+	return s.doHere(ctx, s.of[channel.IDOf(e.URL).Bucket()], command)
 }
 
 // Advance moves delivery positions on, never back. Positions of channels that
@@ -91,12 +83,9 @@ func (s *Store) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error 
 func (s *Store) Advance(ctx context.Context, progress []channel.Progress) error {
 	parts := make(map[*route]*wire.Advance)
 	for _, p := range progress {
-		if p.Version == 0 {
-			return fmt.Errorf("%w: progress of channel %s to version 0", ErrInvalid, p.Channel)
-		}
-		item := &wire.Advance_Item{Channel: p.Channel[:], Incarnation: p.Incarnation, Version: p.Version, Seq: p.Seq}
-		for _, straggler := range p.Stragglers {
-			item.Stragglers = append(item.Stragglers, &wire.Straggler{Seq: straggler.Seq, Next: straggler.Next})
+		item, err := state.NewAdvance(p)
+		if err != nil {
+			return err
 		}
 		r := s.of[p.Channel.Bucket()]
 		if parts[r] == nil {
@@ -156,9 +145,4 @@ func (s *Store) doHere(ctx context.Context, r *route, command *wire.Command) err
 		err = s.late(fmt.Errorf("range %d is not led here any more: %w", r.ID, ErrUnavailable))
 	}
 	return err
-}
-
-// clip returns at most limit bytes of valid UTF-8.
-func clip(text string, limit int) string {
-	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
