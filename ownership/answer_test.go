@@ -16,7 +16,9 @@ import (
 func stuck(leads bool) *Store {
 	clock := &clock{now: time.Now}
 	g := &group{clock: clock, queue: newQueue(clock)}
-	s := &Store{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	rt := &router{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	s := &Store{router: rt, writes: &writes{router: rt}}
+	s.writes.makeCalls()
 	g.serving.Store(leads)
 	way := &route{Range: channel.Range{To: channel.Buckets - 1}, local: g}
 	for b := range s.of {

@@ -31,7 +31,7 @@ func lastEntry(g *group) uint64 {
 }
 
 func preparedWish(s *Store, w NewSubscription) *subscribing {
-	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
+	b := &subscribing{w: s.writes, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
 	b.prepare()
 	return b
 }

@@ -90,8 +90,6 @@ func failFsync(dir string) {
 func TestFailedWrite(t *testing.T) {
 	m := newMachine(t)
 	url := "http://example.com/"
-	m.apply(t, day0, subscribeCommand(item(url, stream)))
-	before := m.state.String()
 	files := vfs.NewMem()
 	cfg := Config{files: files}.withDefaults()
 	db, err := openState("state", cfg, m.tools)
@@ -111,6 +109,7 @@ func TestFailedWrite(t *testing.T) {
 	if m.state, err = state.New(readOnly).Machine(channel.Range{To: channel.Buckets - 1}); err != nil {
 		t.Fatal(err)
 	}
+	before := m.state.String()
 	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item(url, stream))), time: wire.Micros(day0)}})
 	logs := []*raft.Log{{Index: 2, Type: raft.LogCommand, Data: entry}, {Index: 3, Type: raft.LogCommand, Data: entry}}
 	for range 2 {

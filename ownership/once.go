@@ -3,10 +3,23 @@ package ownership
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
+
+// sameWithin is the limit of the search for subscriptions to be made once: the request
+// that it is for has a limit of its own.
+const sameWithin = 30 * time.Second
+
+// makeCalls makes the search for subscriptions to be made once known to the node.
+func (w *writes) makeCalls() {
+	w.same = newCall(w.router, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
+		found, err := w.state.Same(ctx, wishes)
+		return found, w.late(err)
+	}).Within(sameWithin)
+}
 
 // compare answers the items to be made once whose channel has a subscription with
 // the same sink, whichever request has made it. It reads the state before the log is
@@ -18,14 +31,14 @@ func (b *subscribing) compare(ctx context.Context) {
 	}
 	parts := b.split(func(item *state.Item) (channel.ID, bool) {
 		id := item.Channel()
-		return id, item.Once() && b.s.mayHold(id)
+		return id, item.Once() && b.w.mayHold(id)
 	})
 	_ = inParallel(parts, func(r *route, items []int) error {
 		wishes := make([]NewSubscription, len(items))
 		for j, i := range items {
 			wishes[j] = b.wishes[i]
 		}
-		found, err := b.s.views.same.at(ctx, r, wishes)
+		found, err := b.w.same.at(ctx, r, wishes)
 		for j, i := range items {
 			switch {
 			case err != nil:
@@ -40,7 +53,7 @@ func (b *subscribing) compare(ctx context.Context) {
 
 // mayHold says whether a channel may exist: for certain it does not if its range is
 // served here and knows nothing of it.
-func (s *Store) mayHold(id channel.ID) bool {
-	r := s.of[id.Bucket()]
+func (w *writes) mayHold(id channel.ID) bool {
+	r := w.of[id.Bucket()]
 	return !r.serves() || r.local.state.MayHold(id)
 }

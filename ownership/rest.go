@@ -9,15 +9,15 @@ import (
 // Rest has hosts of one range rest, each at least until its time, a day at most; those
 // rest already of which a rest adds less than a second and no refusal. It returns how
 // many were committed. A call may hold up to 1,000.
-func (s *Store) Rest(ctx context.Context, r channel.Range, rests []channel.Rest) (committed int, err error) {
-	command, adding, err := s.state.NewRest(rests, s.cfg.Now())
+func (w *writes) Rest(ctx context.Context, r channel.Range, rests []channel.Rest) (committed int, err error) {
+	command, adding, err := w.state.NewRest(rests, w.now())
 	if err != nil || adding == 0 {
 		return 0, err
 	}
-	return adding, s.doHere(ctx, s.of[r.From], command)
+	return adding, w.doHere(ctx, w.of[r.From], command)
 }
 
 // RestsIn returns the hosts of a range that rest, in the order of their IDs.
-func (s *Store) RestsIn(r channel.Range) (rests []channel.Rest, err error) {
-	return s.state.Rests(r, s.cfg.Now())
+func (w *writes) RestsIn(r channel.Range) (rests []channel.Rest, err error) {
+	return w.state.Rests(r, w.now())
 }

@@ -117,7 +117,7 @@ func TestIdempotencyBetweenSteps(t *testing.T) {
 	cfg := testConfig(t)
 	s := open(t, cfg)
 	w := wish("http://example.com/", "key", webhook)
-	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
+	b := &subscribing{w: s.writes, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
 	b.prepare()
 	b.claim(ctx, answerWithin)
 	if err := b.results[0].Err; err != nil {

@@ -229,11 +229,11 @@ func TestRestoredIsKnown(t *testing.T) {
 	url := string(sentCommands(t, "new", 1, 10)[0].GetSubscribe().Items[0].Url)
 	claim, subscribe := keyed(url, 1)
 	from := newReplica(t, vfs.NewMem(), "cluster")
-	from.run(t, claim, subscribe)
+	from.run(t, claim, subscribe, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}}) // more than the other has
 
 	to := newReplica(t, vfs.NewMem(), "cluster")
 	other, key := &wire.Claim_Item{Key: bytes.Clone(claim.GetClaim().Items[0].Key), Digest: make([]byte, 16)}, claim.GetClaim().Items[0]
-	other.Key[19] ^= 1 // of the same bucket, so that the machine reads what that has
+	other.Key[3] ^= 1 // of the same bucket, so that the machine reads what that has
 	neighbour := proto.CloneOf(subscribe.GetSubscribe().Items[0])
 	neighbour.Channel, neighbour.Key, neighbour.Digest = other.Key, other.Key, other.Digest
 	to.run(t, &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{other}}}}, subscribeCommand(neighbour))

@@ -3,7 +3,6 @@ package ownership
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
@@ -30,10 +29,6 @@ type viewCalls struct {
 	channels      Call[channelsQuery, []channel.Channel]
 	subscriptions Call[SubscriptionQuery, subscriptionsPage]
 	updates       Call[updatesQuery, updatesPage]
-	since         Call[sinceQuery, sincePage]
-	news          Call[uint64, uint64]
-	tick          Call[uint64, struct{}]
-	same          Call[[]NewSubscription, []channel.Subscription]
 	counts        Call[struct{}, rangeCounts]
 }
 
@@ -57,20 +52,7 @@ type (
 		Updates []channel.Update
 		Gap     *channel.Gap
 	}
-	sinceQuery struct {
-		After channel.Cursor
-		Limit int
-	}
-	sincePage struct {
-		Updates []channel.Update
-		Closed  uint64
-		More    bool
-	}
 )
-
-// sameWithin is the limit of the search for subscriptions to be made once: the request
-// that it is for has a limit of its own.
-const sameWithin = 30 * time.Second
 
 func newViewCalls(s *Store) viewCalls {
 	return viewCalls{
@@ -93,20 +75,6 @@ func newViewCalls(s *Store) viewCalls {
 			updates, gap, err := s.Updates(q.Channel, q.After, q.Limit)
 			return updatesPage{updates, gap}, err
 		}),
-		since: NewCall(s, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
-			updates, closed, more, err := s.sinceHere(s.of[r.From], q.After, q.Limit)
-			return sincePage{updates, closed, more}, err
-		}),
-		news: NewCall(s, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
-			return s.news(ctx, s.of[r.From].local, known)
-		}).Within(newsWithin + answerWithin),
-		tick: NewCall(s, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
-			return struct{}{}, s.tick(ctx, s.of[r.From].local, stamp)
-		}),
-		same: NewCall(s, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
-			found, err := s.state.Same(ctx, wishes)
-			return found, s.late(err)
-		}).Within(sameWithin),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
 			channels, subscriptions := s.of[r.From].local.state.Counts()
 			return rangeCounts{channels, subscriptions}, nil

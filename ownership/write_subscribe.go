@@ -39,11 +39,11 @@ const perItem = 500 * time.Microsecond
 // item to be made Once is made if its channel has no subscription with its sink;
 // of several such items at the same time one makes it. While the disk is nearly full all
 // is ErrNoSpace.
-func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []SubscribeResult {
+func (w *writes) Subscribe(ctx context.Context, wishes []NewSubscription) []SubscribeResult {
 	limit := answerWithin + perItem*time.Duration(len(wishes))
 	ctx, cancel := within(ctx, limit)
 	defer cancel()
-	b := &subscribing{s: s, wishes: wishes, results: make([]SubscribeResult, len(wishes))}
+	b := &subscribing{w: w, wishes: wishes, results: make([]SubscribeResult, len(wishes))}
 	b.prepare()
 	b.compare(ctx)
 	b.claim(ctx, limit/2) // a range that does not answer leaves the others the rest
@@ -54,7 +54,7 @@ func (s *Store) Subscribe(ctx context.Context, wishes []NewSubscription) []Subsc
 // subscribing is a batch on its way. An item is done once its result has an error or a
 // subscription.
 type subscribing struct {
-	s       *Store
+	w       *writes
 	wishes  []NewSubscription
 	items   []state.Item
 	results []SubscribeResult
@@ -66,7 +66,7 @@ func (b *subscribing) prepare() {
 	b.items = items
 	for i, err := range errs {
 		if err == nil {
-			err = b.s.room(true)
+			err = b.w.room(true)
 		}
 		b.results[i].Err = err
 	}
@@ -76,7 +76,7 @@ func (b *subscribing) prepare() {
 func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 	parts := b.split(func(item *state.Item) (channel.ID, bool) {
 		key, has := item.Key()
-		if item.Once() || len(b.items) <= fewItems && has && b.s.claimed(key.Bucket(), item) {
+		if item.Once() || len(b.items) <= fewItems && has && b.w.claimed(key.Bucket(), item) {
 			return key, false // no other request has its key, or it has its claim
 		}
 		return key, has
@@ -105,8 +105,8 @@ func (b *subscribing) pick(part []int) []state.Item {
 
 // claimed says whether an item's key certainly is claimed for its request, as far as this
 // node leads the range of the key's bucket.
-func (s *Store) claimed(key channel.Bucket, item *state.Item) bool {
-	r := s.of[key]
+func (w *writes) claimed(key channel.Bucket, item *state.Item) bool {
+	r := w.of[key]
 	return r.serves() && r.local.state.Claimed(item, max(r.local.clock.newest(), r.local.clock.wall()))
 }
 
@@ -153,8 +153,8 @@ func (b *subscribing) split(where func(*state.Item) (channel.ID, bool)) map[*rou
 	items, parts := make([]int, len(order)), make(map[*route][]int)
 	for from, i := 0, 0; i < len(order); i++ {
 		items[i] = order[i].item
-		r := b.s.of[order[i].bucket()]
-		if i+1 == len(order) || b.s.of[order[i+1].bucket()] != r {
+		r := b.w.of[order[i].bucket()]
+		if i+1 == len(order) || b.w.of[order[i+1].bucket()] != r {
 			parts[r] = items[from : i+1]
 			from = i + 1
 		}
@@ -175,11 +175,11 @@ func (b *subscribing) run(ctx context.Context, parts map[*route][]int, command f
 		var sent []sentPart
 		for len(items) > 0 {
 			n := b.fit(items)
-			sent = append(sent, sentPart{items[:n], b.s.submit(ctx, r, command(items[:n]))})
+			sent = append(sent, sentPart{items[:n], b.w.submit(ctx, r, command(items[:n]))})
 			items = items[n:]
 		}
 		for _, part := range sent {
-			r, err := b.s.await(ctx, part.command)
+			r, err := b.w.await(ctx, part.command)
 			if err == nil {
 				take(part.items, r)
 				continue
