@@ -84,7 +84,7 @@ func appendRequest(text []byte, wish *NewSubscription) []byte {
 	return text
 }
 
-// Channel returns the channel's ID.
+// Channel returns the channel's ID. The item is one of NewItems, without an error.
 func (i *Item) Channel() channel.ID { return channel.ID([]byte(i.channel)) }
 
 // Key returns the hash of the idempotency key, false for none.

@@ -12,7 +12,7 @@ const recentPerBucket = 16
 // recent keeps records of channels that transactions have met: reading and decoding one
 // is the largest part of what another subscription to its channel costs. When it is full,
 // any record makes room for a new one. It has what the state has, so it changes no
-// result. The FSM loop owns it.
+// result. It belongs to the goroutine that writes.
 type recent struct {
 	most    int
 	records map[channel.ID]*wire.Channel
