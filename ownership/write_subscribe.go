@@ -86,21 +86,12 @@ func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 	}
 	ctx, cancel := within(ctx, limit)
 	defer cancel()
-	b.run(ctx, parts, func(part []int) []byte { return state.EncodeClaim(b.pick(part)) },
+	b.run(ctx, parts, func(part []int) []byte { return state.EncodeClaim(b.items, part) },
 		func(part []int, r state.Result) {
 			for j, i := range part {
 				b.results[i].Err = r.Claims[j]
 			}
 		})
-}
-
-// pick returns some of the items.
-func (b *subscribing) pick(part []int) []state.Item {
-	items := make([]state.Item, len(part))
-	for j, i := range part {
-		items[j] = b.items[i]
-	}
-	return items
 }
 
 // claimed says whether an item's key certainly is claimed for its request, as far as this
@@ -119,6 +110,15 @@ func (b *subscribing) subscribe(ctx context.Context) {
 				b.results[i] = b.outcome(i, r.Subscribed[j])
 			}
 		})
+}
+
+// pick returns some of the items.
+func (b *subscribing) pick(part []int) []state.Item {
+	items := make([]state.Item, len(part))
+	for j, i := range part {
+		items[j] = b.items[i]
+	}
+	return items
 }
 
 func (b *subscribing) outcome(i int, made state.Subscribed) SubscribeResult {

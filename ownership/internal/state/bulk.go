@@ -41,12 +41,12 @@ type bulkItem[I any] interface {
 	fields() [itemFields]*string
 }
 
-// EncodeClaim is a wire.Command, without its time, that ties the keys of items to their
-// requests.
-func EncodeClaim(items []Item) []byte {
-	claims := make([]claimItem, len(items))
-	for i := range items {
-		claims[i] = claimItem{items[i].key, items[i].digest}
+// EncodeClaim is a wire.Command, without its time, that ties the keys of some of the items
+// to their requests.
+func EncodeClaim(items []Item, which []int) []byte {
+	claims := make([]claimItem, len(which))
+	for j, i := range which {
+		claims[j] = claimItem{items[i].key, items[i].digest}
 	}
 	return encodeClaim(claims)
 }

@@ -30,8 +30,8 @@ type change struct {
 	deletes bool
 }
 
-// size returns the bytes of all changes.
-func (c *changes) size() int {
+// Size returns the bytes of all changes.
+func (c *changes) Size() int {
 	if c.indexed != nil {
 		return c.indexed.Len()
 	}
@@ -168,7 +168,8 @@ func (c *changes) commit() error {
 	return batch.Commit(pebble.NoSync)
 }
 
-func (c *changes) drop() {
+// Drop forgets the changes.
+func (c *changes) Drop() {
 	if c.indexed != nil {
 		c.indexed.Close()
 	}

@@ -48,12 +48,6 @@ func (m *Machine) Begin(telling bool) *Tx {
 	}
 }
 
-// Size returns the bytes of all changes.
-func (tx *Tx) Size() int { return tx.size() }
-
-// Drop forgets the changes.
-func (tx *Tx) Drop() { tx.drop() }
-
 // Tell tells the observer of the changes, in the order of the commands.
 func (tx *Tx) Tell(o Observer) {
 	for _, tell := range tx.events {
