@@ -96,6 +96,8 @@ var rooms = map[string]room{
 	"engine/pace":              {[]string{"channel", "overlay"}, true, "due times are computed from values, and the schedule keeps these"},
 	"engine/schedule":          {[]string{"channel", "overlay", "engine/pace", "engine/admission"}, true, "the schedule is pure: values and the time in, values out"},
 	"engine/store":             {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
+	"ownership/sharedlog":      {[]string{"internal/planted", "ownership/internal/disk"}, false, "the log does not know what its entries change"},
+	"ownership/internal/state": {[]string{"channel", "internal/planted", "ownership/internal/disk", "ownership/internal/wire"}, false, "a range's state is a function of its log, however that is replicated"},
 	"notify/position":          {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
 	"notify/streak":            {[]string{"channel"}, true, "when an endpoint is tried, and by which deliverer, are rules on values"},
 	"notify/payload":           {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
@@ -116,6 +118,11 @@ var rooms = map[string]room{
 	"notify/webhook":           {[]string{"api", "channel", "internal/guard", "internal/planted", "notify/payload", "notify/position", "notify/streak", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
 }
 
+// barred names what a room that is not pure must not import either.
+var barred = map[string][]string{
+	"ownership/internal/state": {"github.com/hashicorp/raft", "net", "os", "log/slog"},
+}
+
 // TestRooms holds the arrows inside folders: none leads from a pure package to its
 // shell.
 func TestRooms(t *testing.T) {
@@ -129,6 +136,9 @@ func TestRooms(t *testing.T) {
 		found[dir] = true
 		for _, imported := range imports {
 			checkRoom(t, file, room, imported)
+			if slices.Contains(barred[dir], imported) {
+				t.Errorf("%s imports %q, but must do without: %s", file, imported, room.why)
+			}
 		}
 	}
 	for dir := range rooms {

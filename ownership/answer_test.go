@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // stuck is a store whose only range has no leader, or one that takes commands and never
@@ -15,7 +16,9 @@ import (
 func stuck(leads bool) *Store {
 	clock := &clock{now: time.Now}
 	g := &group{clock: clock, queue: newQueue(clock)}
-	s := &Store{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	rt := &router{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	s := &Store{router: rt, writes: &writes{router: rt}}
+	s.writes.makeCalls()
 	g.serving.Store(leads)
 	way := &route{Range: channel.Range{To: channel.Buckets - 1}, local: g}
 	for b := range s.of {
@@ -38,7 +41,9 @@ func TestRow42RangeWithoutMajority(t *testing.T) {
 		"subscribe with key": func(ctx context.Context, s *Store) error {
 			return subscribe(ctx, s, wish("http://example.com/", "key", stream))
 		},
-		"unsubscribe": func(ctx context.Context, s *Store) error { return s.Unsubscribe(ctx, subscriptionID(id.Bucket(), 1)) },
+		"unsubscribe": func(ctx context.Context, s *Store) error {
+			return s.Unsubscribe(ctx, state.SubscriptionID(id.Bucket(), 1))
+		},
 		"end channel": func(ctx context.Context, s *Store) error { return s.EndChannel(ctx, id, 1) },
 		"set endpoint": func(ctx context.Context, s *Store) error {
 			return s.SetEndpoint(ctx, channel.Endpoint{URL: "http://h.example/"}, channel.Endpoint{URL: "http://h.example/"})

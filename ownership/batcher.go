@@ -7,7 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
-	"google.golang.org/protobuf/encoding/protowire"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // answerWithin bounds how long a call waits for its range. Clients are promised
@@ -71,7 +71,7 @@ func (b *batcher) answer() {
 		b.clock.settle(entry.proposals[len(entry.proposals)-1].time)
 		for i, p := range entry.proposals {
 			if err != nil {
-				p.done <- result{err: err}
+				p.done <- state.Result{Err: err}
 			} else {
 				p.done <- results[i]
 			}
@@ -82,7 +82,7 @@ func (b *batcher) answer() {
 // entryResults waits for an entry. If raft did not take it, since it does not lead, the
 // error is errElsewhere; after any other failure the outcome is unknown,
 // ErrUnavailable.
-func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
+func entryResults(future raft.ApplyFuture, want int) ([]state.Result, error) {
 	switch err := future.Error(); {
 	case errors.Is(err, raft.ErrNotLeader), errors.Is(err, raft.ErrLeadershipTransferInProgress),
 		planted.Bug(6) && errors.Is(err, raft.ErrLeadershipLost):
@@ -97,8 +97,7 @@ func entryResults(future raft.ApplyFuture, want int) ([]result, error) {
 	return applied.results, applied.err
 }
 
-// encodeEntry is a wire.Entry of commands that are encoded already, with their
-// times added: the order of protobuf fields is free.
+// encodeEntry is a log entry of commands that are encoded already, with their times added.
 func encodeEntry(proposals []*proposal) []byte {
 	size := 0
 	for _, p := range proposals {
@@ -106,11 +105,7 @@ func encodeEntry(proposals []*proposal) []byte {
 	}
 	entry := make([]byte, 0, size)
 	for _, p := range proposals {
-		entry = protowire.AppendTag(entry, fieldCommands, protowire.BytesType)
-		entry = protowire.AppendVarint(entry, uint64(len(p.command)+protowire.SizeTag(fieldTime)+protowire.SizeVarint(p.time)))
-		entry = append(entry, p.command...)
-		entry = protowire.AppendTag(entry, fieldTime, protowire.VarintType)
-		entry = protowire.AppendVarint(entry, p.time)
+		entry = state.AppendCommand(entry, p.command, p.time)
 	}
 	return entry
 }

@@ -1,7 +1,7 @@
 package ownership
 
 import (
-	"cmp"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 func bulkWishes(n, channels, from int, keyed bool) []NewSubscription {
@@ -164,7 +165,7 @@ func BenchmarkForget(b *testing.B) {
 	}
 	s.snapshotAll()
 	settle(b, s)
-	before, cpu := s.state.Metrics().DiskSpaceUsage(), cpuSeconds(b)
+	before, cpu := s.db.Metrics().DiskSpaceUsage(), cpuSeconds(b)
 	b.ResetTimer()
 	forgetAll(b, s, wishes[:b.N/10*9])
 	b.StopTimer()
@@ -172,7 +173,7 @@ func BenchmarkForget(b *testing.B) {
 	s.snapshotAll()
 	settle(b, s)
 	b.ReportMetric(float64(before)/float64(b.N), "before-B")
-	b.ReportMetric(float64(s.state.Metrics().DiskSpaceUsage())/float64(b.N), "after-B")
+	b.ReportMetric(float64(s.db.Metrics().DiskSpaceUsage())/float64(b.N), "after-B")
 }
 
 // forgetAll ends channels that have one subscription each, by 64 clients.
@@ -207,7 +208,7 @@ func settle(b *testing.B, s *Store) {
 	defer ticker.Stop()
 	for quiet, waited := 0, 0; quiet < 10 && waited < 600; waited++ {
 		<-ticker.C
-		if quiet++; s.state.Metrics().Compact.NumInProgress > 0 {
+		if quiet++; s.db.Metrics().Compact.NumInProgress > 0 {
 			quiet = 0
 		}
 	}
@@ -227,16 +228,15 @@ func BenchmarkApply(b *testing.B) {
 
 func applySubscriptions(b *testing.B, channels int) {
 	const batch = 1024
-	m := newMachine(b, nil)
+	m := newMachine(b)
 	entry := func(which func(i int) int) []byte {
-		items := make([]subscribeItem, batch)
-		for i := range items {
-			url := fmt.Sprintf("http://host.example/feed/%d.xml", which(i))
-			id := channel.IDOf(url)
-			items[i] = subscribeItem{channel: string(id[:]), url: url, sinkType: "sse"}
+		wishes := make([]NewSubscription, batch)
+		for i := range wishes {
+			wishes[i] = wish(fmt.Sprintf("http://host.example/feed/%d.xml", which(i)), "", stream)
 		}
-		slices.SortFunc(items, func(a, b subscribeItem) int { return cmp.Compare(a.channel, b.channel) })
-		return encodeEntry([]*proposal{newProposal(encodeSubscribe(items))})
+		slices.SortFunc(wishes, func(a, b NewSubscription) int { return bytes.Compare(a.Channel[:], b.Channel[:]) })
+		items, _ := state.NewItems(wishes)
+		return encodeEntry([]*proposal{newProposal(state.EncodeSubscribe(items))})
 	}
 	apply := func(entries [][]byte) {
 		for _, data := range entries {

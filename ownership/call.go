@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -19,7 +20,7 @@ import (
 // made at. Between nodes queries and answers are JSON, so that a program that knows
 // more fields understands one that knows fewer; bytes go as they are.
 type Call[Q, A any] struct {
-	s      *Store
+	rt     *router
 	name   string
 	run    func(ctx context.Context, r channel.Range, query Q) (A, error)
 	within time.Duration
@@ -45,8 +46,12 @@ func (c Call[Q, A]) Once() Call[Q, A] {
 // the range, at an instant at which it certainly does. Of its errors those that this
 // package and package channel name are told apart at the caller's node.
 func NewCall[Q, A any](s *Store, name string, run func(ctx context.Context, r channel.Range, query Q) (A, error)) Call[Q, A] {
-	c := Call[Q, A]{s: s, name: name, run: run, within: answerWithin}
-	s.calls.add(name, c.serve)
+	return newCall(s.router, name, run)
+}
+
+func newCall[Q, A any](rt *router, name string, run func(ctx context.Context, r channel.Range, query Q) (A, error)) Call[Q, A] {
+	c := Call[Q, A]{rt: rt, name: name, run: run, within: answerWithin}
+	rt.calls.add(name, c.serve)
 	return c
 }
 
@@ -79,15 +84,15 @@ func (c *calls) of(name string) (server, bool) {
 // errors it returns ErrUnavailable when that range has no leader within its limit, five
 // seconds unless it has another: then the outcome is unknown.
 func (c Call[Q, A]) At(ctx context.Context, b channel.Bucket, query Q) (A, error) {
-	return c.at(ctx, c.s.of[b], query)
+	return c.at(ctx, c.rt.of[b], query)
 }
 
 func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err error) {
 	ctx, cancel := within(ctx, c.within)
 	defer cancel()
-	err = c.s.lead(ctx, r,
+	err = c.rt.lead(ctx, r,
 		func() (err error) {
-			if err = c.s.confirm(ctx, r.local); err == nil {
+			if err = c.rt.confirm(ctx, r.local); err == nil {
 				answer, err = c.run(ctx, r.Range, query)
 			}
 			return err
@@ -107,7 +112,7 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, a
 	if err != nil {
 		return fmt.Errorf("encode query of %s: %w", c.name, err)
 	}
-	got, err := c.s.call(ctx, r, node, kindCall, question)
+	got, err := c.rt.call(ctx, r, node, kindCall, question)
 	if errors.Is(err, peer.ErrLost) && !c.once && ctx.Err() == nil {
 		r.learn("")
 		return errElsewhere
@@ -152,16 +157,16 @@ func decode(content []byte, to any) error {
 }
 
 // confirm makes sure that this node still leads the range of one of its replicas.
-func (s *Store) confirm(ctx context.Context, g *group) error {
-	if s.terms == nil || planted.Bug(4) {
+func (rt *router) confirm(ctx context.Context, g *group) error {
+	if rt.terms == nil || planted.Bug(4) {
 		return nil // there is no other voter
 	}
-	return s.terms.confirm(ctx, g)
+	return rt.terms.confirm(ctx, g)
 }
 
 // serveCall carries out a call that another node has sent.
-func (s *Store) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
-	r, err := s.routeOf(call.Group)
+func (rt *router) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
+	r, err := rt.routeOf(call.Group)
 	if err != nil {
 		return nil, err
 	}
@@ -169,18 +174,18 @@ func (s *Store) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
 	if err := proto.Unmarshal(call.Payload, question); err != nil {
 		return nil, fmt.Errorf("decode call: %w", err)
 	}
-	serve, known := s.calls.of(question.Kind)
+	serve, known := rt.calls.of(question.Kind)
 	if !known {
 		return nil, fmt.Errorf("calls of kind %q are not known here", question.Kind)
 	}
 	answer := &wire.Answer{}
 	if err = errElsewhere; r.serves() {
-		if err = s.confirm(ctx, r.local); err == nil {
+		if err = rt.confirm(ctx, r.local); err == nil {
 			answer.Content, err = serve(ctx, r, question.Query)
 		}
 	}
 	if err != nil {
-		return s.reply(r, result{}, err)
+		return rt.reply(r, state.Result{}, err)
 	}
 	return proto.Marshal(answer)
 }

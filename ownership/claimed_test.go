@@ -13,9 +13,9 @@ func apartWish(t *testing.T, s *Store) (w NewSubscription, key, channel *group) 
 	for i := range 100 {
 		w = wish("http://example.com/", fmt.Sprint(i), webhook)
 		b := preparedWish(s, w)
-		id, err := textID(b.items[0].key)
-		if err != nil {
-			t.Fatal(err)
+		id, has := b.items[0].Key()
+		if !has {
+			t.Fatal("no key")
 		}
 		if key, channel = s.of[id.Bucket()].local, s.of[w.Channel.Bucket()].local; key != channel {
 			return w, key, channel
@@ -31,7 +31,7 @@ func lastEntry(g *group) uint64 {
 }
 
 func preparedWish(s *Store, w NewSubscription) *subscribing {
-	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1), items: make([]subscribeItem, 1)}
+	b := &subscribing{w: s.writes, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
 	b.prepare()
 	return b
 }

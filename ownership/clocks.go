@@ -27,13 +27,13 @@ func skewOf(offsets []time.Duration) time.Duration {
 }
 
 // watchClocks compares the clocks until ctx ends.
-func (s *Store) watchClocks(ctx context.Context) {
+func (l *leadership) watchClocks(ctx context.Context) {
 	ticker := time.NewTicker(clockEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			s.compareClocks()
+			l.compareClocks()
 		case <-ctx.Done():
 			return
 		}
@@ -42,31 +42,31 @@ func (s *Store) watchClocks(ctx context.Context) {
 
 // compareClocks gives leadership away when this node's clock has gone wrong, and lets it
 // lead again when that is right.
-func (s *Store) compareClocks() {
+func (l *leadership) compareClocks() {
 	var offsets []time.Duration
-	for _, node := range s.Nodes() {
+	for _, node := range l.Nodes() {
 		if !node.Self && !node.Silent() && node.RTT > 0 {
 			offsets = append(offsets, node.ClockOffset)
 		}
 	}
 	skew := skewOf(offsets)
 	off := skew.Abs() > mostSkew
-	if off == (s.skew.Load() != 0) {
+	if off == (l.skew.Load() != 0) {
 		return
 	}
 	if !off {
-		s.skew.Store(0)
-		s.tools.log.Info("clock is right again: this node may lead")
+		l.skew.Store(0)
+		l.tools.log.Info("clock is right again: this node may lead")
 		return
 	}
-	s.tools.log.Warn("clock differs from the other nodes': this node leads nothing", "ahead", skew)
-	s.handOver()
-	s.skew.Store(int64(skew))
+	l.tools.log.Warn("clock differs from the other nodes': this node leads nothing", "ahead", skew)
+	l.handOver()
+	l.skew.Store(int64(skew))
 }
 
 // checkClock returns an ErrUnavailable that says how wrong the clock is.
-func (s *Store) checkClock() error {
-	if skew := time.Duration(s.skew.Load()); skew != 0 {
+func (l *leadership) checkClock() error {
+	if skew := time.Duration(l.skew.Load()); skew != 0 {
 		return fmt.Errorf("%w: the clock is %s ahead of the other nodes', so this node leads nothing", ErrUnavailable, skew.Round(time.Millisecond))
 	}
 	return nil

@@ -227,7 +227,7 @@ func lastIndex(t *testing.T, db *pebble.DB) uint64 {
 	if !iter.Last() {
 		t.Fatal("empty log")
 	}
-	last := lastItem(iter.Key())
+	last := binary.BigEndian.Uint64(iter.Key()[len(iter.Key())-8:])
 	if err := iter.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // Between a day and 76 hours an update goes when every webhook has it, and stays while
@@ -28,7 +29,7 @@ func TestRetentionOfHalfFinishedPasses(t *testing.T) {
 		{"a straggler needs 10", 20, 9, []channel.Straggler{{Seq: 2, Next: 10}}, 10},
 		{"a straggler needs 2", 20, 9, []channel.Straggler{{Seq: 1, Next: 2}}, 2},
 		{"the straggler that is furthest behind counts", 20, 9, []channel.Straggler{{Seq: 1, Next: 7}, {Seq: 2, Next: 12}}, 7},
-		{"all but the newest are delivered", newest, 1, nil, newest - keepVersions + 1},
+		{"all but the newest are delivered", newest, 1, nil, newest - state.KeepVersions + 1},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			clock := newFakeClock()
@@ -44,7 +45,7 @@ func TestRetentionOfHalfFinishedPasses(t *testing.T) {
 				t.Fatal(err)
 			}
 			w := newSweeper(s)
-			clock.advance(keepForCursors - time.Hour)
+			clock.advance(state.KeepForCursors - time.Hour)
 			pass(w)
 			if c := channelAt(t, s, first.Channel); c.Oldest != 2 {
 				t.Errorf("updates from %d kept within a day, want all", c.Oldest)

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 var (
@@ -11,14 +12,14 @@ var (
 	// within five seconds. The outcome is unknown: the command may yet happen.
 	ErrUnavailable = errors.New("range unavailable, outcome unknown")
 	// ErrClosed says that the store was closed before the command was accepted.
-	ErrClosed = errors.New("store closed")
+	ErrClosed = state.ErrClosed
 	// ErrStale says that a command was made against a version or incarnation that
 	// is no longer the channel's, or that a channel to be ended has subscribers.
-	ErrStale = errors.New("made against an earlier state")
+	ErrStale = state.ErrStale
 	// ErrKeyReused says that an idempotency key came before with another request.
-	ErrKeyReused = errors.New("idempotency key used before with another request")
+	ErrKeyReused = state.ErrKeyReused
 	// ErrInvalid says that a command breaks the rules of its type.
-	ErrInvalid = errors.New("invalid command")
+	ErrInvalid = state.ErrInvalid
 	// ErrTooLarge says that a command is larger than a log entry may be.
 	ErrTooLarge = errors.New("command too large")
 	// ErrNoSpace says that the disk is nearly full, and that the command was one of

@@ -14,6 +14,9 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 const (
@@ -85,10 +88,8 @@ func failFsync(dir string) {
 // TestFailedWrite: a state machine that cannot write stops for good, and says so
 // once.
 func TestFailedWrite(t *testing.T) {
-	m := newMachine(t, nil)
+	m := newMachine(t)
 	url := "http://example.com/"
-	m.apply(t, day0, subscribeCommand(item(url, stream)))
-	before := m.applied
 	files := vfs.NewMem()
 	cfg := Config{files: files}.withDefaults()
 	db, err := openState("state", cfg, m.tools)
@@ -105,8 +106,11 @@ func TestFailedWrite(t *testing.T) {
 	defer readOnly.Close()
 	var fatal []error
 	m.tools = newTools(Config{Fatal: func(err error) { fatal = append(fatal, err) }}.withDefaults(), m.tools.metrics)
-	m.db = readOnly
-	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item(url, stream))), time: micros(day0)}})
+	if m.state, err = state.New(readOnly).Machine(channel.Range{To: channel.Buckets - 1}); err != nil {
+		t.Fatal(err)
+	}
+	before := m.state.String()
+	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item(url, stream))), time: wire.Micros(day0)}})
 	logs := []*raft.Log{{Index: 2, Type: raft.LogCommand, Data: entry}, {Index: 3, Type: raft.LogCommand, Data: entry}}
 	for range 2 {
 		for _, response := range m.ApplyBatch(logs) {
@@ -119,8 +123,8 @@ func TestFailedWrite(t *testing.T) {
 	if _, err := m.Snapshot(); !errors.Is(err, pebble.ErrReadOnly) {
 		t.Errorf("snapshot of a stopped machine: %v", err)
 	}
-	if m.applied != before {
-		t.Errorf("applied %+v, was %+v", m.applied, before)
+	if after := m.state.String(); after != before {
+		t.Errorf("state %s, was %s", after, before)
 	}
 }
 
@@ -132,7 +136,7 @@ func TestUnreadableEntry(t *testing.T) {
 		"newer change": encodeEntry([]*proposal{{command: []byte("\xfa\x01\x00"), time: 1}}),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m := newMachine(t, nil)
+			m := newMachine(t)
 			stopped := 0
 			m.tools.fail = func(error) { stopped++ }
 			before := fmt.Sprint(dump(t, m.db))

@@ -48,7 +48,7 @@ func testFaults(t *testing.T, seed uint64) {
 	}
 	ctx, stop := context.WithTimeout(context.Background(), *faultTime)
 	defer stop()
-	all, feeds, rests := newCrowd(w), newFeeds(w), newResters(w)
+	all, feeds, rests := newCrowd(w), newFeedLoad(w), newResters(w)
 	var running sync.WaitGroup
 	for c := range writers + readers {
 		running.Go(func() { all.client(ctx, c, rand.New(rand.NewPCG(seed, uint64(c)+1))) })

@@ -24,16 +24,53 @@ import (
 // seconds in a quiet range. So this node asks the leaders of the ranges that it does
 // not lead.
 
+// feeds tell streams of the updates of each range, and up to where it is closed.
+type feeds struct {
+	*router
+	running context.Context // of questions to other nodes
+	ask     struct {
+		since Call[sinceQuery, sincePage]
+		news  Call[uint64, uint64]
+		tick  Call[uint64, struct{}]
+	}
+}
+
+type (
+	sinceQuery struct {
+		After channel.Cursor
+		Limit int
+	}
+	sincePage struct {
+		Updates []channel.Update
+		Closed  uint64
+		More    bool
+	}
+)
+
+// makeCalls makes the calls of streams known to the node.
+func (f *feeds) makeCalls() {
+	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
+		updates, closed, more, err := f.sinceHere(f.of[r.From], q.After, q.Limit)
+		return sincePage{updates, closed, more}, err
+	})
+	f.ask.news = newCall(f.router, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
+		return f.news(ctx, f.of[r.From].local, known)
+	}).Within(newsWithin + answerWithin)
+	f.ask.tick = newCall(f.router, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
+		return struct{}{}, f.tick(ctx, f.of[r.From].local, stamp)
+	})
+}
+
 // ClosedIn returns the stamp up to which a range is closed, as far as this node knows.
 // It never falls.
-func (s *Store) ClosedIn(id uint32) uint64 {
-	r := (*s.routes.Load())[id]
-	if s.net == nil {
-		return r.local.clock.closedTime(s.newest())
+func (f *feeds) ClosedIn(id uint32) uint64 {
+	r := (*f.routes.Load())[id]
+	if f.net == nil {
+		return r.local.clock.closedTime(f.newest())
 	}
 	closed := r.watch.closed.Load()
 	if r.local != nil {
-		closed = max(closed, r.local.fsm.hot.timeUS.Load())
+		closed = max(closed, r.local.state.Time())
 	}
 	return closed
 }
@@ -43,14 +80,14 @@ func (s *Store) ClosedIn(id uint32) uint64 {
 // which the range is closed. Unless there are more, which a megabyte of them may leave for
 // the next page, they are all up to that stamp. ErrTooOld says that updates after the
 // cursor are no longer kept, ErrUnavailable that no node with the range answers.
-func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	r := (*s.routes.Load())[id]
-	if s.net == nil || r.serves() {
-		return s.sinceHere(r, after, limit)
+func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	r := (*f.routes.Load())[id]
+	if f.net == nil || r.serves() {
+		return f.sinceHere(r, after, limit)
 	}
-	page, err := s.views.since.at(ctx, r, sinceQuery{after, limit})
+	page, err := f.ask.since.at(ctx, r, sinceQuery{after, limit})
 	if errors.Is(err, ErrUnavailable) && r.local != nil {
-		return s.sinceHere(r, after, limit)
+		return f.sinceHere(r, after, limit)
 	}
 	if err == nil {
 		r.watch.learn(page.Closed)
@@ -59,29 +96,29 @@ func (s *Store) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log.
-func (s *Store) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	if closed = r.local.fsm.hot.timeUS.Load(); s.net == nil { // before the read: what it closes, that sees
-		closed = r.local.clock.closedTime(s.newest())
+func (f *feeds) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	if closed = r.local.state.Time(); f.net == nil { // before the read: what it closes, that sees
+		closed = r.local.clock.closedTime(f.newest())
 	}
-	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.fsm.hot.newest.Load() {
+	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.state.NewestStamp() {
 		return nil, closed, false, nil // as nearly always
 	}
-	if updates, more, ok := r.local.fsm.news.since(after, closed, limit); ok {
+	if updates, more, ok := r.local.state.News(after, closed, limit); ok {
 		return updates, closed, more, nil
 	}
-	updates, more, err = s.updatesSince(r.Range, after, closed, limit)
+	updates, more, err = r.local.state.Since(after, closed, limit)
 	return updates, closed, more, err
 }
 
 // Changed returns a channel that is closed when a range may have more updates than now,
 // or is closed up to a stamp that was demanded.
-func (s *Store) Changed(id uint32) <-chan struct{} {
-	r := (*s.routes.Load())[id]
-	if s.net == nil || r.serves() {
+func (f *feeds) Changed(id uint32) <-chan struct{} {
+	r := (*f.routes.Load())[id]
+	if f.net == nil || r.serves() {
 		return r.local.clock.changed.wait()
 	}
 	changed := r.watch.changed.wait()
-	s.follow(r)
+	f.follow(r)
 	return changed
 }
 
@@ -106,17 +143,17 @@ const (
 )
 
 // follow asks the leader of a range for news, unless that is under way.
-func (s *Store) follow(r *route) {
+func (f *feeds) follow(r *route) {
 	if !r.watch.running.CompareAndSwap(false, true) {
 		return
 	}
 	newest := r.watch.closed.Load()
 	go func() { // ends with the question
-		closed, err := s.views.news.at(s.running, r, newest)
+		closed, err := f.ask.news.at(f.running, r, newest)
 		if err != nil {
 			select {
 			case <-time.After(newsRetry):
-			case <-s.running.Done():
+			case <-f.running.Done():
 			}
 		}
 		r.watch.learn(closed)
@@ -127,13 +164,13 @@ func (s *Store) follow(r *route) {
 
 // news waits until the range that this node leads has an update behind a stamp, or is
 // closed to one behind it that was demanded, and returns up to where it is closed.
-func (s *Store) news(ctx context.Context, g *group, known uint64) (closed uint64, err error) {
+func (f *feeds) news(ctx context.Context, g *group, known uint64) (closed uint64, err error) {
 	deadline := time.NewTimer(newsWithin)
 	defer deadline.Stop()
 	for {
 		changed := g.clock.changed.wait()
-		closed := g.fsm.hot.timeUS.Load()
-		if demanded := g.demanded.Load(); g.fsm.hot.newest.Load() > known || demanded > known && closed >= demanded || !g.serving.Load() {
+		closed := g.state.Time()
+		if demanded := g.demanded.Load(); g.state.NewestStamp() > known || demanded > known && closed >= demanded || !g.serving.Load() {
 			return closed, nil
 		}
 		select {
@@ -148,30 +185,30 @@ func (s *Store) news(ctx context.Context, g *group, known uint64) (closed uint64
 
 // Demand asks a range to be closed up to a stamp soon. It does not wait: Changed says
 // when that has come about.
-func (s *Store) Demand(id uint32, stamp uint64) {
-	r := (*s.routes.Load())[id]
-	if s.net == nil {
+func (f *feeds) Demand(id uint32, stamp uint64) {
+	r := (*f.routes.Load())[id]
+	if f.net == nil {
 		if r.local.clock.closedTime(stamp) >= stamp {
 			r.local.clock.changed.ring()
 		}
 		return
 	}
-	if s.ClosedIn(id) >= stamp || !r.ticking.CompareAndSwap(false, true) {
+	if f.ClosedIn(id) >= stamp || !r.ticking.CompareAndSwap(false, true) {
 		return
 	}
 	go func() { // ends within answerWithin
 		defer r.ticking.Store(false)
-		if _, err := s.views.tick.at(s.running, r, stamp); err != nil {
-			s.tools.log.Debug("range was not closed for a stream", "range", id, "error", err)
+		if _, err := f.ask.tick.at(f.running, r, stamp); err != nil {
+			f.tools.log.Debug("range was not closed for a stream", "range", id, "error", err)
 		}
 	}()
 }
 
 // tick commits a Tick whose time is not before a stamp.
-func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
+func (f *feeds) tick(ctx context.Context, g *group, stamp uint64) error {
 	for have := g.demanded.Load(); have < stamp && !g.demanded.CompareAndSwap(have, stamp); have = g.demanded.Load() {
 	}
-	if g.fsm.hot.timeUS.Load() >= stamp {
+	if g.state.Time() >= stamp {
 		g.clock.changed.ring()
 		return nil
 	}
@@ -180,9 +217,9 @@ func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
 	if err != nil {
 		return fmt.Errorf("encode tick: %w", err)
 	}
-	p, err := s.enqueue(ctx, g, content)
+	p, err := f.enqueue(ctx, g, content)
 	if err == nil {
-		_, err = s.answered(ctx, p)
+		_, err = f.answered(ctx, p)
 	}
 	return err
 }
@@ -190,8 +227,8 @@ func (s *Store) tick(ctx context.Context, g *group, stamp uint64) error {
 // newest returns the newest time that any range of this node has given or closed. In a
 // cluster of one all ranges advance to it, so that a clock that was set back delays no
 // stream.
-func (s *Store) newest() (newest uint64) {
-	for _, g := range s.groups {
+func (f *feeds) newest() (newest uint64) {
+	for _, g := range f.groups {
 		newest = max(newest, g.clock.newest())
 	}
 	return newest

@@ -11,9 +11,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// feeds are channels with updates, publishers that commit them at whichever node leads,
+// feedLoad is channels with updates, publishers that commit them at whichever node leads,
 // and readers that follow each range from node to node, as streams do.
-type feeds struct {
+type feedLoad struct {
 	w        *town
 	channels []channel.ID
 	readers  []*follower
@@ -35,8 +35,8 @@ const (
 	followersARange = 2
 )
 
-func newFeeds(w *town) *feeds {
-	f := &feeds{w: w, acked: make(map[channel.ID]uint64)}
+func newFeedLoad(w *town) *feedLoad {
+	f := &feedLoad{w: w, acked: make(map[channel.ID]uint64)}
 	for i := range 8 {
 		x := wish(fmt.Sprintf("http://feeds.example/%d", i), "", stream)
 		eventually(w.t, "a channel with updates", func() error {
@@ -54,7 +54,7 @@ func newFeeds(w *town) *feeds {
 	return f
 }
 
-func (f *feeds) start(ctx context.Context, running *sync.WaitGroup, seed uint64) {
+func (f *feedLoad) start(ctx context.Context, running *sync.WaitGroup, seed uint64) {
 	for i := range publishers {
 		running.Go(func() { f.publish(ctx, rand.New(rand.NewPCG(seed, 1000+uint64(i)))) })
 	}
@@ -64,7 +64,7 @@ func (f *feeds) start(ctx context.Context, running *sync.WaitGroup, seed uint64)
 }
 
 // publish commits the next versions of channels until ctx ends.
-func (f *feeds) publish(ctx context.Context, random *rand.Rand) {
+func (f *feedLoad) publish(ctx context.Context, random *rand.Rand) {
 	for ctx.Err() == nil {
 		pause(ctx, time.Duration(random.IntN(10))*time.Millisecond)
 		id := f.channels[random.IntN(len(f.channels))]
@@ -78,7 +78,7 @@ func (f *feeds) publish(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-func (f *feeds) commit(s *Store, id channel.ID) {
+func (f *feedLoad) commit(s *Store, id channel.ID) {
 	ctx, cancel := soon()
 	defer cancel()
 	c, err := s.Channel(id)
@@ -137,7 +137,7 @@ func (r *follower) read(s *Store) error {
 }
 
 // settle compares what readers have got with what there is.
-func (f *feeds) settle() {
+func (f *feedLoad) settle() {
 	f.w.t.Helper()
 	defer f.w.expect(2*time.Minute, "judge of the streams")()
 	there := make(map[uint32][]channel.Update)

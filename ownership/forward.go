@@ -4,83 +4,36 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
 
-// errElsewhere says that a command or a read was certainly not carried out, since the
-// node does not lead the range: it may be sent to another one.
-var errElsewhere = errors.New("this node does not lead the range")
-
-// Pauses between attempts to find the leader of a range.
-const (
-	firstRetry = 10 * time.Millisecond
-	lastRetry  = 200 * time.Millisecond
-)
-
-// lead finds the leader of a range for a call: here is called while this node leads it,
-// there with the node that may, and both again, after a pause, as long as they return
-// errElsewhere. The error is that of the last call, or ErrUnavailable when the context
-// ends first.
-func (s *Store) lead(ctx context.Context, r *route, here func() error, there func(node string) error) error {
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		err := s.leadOnce(r, here, there)
-		if !errors.Is(err, errElsewhere) {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return s.late(fmt.Errorf("range %d has no leader: %w", r.ID, context.Cause(ctx)))
-		}
-	}
-}
-
-func (s *Store) leadOnce(r *route, here func() error, there func(node string) error) error {
-	switch {
-	case s.closing.Load():
-		return ErrClosed
-	case r.serves():
-		return here()
-	case s.net == nil:
-		return errElsewhere
-	}
-	node := r.leader()
-	if node == s.net.self() {
-		r.learn("")
-		return errElsewhere
-	}
-	return there(node)
-}
-
 // forward sends a command to a node that may lead the range, and returns its result.
-func (s *Store) forward(ctx context.Context, r *route, node string, command []byte) (result, error) {
-	answer, err := s.call(ctx, r, node, kindPropose, command)
+func (rt *router) forward(ctx context.Context, r *route, node string, command []byte) (state.Result, error) {
+	answer, err := rt.call(ctx, r, node, kindPropose, command)
 	if err != nil {
-		return result{}, err
+		return state.Result{}, err
 	}
 	return resultOf(answer)
 }
 
 // call asks a node that may lead the range. What was not sent, or was refused by one
 // that does not lead, is errElsewhere; what was lost on the way is ErrUnavailable.
-func (s *Store) call(ctx context.Context, r *route, node string, kind peer.Kind, payload []byte) (*wire.Answer, error) {
-	reply, err := s.net.peers.Call(ctx, node, peer.Log, kind, uint64(r.ID), payload)
+func (rt *router) call(ctx context.Context, r *route, node string, kind peer.Kind, payload []byte) (*wire.Answer, error) {
+	reply, err := rt.net.peers.Call(ctx, node, peer.Log, kind, uint64(r.ID), payload)
 	if errors.Is(err, peer.ErrNotSent) {
 		r.learn("")
 		return nil, errElsewhere
 	}
 	if err != nil {
-		return nil, s.late(fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err))
+		return nil, rt.late(fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err))
 	}
 	answer := &wire.Answer{}
 	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, s.late(fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err))
+		return nil, rt.late(fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err))
 	}
 	if answer.Elsewhere {
 		r.learn(answer.Leader)
@@ -90,46 +43,28 @@ func (s *Store) call(ctx context.Context, r *route, node string, kind peer.Kind,
 }
 
 // servePropose carries out a command that another node has forwarded.
-func (s *Store) servePropose(ctx context.Context, call peer.Call) ([]byte, error) {
-	r, err := s.routeOf(call.Group)
+func (rt *router) servePropose(ctx context.Context, call peer.Call) ([]byte, error) {
+	r, err := rt.routeOf(call.Group)
 	if err != nil {
 		return nil, err
 	}
-	if err := checkForwarded(call.Payload); err != nil {
+	if err := state.CheckForwarded(call.Payload); err != nil {
 		return nil, err
 	}
-	var done result
+	var done state.Result
 	if r.serves() {
 		var p *proposal
-		if p, err = s.enqueue(ctx, r.local, call.Payload); err == nil {
-			done, err = s.answered(ctx, p)
+		if p, err = rt.enqueue(ctx, r.local, call.Payload); err == nil {
+			done, err = rt.answered(ctx, p)
 		}
 	} else {
 		err = errElsewhere
 	}
-	return s.reply(r, done, err)
-}
-
-// checkForwarded refuses what the range's replicas could not apply, and what only their
-// leader may propose.
-func checkForwarded(content []byte) error {
-	c, err := decodeCommand(message{content, string(content)})
-	if err != nil {
-		return err
-	}
-	switch c.change.(type) {
-	case []claimItem, []subscribeItem, *wire.Command_Unsubscribe:
-	default:
-		return fmt.Errorf("%w: a forwarded command with change %T", ErrInvalid, c.change)
-	}
-	if c.timeUS != 0 {
-		return fmt.Errorf("%w: a forwarded command with a time", ErrInvalid)
-	}
-	return nil
+	return rt.reply(r, done, err)
 }
 
 // reply encodes what a forwarded call came to.
-func (s *Store) reply(r *route, done result, err error) ([]byte, error) {
+func (rt *router) reply(r *route, done state.Result, err error) ([]byte, error) {
 	answer := answerOf(done)
 	switch {
 	case errors.Is(err, errElsewhere), errors.Is(err, ErrClosed):
@@ -138,84 +73,4 @@ func (s *Store) reply(r *route, done result, err error) ([]byte, error) {
 		answer = &wire.Answer{Failure: failureOf(err)}
 	}
 	return proto.Marshal(answer)
-}
-
-// routeOf finds the range that another node means.
-func (s *Store) routeOf(id uint64) (*route, error) {
-	if routes := s.routes.Load(); routes != nil && id < uint64(len(*routes)) {
-		return (*routes)[id], nil
-	}
-	return nil, fmt.Errorf("no range %d here", id)
-}
-
-func resultOf(answer *wire.Answer) (result, error) {
-	if err := failureError(answer.Failure); err != nil {
-		return result{}, err
-	}
-	var done result
-	for _, each := range answer.Subscribed {
-		done.subscribed = append(done.subscribed, subscribed{
-			seq: each.Seq, createdUS: each.CreatedUs, fromVersion: each.FromVersion,
-			existing: each.Existing, deleted: each.Deleted, err: failureError(each.Failure),
-		})
-	}
-	for _, claim := range answer.Claims {
-		done.claims = append(done.claims, failureError(claim))
-	}
-	return done, nil
-}
-
-func answerOf(done result) *wire.Answer {
-	answer := &wire.Answer{}
-	for _, each := range done.subscribed {
-		answer.Subscribed = append(answer.Subscribed, &wire.Answer_Subscribed{
-			Seq: each.seq, CreatedUs: each.createdUS, FromVersion: each.fromVersion,
-			Existing: each.existing, Deleted: each.deleted, Failure: failureOf(each.err),
-		})
-	}
-	for _, err := range done.claims {
-		answer.Claims = append(answer.Claims, failureOf(err))
-	}
-	return answer
-}
-
-// classes are the errors that callers branch on, by the number that they have between
-// nodes. An error of none of them is an unknown outcome.
-var classes = []error{
-	1: ErrUnavailable, 2: ErrStale, 3: ErrKeyReused, 4: ErrInvalid, 5: ErrTooLarge, 6: ErrNoSpace,
-	7: channel.ErrNotFound, 8: channel.ErrTooOld, 9: ErrClosed, 10: disk.ErrCorrupt,
-}
-
-// farError is an error of another node: its text, and the class of it.
-type farError struct {
-	class error
-	text  string
-}
-
-func (e *farError) Error() string { return e.text }
-func (e *farError) Unwrap() error { return e.class }
-
-// failureOf is empty for nil.
-func failureOf(err error) *wire.Failure {
-	if err == nil {
-		return &wire.Failure{}
-	}
-	for class, is := range classes {
-		if is != nil && errors.Is(err, is) {
-			return &wire.Failure{Class: uint32(class), Text: err.Error()}
-		}
-	}
-	return &wire.Failure{Class: 1, Text: err.Error()}
-}
-
-// failureError is nil for an empty one.
-func failureError(f *wire.Failure) error {
-	if f.GetClass() == 0 {
-		return nil
-	}
-	class := ErrUnavailable
-	if int(f.Class) < len(classes) {
-		class = classes[f.Class]
-	}
-	return &farError{class, f.Text}
 }

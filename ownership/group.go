@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
@@ -44,6 +45,7 @@ type group struct {
 
 	log       *sharedlog.Group
 	snapshots *snapshotStore
+	state     *state.Machine
 	fsm       *fsm
 	clock     *clock
 	queue     *queue
@@ -68,7 +70,7 @@ type group struct {
 
 // openGroup reads the group's log and state and starts its raft. Damage is found
 // before anything runs.
-func openGroup(r channel.Range, seat seat, log *sharedlog.Log, state *pebble.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
+func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, states *state.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
 	id, from, to := r.ID, r.From, r.To
 	g := &group{
 		id: id, from: from, to: to, seat: seat, tools: tools, clock: &clock{now: cfg.Now},
@@ -76,16 +78,18 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, state *pebble.DB,
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
 	g.handing.failed = make(map[raft.ServerID]uint64)
-	g.fsm = &fsm{group: id, from: from, to: to, db: state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer}
-	if err := g.fsm.load(); err != nil {
+	var err error
+	if g.state, err = states.Machine(r); err != nil {
 		return nil, err
 	}
-	var err error
+	g.fsm = &fsm{
+		group: id, state: g.state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer, gate: states.Gate(),
+	}
 	if g.log, err = log.Group(id); err != nil {
 		return nil, err
 	}
 	g.fsm.transfer = &transferrer{
-		group: id, from: from, to: to, db: state, flush: flush, pieces: receivedFile, metrics: tools.metrics,
+		group: id, from: from, to: to, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
 		files: cfg.files, dir: filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10)),
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
@@ -205,10 +209,7 @@ func (g *group) start() error {
 }
 
 // checkCommand refuses an entry that the state machine would not apply.
-func checkCommand(log *raft.Log) error {
-	_, err := decodeEntry(log.Data)
-	return err
-}
+func checkCommand(log *raft.Log) error { return state.CheckEntry(log.Data) }
 
 // newRaft starts raft. It panics when an entry cannot be read, which is for the
 // caller to decide about.
@@ -246,7 +247,7 @@ func (g *group) check() error {
 	if err != nil {
 		return err
 	}
-	applied := g.fsm.applied.index
+	applied := g.state.Index()
 	switch reach := max(last, snapshot.Index, marker.Applied); {
 	case applied < marker.Applied:
 		return disk.Corrupt("state of range %d ends at entry %d, its snapshot needs %d", g.id, applied, marker.Applied)
@@ -298,7 +299,7 @@ func (g *group) catchUp() error {
 // gain begins to serve. The observer hears of changes first, so that what it reads
 // when it learns of the range, and what it is told, are together everything.
 func (g *group) gain() {
-	g.clock.lead(g.fsm.newestTime())
+	g.clock.lead(g.state.NewestTime())
 	g.fsm.leading.Store(true)
 	g.serving.Store(true)
 	g.clock.changed.ring()
@@ -388,14 +389,14 @@ func (g *group) settle() {
 
 // snapshot makes the state durable and truncates the log.
 func (g *group) snapshot() {
-	covered := g.fsm.hot.behind.Load()
+	covered := g.fsm.behind.Load()
 	err := g.keepTail()
 	if err == nil {
 		err = g.raft.Snapshot().Error()
 	}
 	switch {
 	case err == nil:
-		g.fsm.hot.behind.Add(-covered)
+		g.fsm.behind.Add(-covered)
 		g.tools.metrics.snapshots.Inc()
 	case errors.Is(err, raft.ErrNothingNewToSnapshot), errors.Is(err, raft.ErrRaftShutdown):
 	default:

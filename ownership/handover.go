@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
 const (
@@ -19,30 +22,47 @@ const (
 	steadyFor = 15 * time.Second
 )
 
+// leadership decides which ranges this node leads: none while its clock is wrong or a
+// write of the log hangs, else those that the table prefers it for.
+type leadership struct {
+	*router
+	meta   *metaGroup
+	nodes  []*wire.Node                  // of the cluster, by ID; none in a cluster of one
+	skew   atomic.Int64                  // how far the clock is off, in nanoseconds, while that is too far; else 0
+	logRef atomic.Pointer[sharedlog.Log] // nil before it is open
+}
+
+// stalled reports whether this node must not lead: a write of the log hangs, or the
+// clock is wrong.
+func (l *leadership) stalled() bool {
+	log := l.logRef.Load()
+	return log != nil && log.Hangs() > stallAfter || l.skew.Load() != 0
+}
+
 // handOver gives every range that this node leads to another replica, so that the
 // others need not find out that it has gone.
-func (s *Store) handOver() {
-	if s.net == nil {
+func (l *leadership) handOver() {
+	if l.net == nil {
 		return
 	}
 	over := time.Now().Add(handOverWithin)
 	var handing sync.WaitGroup
-	for _, g := range s.groups {
+	for _, g := range l.groups {
 		if g.serving.Load() {
-			handing.Go(func() { s.handOverRange(g, over) })
+			handing.Go(func() { l.handOverRange(g, over) })
 		}
 	}
-	if m := s.meta; m.raft != nil && m.raft.State() == raft.Leader {
+	if m := l.meta; m.raft != nil && m.raft.State() == raft.Leader {
 		handing.Go(func() { _ = m.raft.LeadershipTransfer().Error() })
 	}
 	handing.Wait()
 }
 
 // handOverRange tries the replicas whose nodes answer, one after the other.
-func (s *Store) handOverRange(g *group, over time.Time) {
-	r := s.of[g.from]
+func (l *leadership) handOverRange(g *group, over time.Time) {
+	r := l.of[g.from]
 	for _, replica := range r.replicas {
-		if replica.Node == s.net.self() || s.silent(replica.Node) {
+		if replica.Node == l.net.self() || l.silent(replica.Node) {
 			continue
 		}
 		if time.Now().After(over) || !g.serving.Load() {
@@ -52,7 +72,7 @@ func (s *Store) handOverRange(g *group, over time.Time) {
 			return
 		}
 	}
-	s.tools.log.Warn("leadership was not handed over", "range", g.id)
+	l.tools.log.Warn("leadership was not handed over", "range", g.id)
 }
 
 // transfer hands the leadership of the range to a replica, within an election's time.
@@ -105,13 +125,13 @@ func (g *group) transferable(id raft.ServerID) error {
 // balance gives leaderships back to the replicas that have them when all is well, until
 // ctx ends: the table spreads those evenly over the nodes. A range is handed over when
 // it has had the same leader for steadyFor and the preferred replica's node answers.
-func (s *Store) balance(ctx context.Context) {
+func (l *leadership) balance(ctx context.Context) {
 	ticker := time.NewTicker(balanceEvery)
 	defer ticker.Stop()
 	for {
 		select {
 		case <-ticker.C:
-			s.balanceOnce()
+			l.balanceOnce()
 		case <-ctx.Done():
 			return
 		}
@@ -119,15 +139,15 @@ func (s *Store) balance(ctx context.Context) {
 }
 
 // balanceOnce hands one range over at most, so that ranges pause one at a time.
-func (s *Store) balanceOnce() {
-	for _, g := range s.groups {
-		preferred := s.of[g.from].replicas[0]
+func (l *leadership) balanceOnce() {
+	for _, g := range l.groups {
+		preferred := l.of[g.from].replicas[0]
 		since := g.gained.Load()
-		if !g.serving.Load() || preferred.Node == s.net.self() || time.Since(time.Unix(0, since)) < steadyFor || s.silent(preferred.Node) {
+		if !g.serving.Load() || preferred.Node == l.net.self() || time.Since(time.Unix(0, since)) < steadyFor || l.silent(preferred.Node) {
 			continue
 		}
 		if err := g.transfer(preferred.ID(), preferred.Address()); err != nil {
-			s.tools.log.Debug("leadership was not given back", "range", g.id, "node", preferred.Node, "error", err)
+			l.tools.log.Debug("leadership was not given back", "range", g.id, "node", preferred.Node, "error", err)
 			continue
 		}
 		return

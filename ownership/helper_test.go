@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"go.uber.org/goleak"
 	"google.golang.org/protobuf/proto"
@@ -59,6 +61,8 @@ func wish(url, key string, sink channel.Sink) NewSubscription {
 	return NewSubscription{URL: canonical, Channel: id, Sink: sink, Key: key}
 }
 
+var day0 = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
 var (
 	stream  = channel.Sink{Type: "sse"}
 	webhook = channel.Sink{Type: channel.SinkWebhook, URL: "https://sink.example/hook", Secret: "whsec_x"}
@@ -90,6 +94,15 @@ func grow(t testing.TB, s *Store, id channel.ID, to uint64) {
 	}
 }
 
+func subscribeCommand(items ...*wire.Subscribe_Item) *wire.Command {
+	return &wire.Command{Change: &wire.Command_Subscribe{Subscribe: &wire.Subscribe{Items: items}}}
+}
+
+func item(url string, sink channel.Sink) *wire.Subscribe_Item {
+	id := channel.IDOf(url)
+	return &wire.Subscribe_Item{Channel: id[:], Url: url, SinkType: sink.Type, SinkUrl: sink.URL, SinkSecret: sink.Secret}
+}
+
 // nextCommit is a commit of a channel's next version.
 func nextCommit(c channel.Channel) Commit {
 	next := Commit{
@@ -111,10 +124,11 @@ func updateData(id channel.ID, version uint64) []byte {
 // machine is a state machine without raft: entries are applied as a test says.
 type machine struct {
 	*fsm
+	db    *pebble.DB
 	index uint64
 }
 
-func newMachine(t testing.TB, observer Observer) *machine {
+func newMachine(t testing.TB) *machine {
 	t.Helper()
 	cfg := Config{Dir: "machine", files: vfs.NewMem(), Fatal: func(err error) { t.Errorf("fatal: %v", err) }}.withDefaults()
 	tools := newTools(cfg, newMetrics(prometheus.NewRegistry()))
@@ -127,40 +141,18 @@ func newMachine(t testing.TB, observer Observer) *machine {
 			t.Error(err)
 		}
 	})
-	m := &machine{fsm: &fsm{
-		from: 0, to: channel.Buckets - 1, db: db, flush: &flusher{db: db}, tools: tools,
-		clock: &clock{now: time.Now}, observer: observer,
-	}}
-	if err := m.load(); err != nil {
+	m := &machine{fsm: &fsm{flush: &flusher{db: db}, tools: tools, clock: &clock{now: time.Now}}, db: db}
+	if m.state, err = state.New(db).Machine(channel.Range{To: channel.Buckets - 1}); err != nil {
 		t.Fatal(err)
 	}
-	m.leading.Store(true)
 	return m
 }
 
-// reset empties the machine, and gives it the range of one bucket: what a fuzz
-// target can afford for each input.
-func (m *machine) reset(t testing.TB, b channel.Bucket) {
-	t.Helper()
-	if err := m.db.DeleteRange([]byte{0}, []byte{0xFF, 0xFF, 0xFF}, pebble.NoSync); err != nil {
-		t.Fatal(err)
-	}
-	m.index = 0
-	m.fsm = &fsm{from: b, to: b, db: m.db, flush: m.flush, tools: m.tools, clock: m.clock}
-	if err := m.load(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // apply applies one command at a time and returns its result.
-func (m *machine) apply(t testing.TB, at time.Time, command *wire.Command) result {
+func (m *machine) apply(t testing.TB, at time.Time, command *wire.Command) state.Result {
 	t.Helper()
-	command.TimeUs = micros(at)
-	entry, err := proto.Marshal(&wire.Entry{Commands: []*wire.Command{command}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	a := m.entry(entry)
+	command.TimeUs = wire.Micros(at)
+	a := m.entry(marshal(t, &wire.Entry{Commands: []*wire.Command{command}}))
 	if a.err != nil {
 		t.Fatal(a.err)
 	}
@@ -264,8 +256,16 @@ func (s *Store) Closed() uint64 {
 	return closed
 }
 
-// UpdatesSince is Since of all ranges together, up to Closed.
-func (s *Store) UpdatesSince(after channel.Cursor, limit int) ([]channel.Update, error) {
-	updates, _, err := s.updatesSince(channel.Range{To: channel.Buckets - 1}, after, s.Closed(), limit)
-	return updates, err
+// UpdatesSince is Since of all ranges together, from the disk and up to Closed.
+func (s *Store) UpdatesSince(after channel.Cursor, limit int) (all []channel.Update, err error) {
+	closed := s.Closed()
+	for _, g := range s.groups {
+		updates, _, err := g.state.Since(after, closed, limit)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, updates...)
+	}
+	slices.SortFunc(all, func(a, b channel.Update) int { return a.Cursor().Compare(b.Cursor()) })
+	return all[:min(len(all), limit)], nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // leap is a way in which a node's clock is an hour wrong: it is set by some time at
@@ -89,10 +90,10 @@ func TestRow65Keys(t *testing.T) {
 // TestRow65Updates: bad-input.md, row 65. A clock that leaps by an hour takes no
 // more than that hour of what updates are kept for, nor the latest 16 of any age.
 func TestRow65Updates(t *testing.T) {
-	const versions, trimmed = keepVersions + 10, 11
+	const versions, trimmed = state.KeepVersions + 10, 11
 	w := wish("http://example.com/", "", webhook)
 	for _, l := range leaps {
-		for keep, reached := range map[time.Duration]uint64{keepForCursors: versions, keepAtMost: 1} {
+		for keep, reached := range map[time.Duration]uint64{state.KeepForCursors: versions, state.KeepAtMost: 1} {
 			t.Run(fmt.Sprintf("%s, reached %d", l.name, reached), func(t *testing.T) {
 				s := newLeaping(t)
 				subscribe(t, s.Store, w)

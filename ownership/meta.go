@@ -192,7 +192,7 @@ func (m *metaGroup) birth(cfg Config, log *slog.Logger) (*wire.Meta, error) {
 	if meta := m.fsm.meta(); len(meta.Cluster) > 0 {
 		return meta, nil
 	}
-	birth := &wire.Birth{Cluster: newClusterID(), TimeUs: micros(cfg.Now()), Replicas: uint32(cfg.Replicas)}
+	birth := &wire.Birth{Cluster: newClusterID(), TimeUs: wire.Micros(cfg.Now()), Replicas: uint32(cfg.Replicas)}
 	ranges := orDefault(cfg.Ranges, defaultRanges)
 	for i := range ranges {
 		birth.Ranges = append(birth.Ranges, &wire.Range{

@@ -46,7 +46,7 @@ func (f *metaFSM) Apply(log *raft.Log) any {
 	command := &wire.MetaCommand{}
 	err := openMetaSeal(log.Data, command)
 	if err == nil {
-		err = strict(command)
+		err = wire.Strict(command)
 	}
 	if err != nil {
 		f.mu.damage = err
@@ -81,7 +81,7 @@ func (f *metaFSM) check(log *raft.Log) error {
 	if command.Change == nil {
 		return errors.New("a meta command that this version does not know")
 	}
-	return strict(command)
+	return wire.Strict(command)
 }
 
 // Snapshot implements raft.FSM.

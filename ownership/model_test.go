@@ -11,6 +11,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"pgregory.net/rapid"
 )
 
@@ -162,7 +163,7 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 	}
 	m.world.sequence[b]++
 	want := channel.Subscription{
-		ID: subscriptionID(b, m.world.sequence[b]), Seq: m.world.sequence[b], Channel: w.Channel, URL: w.URL, Sink: w.Sink,
+		ID: state.SubscriptionID(b, m.world.sequence[b]), Seq: m.world.sequence[b], Channel: w.Channel, URL: w.URL, Sink: w.Sink,
 		Created: r.Created, FromVersion: max(c.Version, 1) + 1,
 	}
 	if r.Err != nil || r.Existing || r.Deleted || r.Subscription != want {
@@ -183,7 +184,7 @@ func (m *modelTest) subscribed(rt *rapid.T, w NewSubscription, r SubscribeResult
 }
 
 func (m *modelTest) unsubscribe(rt *rapid.T) {
-	id := subscriptionID(wish("http://example.com/0", "", stream).Channel.Bucket(), 1<<40)
+	id := state.SubscriptionID(wish("http://example.com/0", "", stream).Channel.Bucket(), 1<<40)
 	if all := m.everSubscribed(); len(all) > 0 && rapid.IntRange(0, 9).Draw(rt, "never existed") > 0 {
 		id = rapid.SampledFrom(all).Draw(rt, "id")
 	}
@@ -336,7 +337,7 @@ func (m *modelTest) advance(rt *rapid.T) {
 	}
 	c.progress.Version, c.progress.Seq = p.Version, p.Seq
 	for _, straggler := range p.Stragglers {
-		sub, live := m.world.subs[subscriptionID(c.ID.Bucket(), straggler.Seq)]
+		sub, live := m.world.subs[state.SubscriptionID(c.ID.Bucket(), straggler.Seq)]
 		if straggler.Next == 0 || !live || sub.Channel != c.ID {
 			delete(c.stragglers, straggler.Seq)
 		} else {
@@ -386,7 +387,7 @@ func (m *modelTest) sweep(rt *rapid.T) {
 	pass(newSweeper(m.s))
 	for id, c := range m.world.channels {
 		oldest := channelAt(rt, m.s, id).Oldest
-		if oldest < c.Oldest || oldest > c.Oldest && c.Version-oldest+1 < keepVersions {
+		if oldest < c.Oldest || oldest > c.Oldest && c.Version-oldest+1 < state.KeepVersions {
 			rt.Fatalf("versions %d to %d kept, before %d", oldest, c.Version, c.Oldest)
 		}
 		c.Oldest = oldest

@@ -2,16 +2,12 @@ package ownership
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"reflect"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"google.golang.org/protobuf/proto"
 )
 
 // moves notes what an observer is told of where a channel moved, in order.
@@ -70,43 +66,6 @@ func TestMoved(t *testing.T) {
 	if count := len(slices.DeleteFunc(observer.told, func(m channel.Moved) bool { return m == channel.Moved{} })); count != 9 {
 		t.Errorf("told %d times of a channel that moved, want 6 holds, a version, the last unsubscription and the end: %+v", count, observer.told)
 	}
-}
-
-// TestBeforeMoved: a log entry and a record of a version that knew of no moves
-// read as they did then.
-func TestBeforeMoved(t *testing.T) {
-	entry := "0a2208072a1e0a149c17e047f58f9220a7008d4f18152fee4d111d141001300458096001"
-	record := "0a13687474703a2f2f6578616d706c652e636f6d2f100118032804300240096001900108"
-	id := channel.IDOf("http://example.com/")
-	old := &wire.Channel{}
-	if err := proto.Unmarshal(unhex(t, record), old); err != nil {
-		t.Fatal(err)
-	}
-	want := channel.Channel{
-		ID: id, URL: "http://example.com/", Incarnation: 1, Version: 3, Kind: 4, Subscribers: 2,
-		Created: time.UnixMicro(9).UTC(), Gone: true, GoneStamp: 8,
-	}
-	if got := channelOf(id, old); !reflect.DeepEqual(got, want) {
-		t.Errorf("record reads as %+v, want %+v", got, want)
-	}
-	m := newMachine(t, nil)
-	m.apply(t, day0, subscribeCommand(item("http://example.com/", stream)))
-	if a := m.entry(unhex(t, entry)); a.err != nil || a.results[0].err != nil {
-		t.Fatal(a)
-	}
-	after, err := getChannel(m.db, id)
-	if err != nil || !after.Gone || after.Kind != 4 || after.Moved != nil {
-		t.Errorf("entry leaves %v, %v", after, err)
-	}
-}
-
-func unhex(t *testing.T, text string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
 }
 
 func (*moves) RangeGained(channel.Range, uint64) {}

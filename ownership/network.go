@@ -123,17 +123,17 @@ const silentAfter = 3
 func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Missed >= silentAfter) }
 
 // Nodes returns the nodes of the cluster by ID, none of a cluster of one.
-func (s *Store) Nodes() (nodes []NodeHealth) {
-	for _, node := range s.nodes {
-		health, _ := s.net.peers.Health(node.Id)
-		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, Self: node.Id == s.net.self(), Health: health})
+func (l *leadership) Nodes() (nodes []NodeHealth) {
+	for _, node := range l.nodes {
+		health, _ := l.net.peers.Health(node.Id)
+		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, Self: node.Id == l.net.self(), Health: health})
 	}
 	return nodes
 }
 
 // silent reports whether a node has not answered for long.
-func (s *Store) silent(node string) bool {
-	health, known := s.net.peers.Health(node)
+func (l *leadership) silent(node string) bool {
+	health, known := l.net.peers.Health(node)
 	return !known || NodeHealth{Health: health}.Silent()
 }
 
@@ -142,7 +142,7 @@ func (s *Store) silent(node string) bool {
 func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 	ranges := orDefault(cfg.Ranges, defaultRanges)
 	table := &wire.Meta{
-		Cluster: newClusterID(), BornUs: micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
+		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
 		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: stateMachine,
 	}
 	replica := func(i int, group uint32) string {

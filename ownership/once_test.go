@@ -138,7 +138,7 @@ func TestOnceManySubscriptions(t *testing.T) {
 		return channel.Sink{Type: channel.SinkWebhook, URL: fmt.Sprintf("https://hook.example/%d", i)}
 	}
 	var wishes []NewSubscription
-	for i := range 2 * lookEvery {
+	for i := range 2 * 1024 {
 		wishes = append(wishes, wish("http://example.com/", "", hook(i)))
 	}
 	last := s.Subscribe(context.Background(), wishes)[len(wishes)-1]

@@ -9,8 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/cockroachdb/pebble/v2/bloom"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
@@ -18,8 +16,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
-	"google.golang.org/protobuf/proto"
 )
 
 // Open opens the store in Config.Dir, founding a cluster of one in an empty
@@ -43,8 +39,12 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg.unmarked = have < formatMarked
 	metrics := newMetrics(cfg.Registerer)
 	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	s := &Store{cfg: cfg, tools: newTools(cfg, metrics), running: loops, cancel: cancel}
-	s.views = newViewCalls(s)
+	rt := &router{tools: newTools(cfg, metrics)}
+	s := &Store{
+		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
+		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt},
+	}
+	s.makeCalls()
 	if err := s.open(ctx); err != nil {
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
 	}
@@ -162,127 +162,6 @@ func (s *Store) connect() (err error) {
 	return nil
 }
 
-// stalled reports whether this node must not lead: a write of the log hangs, or the
-// clock is wrong.
-func (s *Store) stalled() bool {
-	log := s.logRef.Load()
-	return log != nil && log.Hangs() > stallAfter || s.skew.Load() != 0
-}
-
-// termOf returns the term of one of this node's replicas, false if it has not that one.
-func (s *Store) termOf(group uint64) (uint64, bool) {
-	r, err := s.routeOf(group >> 32)
-	if err != nil || r.local == nil {
-		return 0, false
-	}
-	replica, err := raftnet.ParseID(r.ID, r.local.seat.id)
-	if err != nil || replica.Group() != group {
-		return 0, false
-	}
-	return r.local.raft.CurrentTerm(), true
-}
-
-// openStores opens log and state, and checks that they are this node's.
-func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
-	if s.log, err = openLog(s.cfg, s.tools); err != nil {
-		return err
-	}
-	s.logRef.Store(s.log)
-	if s.cfg.unmarked { // now it has a mark
-		if err := writeFormat(s.cfg.Dir); err != nil {
-			return err
-		}
-	}
-	if s.state, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
-		return err
-	}
-	s.flush = &flusher{db: s.state, gaveUp: s.cfg.Volume.GaveUp()}
-	identity, err := proto.Marshal(&wire.Identity{Cluster: table.Cluster, RaftId: string(s.meta.raftID)})
-	if err != nil {
-		return fmt.Errorf("encode identity: %w", err)
-	}
-	have, err := s.log.Identity()
-	if err != nil {
-		return err
-	}
-	if err := checkIdentity("log", have, identity, born, func() error { return s.log.SetIdentity(identity) }); err != nil {
-		return err
-	}
-	return s.checkStateIdentity(identity, born)
-}
-
-// openLog opens the log of all ranges.
-func openLog(cfg Config, tools tools) (*sharedlog.Log, error) {
-	return sharedlog.Open(sharedlog.Config{
-		Dir: filepath.Join(cfg.Dir, "log"), FullBytes: cfg.SnapshotBytes,
-		Fail: tools.fail, Files: cfg.Volume.FS(cfg.files), MemTable: cfg.Volume.MemTable(), GaveUp: cfg.Volume.GaveUp(), Logger: tools.pebbleLogger("log"),
-		Unmarked: cfg.unmarked,
-	})
-}
-
-func (s *Store) checkStateIdentity(identity []byte, born bool) error {
-	value, closer, err := s.state.Get(identityKey())
-	if err != nil && !isMissing(err) {
-		return disk.ReadError("read state", err)
-	}
-	have := append([]byte(nil), value...)
-	if closer != nil {
-		if err := closer.Close(); err != nil {
-			return disk.ReadError("read state", err)
-		}
-	}
-	return checkIdentity("state", have, identity, born, func() error {
-		if err := s.state.Set(identityKey(), identity, pebble.NoSync); err != nil {
-			return fmt.Errorf("write identity: %w", err)
-		}
-		return s.flush.flush()
-	})
-}
-
-// checkIdentity marks a new store. One without a mark after the ranges were born
-// has lost its data.
-func checkIdentity(store string, have, want []byte, born bool, mark func() error) error {
-	switch {
-	case len(have) == 0 && born:
-		return disk.Corrupt("the %s store is empty, it was not", store)
-	case len(have) == 0:
-		return mark()
-	case string(have) != string(want):
-		return fmt.Errorf("%w: its %s store is of another cluster or node", ErrForeign, store)
-	default:
-		return nil
-	}
-}
-
-// stateMemTable is how many bytes of the state are gathered in memory, at most, before
-// they are written as a sorted file.
-const stateMemTable = 32 << 20
-
-// openState opens the store of all ranges' states. It has no write-ahead log:
-// the ranges' logs are that.
-func openState(dir string, cfg Config, tools tools) (*pebble.DB, error) {
-	memTable := min(cfg.Volume.MemTable(), stateMemTable)
-	opts := &pebble.Options{
-		FS:                          cfg.Volume.FS(cfg.files),
-		Logger:                      tools.pebbleLogger("state"),
-		FormatMajorVersion:          disk.Format,
-		DisableWAL:                  true,
-		MemTableSize:                memTable,
-		MemTableStopWritesThreshold: 4,
-		L0CompactionThreshold:       4,
-		L0StopWritesThreshold:       32,
-		CacheSize:                   cfg.CacheBytes + 2*int64(memTable), // pebble counts memtables as cache
-		CompactionConcurrencyRange:  func() (int, int) { return 1, 2 },
-	}
-	// Pebble may keep ingested files as if they were a memtable, to be added at the
-	// next flush; without a write-ahead log nothing would tell of them after a crash.
-	opts.Experimental.DisableIngestAsFlushable = func() bool { return true }
-	for i := range opts.Levels {
-		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
-	}
-	return disk.Open(dir, opts)
-}
-
 // openGroups reads this node's replicas, and learns the way to all other ranges.
 func (s *Store) openGroups(table *wire.Meta, born bool) (routes []*route, err error) {
 	next := 0
@@ -323,11 +202,10 @@ func (s *Store) openRoute(r *wire.Range, born bool) (*route, error) {
 	if !has {
 		return way, nil
 	}
-	g, err := openGroup(way.Range, seat, s.log, s.state, s.flush, s.cfg, s.tools)
+	g, err := openGroup(way.Range, seat, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 	if err != nil {
 		return nil, err
 	}
-	g.fsm.gate = &s.gate.RWMutex
 	way.local = g
 	s.groups = append(s.groups, g)
 	if born {
@@ -356,16 +234,6 @@ func (s *Store) tellProgress() (done func()) {
 		}
 	})
 	return func() { close(over); telling.Wait() }
-}
-
-// serving returns how many ranges this node leads and serves.
-func (s *Store) serving() (n int) {
-	for _, g := range s.groups {
-		if g.serving.Load() {
-			n++
-		}
-	}
-	return n
 }
 
 // startGroups starts all replicas of this node at once.
@@ -398,33 +266,9 @@ func (s *Store) awaitGroups(ctx context.Context) error {
 	return nil
 }
 
-func (s *Store) addGauges() {
-	m := s.tools.metrics
-	m.gauge("channels", "Channels in ranges of this node.", func() float64 { n, _ := s.Counts(); return float64(n) })
-	m.gauge("subscriptions", "Subscriptions in ranges of this node.", func() float64 { _, n := s.Counts(); return float64(n) })
-	m.gauge("update_bytes", "Bytes of updates kept in ranges of this node.", func() float64 { return float64(s.UpdateBytes()) })
-	m.gauge("unsnapshotted_bytes", "Bytes of log entries that no snapshot covers, and that a start replays.", func() float64 { return float64(s.Unsnapshotted()) })
-	m.gauge("state_cache_bytes", "Memory that holds blocks of the state.", func() float64 { return float64(s.memory().BlockCache.Size) })
-	m.gauge("state_memtable_bytes", "Memory that holds changes of the state that are not on disk yet.", func() float64 {
-		tables := s.memory().MemTable
-		return float64(tables.Size + tables.ZombieSize)
-	})
-	m.gauge("queued_bytes", "Bytes of commands that wait for their range's log.", func() float64 {
-		n := 0
-		for _, g := range s.groups {
-			n += g.queue.size()
-		}
-		return float64(n)
-	})
-	m.gauge("leading_ranges", "Ranges that this node leads and serves.", func() float64 { return float64(s.serving()) })
-}
-
-// memory asks pebble what it holds.
-func (s *Store) memory() *pebble.Metrics {
-	done, err := s.reading()
-	if err != nil {
-		return &pebble.Metrics{}
-	}
-	defer done()
-	return s.state.Metrics()
+// makeCalls makes all calls of the store known to the node.
+func (s *Store) makeCalls() {
+	s.views = newViewCalls(s)
+	s.feeds.makeCalls()
+	s.writes.makeCalls()
 }

@@ -3,6 +3,8 @@ package ownership
 import (
 	"context"
 	"sync"
+
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 const (
@@ -13,13 +15,13 @@ const (
 
 // proposal is a command on its way through a range's log.
 type proposal struct {
-	command []byte      // encoded, without its time
-	time    uint64      // set when queued
-	done    chan result // holds one: the proposer may have gone
+	command []byte            // encoded, without its time
+	time    uint64            // set when queued
+	done    chan state.Result // holds one: the proposer may have gone
 }
 
 func newProposal(command []byte) *proposal {
-	return &proposal{command: command, done: make(chan result, 1)}
+	return &proposal{command: command, done: make(chan state.Result, 1)}
 }
 
 // queue holds proposals until the log takes them. It is bounded in bytes: push waits

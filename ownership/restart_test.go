@@ -87,7 +87,7 @@ func TestRestart(t *testing.T) {
 		cfg.Dir = copyDir(t, cfg.Dir)
 		again := open(t, cfg)
 		same(t, describe(t, again), want)
-		if got := again.groups[0].fsm.hot.index.Load(); got == 0 {
+		if got := again.groups[0].state.Index(); got == 0 {
 			t.Error("nothing was replayed")
 		}
 	})

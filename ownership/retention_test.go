@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"pgregory.net/rapid"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // fakeClock is a clock that tests move.
@@ -84,13 +85,13 @@ func TestRetention(t *testing.T) {
 	clock.advance(1000 * time.Hour)
 	pass(w)
 	for _, w := range all {
-		if c := channelAt(t, s, w.Channel); c.Oldest != 101-keepVersions+1 {
-			t.Errorf("versions %d to %d kept of %s, want the latest %d", c.Oldest, c.Version, c.URL, keepVersions)
+		if c := channelAt(t, s, w.Channel); c.Oldest != 101-state.KeepVersions+1 {
+			t.Errorf("versions %d to %d kept of %s, want the latest %d", c.Oldest, c.Version, c.URL, state.KeepVersions)
 		}
 	}
-	_, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0)}, 1)
+	_, err := s.UpdatesSince(channel.Cursor{Stamp: wire.Micros(day0)}, 1)
 	wantError(t, err, channel.ErrTooOld)
-	if _, err := s.UpdatesSince(channel.Cursor{Stamp: micros(day0.Add(99 * time.Hour))}, 1); err != nil {
+	if _, err := s.UpdatesSince(channel.Cursor{Stamp: wire.Micros(day0.Add(99 * time.Hour))}, 1); err != nil {
 		t.Error(err)
 	}
 }
@@ -174,15 +175,15 @@ func TestRetainBytes(t *testing.T) {
 		clock.advance(time.Hour)
 		pass(w)
 	}
-	if c := channelAt(t, s, subscription.Channel); c.Version-c.Oldest != keepVersions-1 {
+	if c := channelAt(t, s, subscription.Channel); c.Version-c.Oldest != state.KeepVersions-1 {
 		t.Errorf("versions %d to %d kept without any room, want the latest 16", c.Oldest, c.Version)
 	}
 	w.s.cfg.RetainBytes = 1 << 30
 	for range 20 {
 		pass(w)
 	}
-	if w.retain != keepAtMost {
-		t.Errorf("retention is %v with room, want %v", w.retain, keepAtMost)
+	if w.retain != state.KeepAtMost {
+		t.Errorf("retention is %v with room, want %v", w.retain, state.KeepAtMost)
 	}
 }
 
@@ -202,13 +203,13 @@ func TestSweepKeys(t *testing.T) {
 		clock.advance(24 * time.Hour)
 	}
 	days := map[uint32]int{}
-	for key := range dump(t, s.state) {
-		if _, kind := keyBucket([]byte(key)); kind == kindClaim || kind == kindDone {
+	for key := range dump(t, s.db) {
+		if kind := key[2]; kind == 'k' || kind == 'd' {
 			days[uint32(key[3])<<24|uint32(key[4])<<16|uint32(key[5])<<8|uint32(key[6])]++
 		}
 	}
-	if len(days) != keyDays {
-		t.Errorf("keys of %d days kept, want %d: %v", len(days), keyDays, days)
+	if len(days) != 3 {
+		t.Errorf("keys of %d days kept, want 3: %v", len(days), days)
 	}
 	for day, n := range days {
 		if n != 20 {
@@ -217,25 +218,5 @@ func TestSweepKeys(t *testing.T) {
 	}
 	if r := s.Subscribe(ctx, []NewSubscription{wish("http://example.com/", "5 0", stream)})[0]; !r.Existing {
 		t.Error("a key of today was forgotten")
-	}
-}
-
-// TestMayTrim: the rules, as properties.
-func TestMayTrim(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		age := time.Duration(rapid.Int64Range(0, int64(200*time.Hour)).Draw(t, "age"))
-		delivered := rapid.Bool().Draw(t, "delivered")
-		may := mayTrim(age, delivered)
-		switch {
-		case may && age < keepForCursors, may && !delivered && age < keepAtMost, !may && age >= keepAtMost:
-			t.Fatalf("age %v, delivered %v: %v", age, delivered, may)
-		}
-		version := rapid.Uint64().Draw(t, "version")
-		if through := lastTrimmable(version); version-through < min(keepVersions, version) {
-			t.Fatalf("of version %d all up to %d may go", version, through)
-		}
-	})
-	if got := age(5, 9); got != 0 {
-		t.Errorf("age of the future is %v", got)
 	}
 }

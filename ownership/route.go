@@ -60,7 +60,7 @@ func (r *route) server(node string) (raft.Server, bool) {
 func (r *route) status() RangeStatus {
 	s := RangeStatus{ID: r.ID, From: r.From, To: r.To}
 	if r.local != nil {
-		s.Term, s.Applied = r.local.raft.CurrentTerm(), r.local.fsm.hot.index.Load()
+		s.Term, s.Applied = r.local.raft.CurrentTerm(), r.local.state.Index()
 		if _, leader := r.local.raft.LeaderWithID(); leader != "" {
 			s.Leader = nodeName(string(leader))
 		}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -18,7 +19,7 @@ func TestRow59State(t *testing.T) {
 	cfg := testConfig(t).withDefaults()
 	tools := newTools(cfg, newMetrics(cfg.Registerer))
 	tools.fail = func(err error) { t.Errorf("ended: %v", err) }
-	dir, key := filepath.Join(cfg.Dir, "state"), channelKey(kindChannel, wish("http://example.com/", "", stream).Channel)
+	dir, key := filepath.Join(cfg.Dir, "state"), keyOf(7, 'c')
 	// read returns the record's URL, and stops the store.
 	read := func() (url string, err error) {
 		db, err := openState(dir, cfg, tools)
@@ -27,7 +28,7 @@ func TestRow59State(t *testing.T) {
 		}
 		defer func() { err = errors.Join(err, db.Close()) }()
 		record := &wire.Channel{}
-		err = getProto(db, key, record)
+		err = state.Get(db, key, record)
 		return record.Url, err
 	}
 	db, err := openState(dir, cfg, tools)

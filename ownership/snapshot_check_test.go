@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func TestGaps(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			put(t, r.db, appliedKey(sentGroup), marshal(t, &wire.Applied{Index: test.state}))
+			put(t, r.db, state.AppliedKey(sentGroup), marshal(t, &wire.Applied{Index: test.state}))
 			if test.snapshot > 0 {
 				marker := &wire.Marker{Group: sentGroup, Applied: test.marker}
 				if newest, err := r.group.snapshots.replace(&wire.SnapshotMeta{Index: test.snapshot, Content: marshal(t, marker)}); err != nil || !newest {

@@ -9,7 +9,7 @@ import (
 // TestFlusher: calls that come while a flush runs share the next one, and none is
 // served by a flush that began before it.
 func TestFlusher(t *testing.T) {
-	m := newMachine(t, nil)
+	m := newMachine(t)
 	const callers = 50
 	m.flush.mu.Lock() // as a flush does that runs
 	var coming, calls sync.WaitGroup

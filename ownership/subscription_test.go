@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 func TestSubscribe(t *testing.T) {
@@ -58,7 +59,7 @@ func TestUnsubscribe(t *testing.T) {
 	}
 	_, err := s.Subscription(sub.ID)
 	wantError(t, err, channel.ErrNotFound)
-	next := subscriptionID(w.Channel.Bucket(), sub.Seq+1)
+	next := state.SubscriptionID(w.Channel.Bucket(), sub.Seq+1)
 	for _, never := range []string{next, "sub_0000000000002", "", "sub_", "x", strings.ToUpper(sub.ID)} {
 		wantError(t, s.Unsubscribe(ctx, never), channel.ErrNotFound)
 	}
@@ -116,7 +117,7 @@ func TestIdempotencyBetweenSteps(t *testing.T) {
 	cfg := testConfig(t)
 	s := open(t, cfg)
 	w := wish("http://example.com/", "key", webhook)
-	b := &subscribing{s: s, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1), items: make([]subscribeItem, 1)}
+	b := &subscribing{w: s.writes, wishes: []NewSubscription{w}, results: make([]SubscribeResult, 1)}
 	b.prepare()
 	b.claim(ctx, answerWithin)
 	if err := b.results[0].Err; err != nil {
@@ -261,8 +262,8 @@ func TestIncarnations(t *testing.T) {
 	_, _, err = s.Updates(w.Channel, 0, 10)
 	wantError(t, err, channel.ErrNotFound)
 	wantError(t, s.EndChannel(ctx, w.Channel, c.Incarnation), ErrStale)
-	for key := range dump(t, s.state) {
-		if _, kind := keyBucket([]byte(key)); !slices.Contains([]byte{kindBucket, kindApplied, kindIdentity}, kind) {
+	for key := range dump(t, s.db) {
+		if !strings.ContainsRune("bao", rune(key[2])) { // a bucket's record, how far a range is, whose it is
 			t.Errorf("left behind: key %x", key)
 		}
 	}

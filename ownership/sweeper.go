@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -41,7 +41,7 @@ func (s *Store) sweep(ctx context.Context) {
 	}
 }
 
-func newSweeper(s *Store) *sweeper { return &sweeper{s: s, retain: keepAtMost} }
+func newSweeper(s *Store) *sweeper { return &sweeper{s: s, retain: state.KeepAtMost} }
 
 // step goes on with a pass, or begins one when it is time.
 func (w *sweeper) step(ctx context.Context) {
@@ -51,11 +51,10 @@ func (w *sweeper) step(ctx context.Context) {
 			return
 		}
 		w.passed, w.proposed = now, 0
-		w.expireKeys(ctx, micros(now))
-		w.forgetRests(ctx, micros(now))
-		w.next = kindPrefix(0, kindChannel)
+		w.expireKeys(ctx, now)
+		w.forgetRests(ctx, now)
 	}
-	for _, trim := range w.candidates(micros(now)) {
+	for _, trim := range w.candidates(now) {
 		w.propose(ctx, channel.ID(trim.Channel).Bucket(), &wire.Command{Change: &wire.Command_Trim{Trim: trim}})
 	}
 	if w.next == nil {
@@ -79,71 +78,45 @@ func (w *sweeper) adjust() {
 	case limit > 0 && bytes > limit:
 		w.retain = max(w.retain/2, shortestAge)
 	case limit == 0 || bytes < limit/10*8:
-		w.retain = min(w.retain*2, keepAtMost)
+		w.retain = min(w.retain*2, state.KeepAtMost)
 	}
 }
 
 // candidates reads the next channels and returns the trims worth proposing.
-func (w *sweeper) candidates(nowUS uint64) (trims []*wire.Trim) {
-	done, err := w.s.reading()
-	if err != nil {
-		return nil
-	}
-	defer done()
-	left := sweepChannels
-	w.next, err = eachChannel(w.s.state, w.next, func(id channel.ID, record *wire.Channel) bool {
-		if trim := w.consider(id, record, nowUS); trim != nil && w.s.of[id.Bucket()].serves() {
-			trims = append(trims, trim)
-		}
-		left--
-		return left > 0
-	})
+func (w *sweeper) candidates(now time.Time) (trims []*wire.Trim) {
+	trims, next, err := w.s.state.Trims(w.next, sweepChannels, now, w.retain, func(b channel.Bucket) bool { return w.s.of[b].serves() })
 	if err != nil {
 		w.s.tools.log.Warn("sweep could not read channels", "error", err)
-		w.next = nil
 	}
+	w.next = next
 	return trims
 }
 
-// consider returns a trim if it would remove something.
-func (w *sweeper) consider(id channel.ID, record *wire.Channel, nowUS uint64) *wire.Trim {
-	if record.Oldest == 0 || record.Oldest > lastTrimmable(record.Version) {
-		return nil
-	}
-	old := age(nowUS, record.OldestStamp)
-	forced := w.retain < keepAtMost && old > w.retain
-	if !forced {
-		delivered, err := deliveredTo(w.s.state, id, record)
-		if err != nil || !mayTrim(old, record.Oldest <= delivered) {
-			return nil
-		}
-	}
-	trim := &wire.Trim{Channel: id[:], Incarnation: record.Incarnation, BeforeUs: nowUS + 1, Forced: forced}
-	if forced {
-		trim.BeforeUs = nowUS - uint64(w.retain.Microseconds())
-	}
-	return trim
-}
-
 // expireKeys forgets the idempotency keys of days that no longer count.
-func (w *sweeper) expireKeys(ctx context.Context, nowUS uint64) {
-	before := firstKeyDay(nowUS)
+func (w *sweeper) expireKeys(ctx context.Context, now time.Time) {
 	for _, g := range w.s.groups {
-		if g.serving.Load() && g.fsm.hot.hasKeysBefore(before) {
-			w.propose(ctx, g.from, &wire.Command{Change: &wire.Command_ExpireKeys{
-				ExpireKeys: &wire.ExpireKeys{From: uint32(g.from), To: uint32(g.to), BeforeDay: before},
-			}})
+		if !g.serving.Load() {
+			continue
+		}
+		if command := g.state.ExpireKeys(now); command != nil {
+			w.propose(ctx, g.from, command)
 		}
 	}
 }
 
-func (h *hot) hasKeysBefore(day uint32) bool {
-	for i := range h.keyDay {
-		if first := h.keyDay[i].Load(); first > 0 && first < day {
-			return true
+// forgetRests proposes to forget hosts whose rest is over.
+func (w *sweeper) forgetRests(ctx context.Context, now time.Time) {
+	for _, g := range w.s.groups {
+		if !g.serving.Load() {
+			continue
+		}
+		command, hosts, err := w.s.state.ForgetRests(channel.Range{From: g.from, To: g.to}, now)
+		if err != nil {
+			w.s.tools.log.Warn("sweep could not read hosts that rest", "error", err)
+		} else if hosts > 0 {
+			w.propose(ctx, g.from, command)
 		}
 	}
-	return false
 }
 
 // propose sends a command. A channel that has changed meanwhile is for the next
@@ -158,21 +131,4 @@ func (w *sweeper) propose(ctx context.Context, b channel.Bucket, command *wire.C
 	default:
 		w.s.tools.metrics.sweepsFailed.Inc()
 	}
-}
-
-// eachChannel visits channels in the order of their IDs, from the key start on,
-// until visit returns false. It returns the key to go on with, nil at the end.
-func eachChannel(r pebble.Reader, start []byte, visit func(channel.ID, *wire.Channel) bool) (next []byte, err error) {
-	err = eachInBuckets(r, kindChannel, start, func(key, value []byte) (bool, error) {
-		record := &wire.Channel{}
-		if err := unmarshal(key, value, record); err != nil {
-			return false, err
-		}
-		if !visit(keyChannel(key), record) {
-			next = append(append([]byte{}, key...), 0)
-			return false, nil
-		}
-		return true, nil
-	})
-	return next, err
 }

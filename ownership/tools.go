@@ -2,7 +2,6 @@ package ownership
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -30,8 +29,6 @@ func newTools(cfg Config, metrics *metrics) tools {
 	fail := func(err error) { once.Do(func() { fatal(err) }) }
 	return tools{log: cfg.Logger, metrics: metrics, fail: fail}
 }
-
-func isMissing(err error) bool { return errors.Is(err, pebble.ErrNotFound) }
 
 // pebbleLog passes pebble's messages on.
 type pebbleLog struct {

@@ -20,6 +20,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/internal/testcluster/memnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -304,10 +305,10 @@ func eventually(t *testing.T, what string, holds func() error) {
 func (g *group) digest() (sum [sha256.Size]byte, index uint64, err error) {
 	g.fsm.gate.Lock() // no state is put in place meanwhile
 	defer g.fsm.gate.Unlock()
-	view := g.fsm.db.NewSnapshot()
+	view := g.fsm.transfer.db.NewSnapshot()
 	defer view.Close()
 	applied := &wire.Applied{}
-	if err := getProto(view, appliedKey(g.id), applied); err != nil && !isMissing(err) {
+	if err := state.Get(view, state.AppliedKey(g.id), applied); err != nil && !errors.Is(err, pebble.ErrNotFound) {
 		return sum, 0, err
 	}
 	h := sha256.New()

@@ -12,6 +12,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -33,8 +34,8 @@ type transferrer struct {
 }
 
 // start and end are the bounds of a range's keys, except its applied record.
-func (t *transferrer) start() []byte { return kindPrefix(t.from, 0) }
-func (t *transferrer) end() []byte   { return kindPrefix(t.to+1, 0) }
+func (t *transferrer) start() []byte { return state.FirstKey(t.from) }
+func (t *transferrer) end() []byte   { return state.FirstKey(t.to + 1) }
 
 // send writes the state as it is now, while it goes on changing. It needs about
 // 4 MiB and the largest value.
@@ -75,7 +76,7 @@ func (t *transferrer) send(to io.Writer) (err error) {
 // header describes the state that a view shows.
 func (t *transferrer) header(view *pebble.Iterator) (*wire.TransferHeader, error) {
 	applied, identity := &wire.Applied{}, &wire.Identity{}
-	err := errors.Join(seekProto(view, appliedKey(t.group), applied), seekProto(view, identityKey(), identity))
+	err := errors.Join(seekProto(view, state.AppliedKey(t.group), applied), seekProto(view, state.IdentityKey(), identity))
 	if planted.Bug(8) {
 		applied.Index++
 	}
@@ -89,7 +90,10 @@ func seekProto(view *pebble.Iterator, key []byte, record proto.Message) error {
 	if !view.SeekGE(key) || !bytes.Equal(view.Key(), key) {
 		return disk.ReadError("read state", view.Error())
 	}
-	return unmarshal(key, view.Value(), record)
+	if err := proto.Unmarshal(view.Value(), record); err != nil {
+		return disk.Corrupt("record at key %x: %w", key, err)
+	}
+	return nil
 }
 
 // spool sends the state into a file, and returns it with its length, which raft

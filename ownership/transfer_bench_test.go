@@ -77,7 +77,7 @@ func (m *transferMeasure) round(b *testing.B, from *replica, channels uint64) {
 	}
 	m.take += cpuSeconds(b) - cpu
 	m.held = max(m.held, gate.held)
-	if got := to.group.fsm.hot.channels.Load(); got < channels {
+	if got, _ := to.group.state.Counts(); got < channels {
 		b.Fatalf("%d channels arrived", got)
 	}
 	if err := stream.Close(); err != nil {
@@ -131,13 +131,8 @@ func benchCommand(from, n int) *wire.Command {
 // rangeBytes are those of the keys and values of the sent range.
 func rangeBytes(b *testing.B, r *replica) (n int) {
 	b.Helper()
-	start := kindPrefix(sentFrom, 0)
-	err := scan(r.db, nil, start, func(key, value []byte) (bool, error) {
+	for key, value := range ofRange(dump(b, r.db)) {
 		n += len(key) + len(value)
-		return true, nil
-	})
-	if err != nil {
-		b.Fatal(err)
 	}
 	return n
 }

@@ -73,7 +73,7 @@ func TestTransferPowerLoss(t *testing.T) {
 				flushed = olderFlushed(t)
 			}
 			l.on.Store(true)
-			if err := r.take(bytes.NewReader(stream), from.group.fsm.applied.index-5, func() { l.counted.Store(true) }); err != nil {
+			if err := r.take(bytes.NewReader(stream), from.group.state.Index()-5, func() { l.counted.Store(true) }); err != nil {
 				t.Fatal(err)
 			}
 			l.on.Store(false)
@@ -157,7 +157,7 @@ func TestTransferFailedFiles(t *testing.T) {
 		before["older"](t, r)
 		old := ofRange(dump(t, r.db))
 		on.Store(true)
-		err := r.take(bytes.NewReader(stream), from.group.fsm.applied.index, never)
+		err := r.take(bytes.NewReader(stream), from.group.state.Index(), never)
 		on.Store(false)
 		state := ofRange(dump(t, r.db))
 		isOld, isNew := maps.Equal(state, old), maps.Equal(state, after)
@@ -169,7 +169,7 @@ func TestTransferFailedFiles(t *testing.T) {
 		case err != nil:
 			failed++
 		}
-		if got := hotOf(r.group.fsm); isNew && got != hotOf(from.group.fsm) {
+		if got := r.group.state.String(); isNew && got != from.group.state.String() {
 			t.Fatalf("operation %d: in memory %s", i, got)
 		}
 		r.close(t)
@@ -179,8 +179,8 @@ func TestTransferFailedFiles(t *testing.T) {
 			t.Fatalf("operation %d: another state after a restart", i)
 		}
 		// A second try finds nothing in its way.
-		if isOld && r.group.fsm.applied.index < from.group.fsm.applied.index {
-			if err := r.take(bytes.NewReader(stream), from.group.fsm.applied.index, never); err != nil {
+		if isOld && r.group.state.Index() < from.group.state.Index() {
+			if err := r.take(bytes.NewReader(stream), from.group.state.Index(), never); err != nil {
 				t.Fatalf("operation %d: second try: %v", i, err)
 			}
 		}

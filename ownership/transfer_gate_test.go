@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -72,7 +73,7 @@ type pair struct{ key, value []byte }
 func pairsOf(t *testing.T, s *Store) (pairs []pair) {
 	t.Helper()
 	f := s.groups[0].fsm
-	iter, err := s.state.NewIter(&pebble.IterOptions{LowerBound: f.transfer.start(), UpperBound: f.transfer.end()})
+	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: f.transfer.start(), UpperBound: f.transfer.end()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +91,13 @@ func restore(t *testing.T, s *Store, pairs []pair) {
 	t.Helper()
 	g := s.groups[0]
 	identity := &wire.Identity{}
-	if err := getProto(s.state, identityKey(), identity); err != nil {
+	if err := state.Get(s.db, state.IdentityKey(), identity); err != nil {
 		t.Fatal(err)
 	}
 	next := g.raft.LastIndex() + 1
 	var stream bytes.Buffer
 	out, err := transfer.NewWriter(&stream, &wire.TransferHeader{
-		From: uint32(g.from), To: uint32(g.to), Cluster: identity.Cluster, Applied: &wire.Applied{Index: next, TimeUs: g.fsm.hot.timeUS.Load()},
+		From: uint32(g.from), To: uint32(g.to), Cluster: identity.Cluster, Applied: &wire.Applied{Index: next, TimeUs: g.state.Time()},
 	})
 	if err != nil {
 		t.Fatal(err)

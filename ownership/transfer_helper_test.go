@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
@@ -51,9 +52,9 @@ func openReplicaIn(t testing.TB, dir string, files vfs.FS, cluster string) (r *r
 		return nil, errors.Join(err, r.log.Close())
 	}
 	if cluster != "" {
-		put(t, r.db, identityKey(), marshal(t, &wire.Identity{Cluster: []byte(cluster)}))
+		put(t, r.db, state.IdentityKey(), marshal(t, &wire.Identity{Cluster: []byte(cluster)}))
 	}
-	r.group, err = openGroup(channel.Range{ID: sentGroup, From: sentFrom, To: sentTo}, seat{}, r.log, r.db, &flusher{db: r.db}, cfg, tools)
+	r.group, err = openGroup(channel.Range{ID: sentGroup, From: sentFrom, To: sentTo}, seat{}, r.log, r.db, state.New(r.db), &flusher{db: r.db}, cfg, tools)
 	if err == nil {
 		r.group.fsm.gate = new(noReaders)
 		r.group.fsm.transfer.pieces = 5000 // several files
@@ -104,17 +105,27 @@ func (r *replica) close(t testing.TB) {
 func (r *replica) run(t testing.TB, commands ...*wire.Command) {
 	t.Helper()
 	for _, command := range commands {
-		last, _ := r.group.log.LastIndex()
-		last = max(last, r.group.fsm.applied.index)
-		command.TimeUs = micros(day0) + last
-		entry := &raft.Log{Index: last + 1, Type: raft.LogCommand, Data: marshal(t, &wire.Entry{Commands: []*wire.Command{command}})}
-		if err := r.group.log.StoreLog(entry); err != nil {
-			t.Fatal(err)
-		}
-		if a := r.group.fsm.Apply(entry).(applied); a.err != nil || a.results[0].err != nil {
-			t.Fatal(a)
+		if result := r.result(t, command); result.Err != nil {
+			t.Fatal(result.Err)
 		}
 	}
+}
+
+// result logs and applies one command.
+func (r *replica) result(t testing.TB, command *wire.Command) state.Result {
+	t.Helper()
+	last, _ := r.group.log.LastIndex()
+	last = max(last, r.group.state.Index())
+	command.TimeUs = wire.Micros(day0) + last
+	entry := &raft.Log{Index: last + 1, Type: raft.LogCommand, Data: marshal(t, &wire.Entry{Commands: []*wire.Command{command}})}
+	if err := r.group.log.StoreLog(entry); err != nil {
+		t.Fatal(err)
+	}
+	a := r.group.fsm.Apply(entry).(applied)
+	if a.err != nil {
+		t.Fatal(a.err)
+	}
+	return a.results[0]
 }
 
 // sentCommands make channels of the sent range, each with two subscriptions, two
@@ -127,7 +138,7 @@ func sentCommands(t testing.TB, name string, channels, bytes int) (all []*wire.C
 		if id.Bucket() < sentFrom || id.Bucket() > sentTo {
 			continue
 		}
-		first := &wire.Commit{Channel: id[:], Incarnation: 1, Version: 1, Hash: make([]byte, hashLen), Seen: []uint64{uint64(i)}, AtUs: 1}
+		first := &wire.Commit{Channel: id[:], Incarnation: 1, Version: 1, Hash: make([]byte, 16), Seen: []uint64{uint64(i)}, AtUs: 1}
 		second := &wire.Commit{Channel: id[:], Incarnation: 1, Base: 1, Version: 2, Update: make([]byte, bytes), Patch: []byte(url), AtUs: 2}
 		// The incarnation is the bucket's own count.
 		first.Incarnation = uint64(1 + countBucket(all, id.Bucket()))
@@ -152,7 +163,7 @@ func countBucket(commands []*wire.Command, b channel.Bucket) (n int) {
 func ofRange(all map[string]string) map[string]string {
 	part := maps.Clone(all)
 	maps.DeleteFunc(part, func(key, _ string) bool {
-		return key != string(appliedKey(sentGroup)) && (key < string(kindPrefix(sentFrom, 0)) || key >= string(kindPrefix(sentTo+1, 0)))
+		return key != string(state.AppliedKey(sentGroup)) && (key < string(state.FirstKey(sentFrom)) || key >= string(state.FirstKey(sentTo+1)))
 	})
 	return part
 }
@@ -210,15 +221,7 @@ func leftovers(t testing.TB, files vfs.FS, dir string) []string {
 	return names
 }
 
-// hotOf is what a state machine has in memory.
-func hotOf(f *fsm) string {
-	s := fmt.Sprint(f.applied, f.hot.index.Load(), f.hot.timeUS.Load(), f.hot.channels.Load(), f.hot.subscriptions.Load(), f.hot.updateBytes.Load())
-	for i, b := range f.buckets {
-		if b.LastSeq > 0 {
-			s += fmt.Sprint(i, b, f.hot.lastStamp[i].Load(), f.hot.trimmedStamp[i].Load(), f.hot.keyDay[i].Load())
-		}
-	}
-	return s
-}
+// keyOf is a key of a bucket, of some kind.
+func keyOf(b channel.Bucket, kind byte) []byte { return append(state.FirstKey(b)[:2], kind) }
 
 const transferDir = "node/transfer/7"

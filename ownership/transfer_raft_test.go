@@ -137,7 +137,7 @@ type commands struct {
 func propose(t *testing.T, m *member, list []*wire.Command) {
 	t.Helper()
 	for _, c := range list {
-		c.TimeUs = micros(day0)
+		c.TimeUs = wire.Micros(day0)
 		entry := marshal(t, &wire.Entry{Commands: []*wire.Command{c}})
 		if err := m.raft.Apply(entry, time.Second).Error(); err != nil {
 			t.Fatal(err)
@@ -155,7 +155,7 @@ func keepProposing(t *testing.T, members ...*member) *commands {
 			case <-time.After(20 * time.Millisecond):
 			}
 			command := sentCommands(t, fmt.Sprint("going-on-", i), 1, 1000)[0]
-			command.TimeUs = micros(day0)
+			command.TimeUs = wire.Micros(day0)
 			for _, m := range members {
 				_ = m.raft.Apply(marshal(t, &wire.Entry{Commands: []*wire.Command{command}}), time.Second) // the leader takes it
 			}
@@ -177,7 +177,7 @@ func caughtUp(t *testing.T, leader, m *member) {
 	}
 	want := leader.raft.AppliedIndex()
 	for range 1000 {
-		if m.raft.AppliedIndex() >= want && m.group.fsm.hot.index.Load() >= leader.group.fsm.hot.index.Load() {
+		if m.raft.AppliedIndex() >= want && m.group.state.Index() >= leader.group.state.Index() {
 			return
 		}
 		time.Sleep(100 * time.Millisecond) // of virtual time
@@ -203,9 +203,9 @@ func stopAll(t *testing.T, members []*member) {
 			t.Error(err)
 		}
 	}
-	want := hotOf(members[0].group.fsm)
+	want := members[0].group.state.String()
 	for _, m := range members[1:] {
-		if got := hotOf(m.group.fsm); got != want {
+		if got := m.group.state.String(); got != want {
 			t.Errorf("in memory of %s:\n%s\nof %s:\n%s", m.id, got, members[0].id, want)
 		}
 	}

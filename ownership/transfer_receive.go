@@ -13,6 +13,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -68,8 +69,8 @@ func (t *transferrer) stage(from io.Reader) (marker *wire.Marker, err error) {
 // what is here: what was applied is not undone.
 func (t *transferrer) checkHeader(h *wire.TransferHeader) error {
 	own, applied := &wire.Identity{}, &wire.Applied{}
-	for key, record := range map[string]proto.Message{string(identityKey()): own, string(appliedKey(t.group)): applied} {
-		if err := getProto(t.db, []byte(key), record); err != nil && !isMissing(err) {
+	for key, record := range map[string]proto.Message{string(state.IdentityKey()): own, string(state.AppliedKey(t.group)): applied} {
+		if err := state.Get(t.db, []byte(key), record); err != nil && !errors.Is(err, pebble.ErrNotFound) {
 			return err
 		}
 	}
@@ -111,7 +112,7 @@ func (t *transferrer) fill(files *sortedFiles, r *transfer.Reader) error {
 	if err != nil {
 		return fmt.Errorf("encode applied: %w", err)
 	}
-	return files.add(appliedKey(t.group), applied)
+	return files.add(state.AppliedKey(t.group), applied)
 }
 
 // install puts a received state in the place of the present one: the range's span

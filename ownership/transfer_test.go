@@ -6,14 +6,17 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
 )
 
 // before are the states that a restore meets.
@@ -32,8 +35,8 @@ var before = map[string]func(t testing.TB, r *replica){
 		if err := r.db.Flush(); err != nil {
 			t.Fatal(err)
 		}
-		half := kindPrefix((sentFrom+sentTo)/2, 0)
-		if err := errors.Join(r.db.DeleteRange(kindPrefix(sentFrom, 0), half, pebble.NoSync), r.db.Flush()); err != nil {
+		half := state.FirstKey((sentFrom + sentTo) / 2)
+		if err := errors.Join(r.db.DeleteRange(state.FirstKey(sentFrom), half, pebble.NoSync), r.db.Flush()); err != nil {
 			t.Fatal(err)
 		}
 	},
@@ -43,8 +46,8 @@ var before = map[string]func(t testing.TB, r *replica){
 func neighbours(t testing.TB, r *replica) {
 	t.Helper()
 	for _, key := range [][]byte{
-		{0, 0, kindBucket}, append(kindPrefix(sentFrom-1, 0xFF), 0xFF), kindPrefix(sentTo+1, kindBucket),
-		appliedKey(sentGroup - 1), appliedKey(sentGroup + 1),
+		keyOf(0, 'b'), append(keyOf(sentFrom-1, 0xFF), 0xFF), keyOf(sentTo+1, 'b'),
+		state.AppliedKey(sentGroup - 1), state.AppliedKey(sentGroup + 1),
 	} {
 		put(t, r.db, key, nil)
 	}
@@ -72,7 +75,7 @@ func TestTransfer(t *testing.T) {
 			neighbours(t, r)
 			prepare(t, r)
 			beside := without(dump(t, r.db))
-			if err := r.take(bytes.NewReader(stream), from.group.fsm.applied.index-5, never); err != nil {
+			if err := r.take(bytes.NewReader(stream), from.group.state.Index()-5, never); err != nil {
 				t.Fatal(err)
 			}
 			for range 2 {
@@ -83,7 +86,7 @@ func TestTransfer(t *testing.T) {
 				if !maps.Equal(without(all), beside) {
 					t.Errorf("%d keys beside it, there were %d", len(without(all)), len(beside))
 				}
-				if got, want := hotOf(r.group.fsm), hotOf(from.group.fsm); got != want {
+				if got, want := r.group.state.String(), from.group.state.String(); got != want {
 					t.Errorf("in memory:\n%s\nwant\n%s", got, want)
 				}
 				if left := leftovers(t, files, transferDir); len(left) > 0 {
@@ -93,7 +96,7 @@ func TestTransfer(t *testing.T) {
 				r = newReplica(t, files, "")
 			}
 			r.run(t, sentCommands(t, "later", 1, 10)...)
-			if got := r.group.fsm.applied.index; got != from.group.fsm.applied.index+3 {
+			if got := r.group.state.Index(); got != from.group.state.Index()+3 {
 				t.Errorf("after 3 more entries at %d", got)
 			}
 		})
@@ -165,21 +168,21 @@ func TestRefusedStreams(t *testing.T) {
 		{"another range", with(func(h *wire.TransferHeader) { h.Group = 8 }), transfer.ErrStream, "is of range 8"},
 		{"other buckets", with(func(h *wire.TransferHeader) { h.To++ }), transfer.ErrStream, "not of range 7"},
 		{"older", with(func(h *wire.TransferHeader) { h.Applied.Index = 5 }), transfer.ErrStream, "ends at entry 5, the state here at 30"},
-		{"key before the range", with(same, kindPrefix(sentFrom-1, 'c')), transfer.ErrStream, "is not of buckets"},
-		{"key behind the range", with(same, kindPrefix(sentFrom, 'c'), kindPrefix(sentTo+1, 'c')), transfer.ErrStream, "is not of buckets"},
-		{"another group's position", with(same, kindPrefix(sentFrom, 'c'), appliedKey(3)), transfer.ErrStream, "is not of buckets"},
+		{"key before the range", with(same, keyOf(sentFrom-1, 'c')), transfer.ErrStream, "is not of buckets"},
+		{"key behind the range", with(same, keyOf(sentFrom, 'c'), keyOf(sentTo+1, 'c')), transfer.ErrStream, "is not of buckets"},
+		{"another group's position", with(same, keyOf(sentFrom, 'c'), state.AppliedKey(3)), transfer.ErrStream, "is not of buckets"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			files := vfs.NewMem()
 			r := newReplica(t, files, "cluster")
 			before["older"](t, r)
-			all, memory := dump(t, r.db), hotOf(r.group.fsm)
+			all, memory := dump(t, r.db), r.group.state.String()
 			counted := false
 			err := r.take(bytes.NewReader(test.stream), 1000, func() { counted = true })
 			if !errors.Is(err, test.is) || !strings.Contains(fmt.Sprint(err), test.want) || counted {
 				t.Errorf("error %v, want %v with %q; counts: %v", err, test.is, test.want, counted)
 			}
-			if !maps.Equal(dump(t, r.db), all) || hotOf(r.group.fsm) != memory {
+			if !maps.Equal(dump(t, r.db), all) || r.group.state.String() != memory {
 				t.Error("state changed")
 			}
 			if left := leftovers(t, files, transferDir); len(left) > 0 {
@@ -188,8 +191,8 @@ func TestRefusedStreams(t *testing.T) {
 			r.run(t, sentCommands(t, "later", 1, 10)...)
 			r.close(t)
 			r = newReplica(t, files, "")
-			if r.group.fsm.applied.index != 33 && r.group.fsm.applied.index != 20 {
-				t.Errorf("after a restart at %d", r.group.fsm.applied.index)
+			if r.group.state.Index() != 33 && r.group.state.Index() != 20 {
+				t.Errorf("after a restart at %d", r.group.state.Index())
 			}
 		})
 	}
@@ -217,32 +220,37 @@ func written(t testing.TB, h *wire.TransferHeader, keys ...[]byte) []byte {
 // TestRestoredIsKnown: what a state machine knew of the state of before says nothing
 // about the one that it was given: no key or channel of that is taken for new.
 func TestRestoredIsKnown(t *testing.T) {
-	commands := sentCommands(t, "new", 1, 10)
-	keyed := commands[0].GetSubscribe().Items[0]
-	id := channel.ID(keyed.Channel)
-	keyed.Key, keyed.Digest = id[:], id[:digestLen]
-	claim := &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: id[:], Digest: keyed.Digest}}}}}
+	keyed := func(url string, digest byte) (claim, subscribe *wire.Command) {
+		one := item(url, stream)
+		one.Key, one.Digest = one.Channel, slices.Repeat([]byte{digest}, 16)
+		claim = &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{{Key: one.Key, Digest: one.Digest}}}}}
+		return claim, subscribeCommand(one)
+	}
+	url := string(sentCommands(t, "new", 1, 10)[0].GetSubscribe().Items[0].Url)
+	claim, subscribe := keyed(url, 1)
 	from := newReplica(t, vfs.NewMem(), "cluster")
-	from.run(t, append([]*wire.Command{claim}, commands...)...)
+	from.run(t, claim, subscribe, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}}) // more than the other has
 
 	to := newReplica(t, vfs.NewMem(), "cluster")
-	known := func() string {
-		var may [3]bool
-		for i, kind := range []byte{kindChannel, kindClaim, kindDone} {
-			var err error
-			if may[i], err = to.group.fsm.mayHave(kind, id.Bucket(), id); err != nil {
-				t.Fatal(err)
-			}
-		}
-		return fmt.Sprint(may)
+	other, key := &wire.Claim_Item{Key: bytes.Clone(claim.GetClaim().Items[0].Key), Digest: make([]byte, 16)}, claim.GetClaim().Items[0]
+	other.Key[3] ^= 1 // of the same bucket, so that the machine reads what that has
+	neighbour := proto.CloneOf(subscribe.GetSubscribe().Items[0])
+	neighbour.Channel, neighbour.Key, neighbour.Digest = other.Key, other.Key, other.Digest
+	to.run(t, &wire.Command{Change: &wire.Command_Claim{Claim: &wire.Claim{Items: []*wire.Claim_Item{other}}}}, subscribeCommand(neighbour))
+	if to.group.state.MayHold(channel.ID(key.Key)) {
+		t.Fatal("a channel that never was may be there")
 	}
-	if got := known(); got != "[false false false]" {
-		t.Fatalf("known of an empty state: %s", got)
-	}
-	if err := to.take(bytes.NewReader(from.sent(t)), from.group.fsm.applied.index, never); err != nil {
+	if err := to.take(bytes.NewReader(from.sent(t)), from.group.state.Index(), never); err != nil {
 		t.Fatal(err)
 	}
-	if got := known(); got != "[true true true]" {
-		t.Errorf("known of channel, claim and request after a restore: %s", got)
+	claim, _ = keyed(url, 2)
+	if r := to.result(t, claim); !errors.Is(r.Claims[0], ErrKeyReused) {
+		t.Errorf("the key with another request after a restore: %v", r.Claims[0])
+	}
+	if r := to.result(t, subscribe); !r.Subscribed[0].Existing {
+		t.Errorf("the same request after a restore: %+v", r.Subscribed[0])
+	}
+	if channels, _ := to.group.state.Counts(); channels != 1 {
+		t.Errorf("%d channels after a restore and a request of before", channels)
 	}
 }

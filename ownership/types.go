@@ -1,19 +1,18 @@
 package ownership
 
 import (
-	"time"
-
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
-// NewSubscription is a wish for a subscription.
-type NewSubscription struct {
-	URL     string     // canonical
-	Channel channel.ID // of URL
-	Sink    channel.Sink
-	Key     string // idempotency key, empty for none; only its hash is kept
-	Once    bool   // make none while the channel has one with the same sink; takes no Key
-}
+type (
+	// NewSubscription is a wish for a subscription.
+	NewSubscription = state.NewSubscription
+	// SubscriptionQuery selects a page of subscriptions.
+	SubscriptionQuery = state.SubscriptionQuery
+	// Commit changes what the cluster holds to be a channel's content.
+	Commit = state.Commit
+)
 
 // SubscribeResult is the outcome of one [NewSubscription]: Err, or the
 // subscription.
@@ -22,34 +21,6 @@ type SubscribeResult struct {
 	Existing bool // it was made before: by the key or, with Once, by any request
 	Deleted  bool // the key had made it before, and it has been deleted since
 	Err      error
-}
-
-// SubscriptionQuery selects a page of subscriptions.
-type SubscriptionQuery struct {
-	After   string      // the ID of the last one of the page before, empty for the first page
-	Channel *channel.ID // only this channel's
-	Limit   int         // at least 1
-}
-
-// Commit changes what the cluster holds to be a channel's content.
-type Commit struct {
-	Channel     channel.ID
-	Incarnation uint64
-	Base        uint64       // the version that it was judged against
-	Version     uint64       // Base+1 for new content; Base to hold, rebase, or note that the origin has gone, is back or has moved
-	Hash        [16]byte     // of the core content; zero keeps the current one
-	Kind        uint8        // zero keeps the current one
-	Judge       []byte       // the judge's new state; nil keeps the current one
-	Held        bool         // by Judge, a candidate waits for another poll
-	Hold        channel.Hold // of that candidate
-	Forgotten   uint32       // [channel.Channel.Forgotten] of the channel that Judge was made from
-	Seen        []uint64     // identities to remember, oldest first; the newest 4096 of all are kept
-	Update      []byte       // what subscribers get: none for version 1 and where Version is Base
-	Patch       []byte       // delta from Base to Version, may be nil
-	At          time.Time
-	Gone        bool           // to be said in every commit
-	Moved       *channel.Moved // nil keeps what is known; the zero value forgets it
-	Learned     []byte         // of how often the channel changes, opaque, at most 256 bytes; empty keeps what is known
 }
 
 // RangeStatus is a range as this node sees it.

@@ -142,7 +142,7 @@ func TestEndpoints(t *testing.T) {
 		}
 	}
 	set(sick)
-	set(channel.Endpoint{URL: "https://other.example/", Attempts: 1, LastError: strings.Repeat("é", maxErrorText) + "\xff"})
+	set(channel.Endpoint{URL: "https://other.example/", Attempts: 1, LastError: strings.Repeat("é", 1<<10) + "\xff"})
 	if e, err := s.Endpoint(url); err != nil || e != sick {
 		t.Errorf("endpoint %+v, %v; want %+v", e, err, sick)
 	}
@@ -228,17 +228,17 @@ func TestUpdatesSinceIsCapped(t *testing.T) {
 			t.Fatal(err)
 		}
 		next := nextCommit(c)
-		next.Update = make([]byte, pageBytes*2/5)
+		next.Update = make([]byte, 400<<10)
 		if err := s.Commit(context.Background(), next); err != nil {
 			t.Fatal(err)
 		}
 	}
-	all := channel.Range{To: channel.Buckets - 1}
-	page, more, err := s.updatesSince(all, channel.Cursor{}, s.Closed(), 4)
+	of := s.of[w.Channel.Bucket()].local.state
+	page, more, err := of.Since(channel.Cursor{}, s.Closed(), 4)
 	if err != nil || len(page) != 3 || !more || page[0].Patch != nil {
 		t.Fatalf("first page: %d updates, more %v, %v; want 3 without patches, and more", len(page), more, err)
 	}
-	page, more, err = s.updatesSince(all, page[2].Cursor(), s.Closed(), 4)
+	page, more, err = of.Since(page[2].Cursor(), s.Closed(), 4)
 	if err != nil || len(page) != 1 || more {
 		t.Errorf("last page: %d updates, more %v, %v; want 1", len(page), more, err)
 	}

@@ -3,9 +3,9 @@ package ownership
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // View reads the whole cluster, whichever nodes have it. Its calls go to the leaders of
@@ -29,10 +29,6 @@ type viewCalls struct {
 	channels      Call[channelsQuery, []channel.Channel]
 	subscriptions Call[SubscriptionQuery, subscriptionsPage]
 	updates       Call[updatesQuery, updatesPage]
-	since         Call[sinceQuery, sincePage]
-	news          Call[uint64, uint64]
-	tick          Call[uint64, struct{}]
-	same          Call[[]NewSubscription, []channel.Subscription]
 	counts        Call[struct{}, rangeCounts]
 }
 
@@ -56,20 +52,7 @@ type (
 		Updates []channel.Update
 		Gap     *channel.Gap
 	}
-	sinceQuery struct {
-		After channel.Cursor
-		Limit int
-	}
-	sincePage struct {
-		Updates []channel.Update
-		Closed  uint64
-		More    bool
-	}
 )
-
-// sameWithin is the limit of the search for subscriptions to be made once: the request
-// that it is for has a limit of its own.
-const sameWithin = 30 * time.Second
 
 func newViewCalls(s *Store) viewCalls {
 	return viewCalls{
@@ -85,29 +68,16 @@ func newViewCalls(s *Store) viewCalls {
 			return s.ChannelsIn(r, q.After, q.Limit)
 		}),
 		subscriptions: NewCall(s, "subscriptions", func(_ context.Context, r channel.Range, q SubscriptionQuery) (subscriptionsPage, error) {
-			page, next, err := s.subscriptionsIn(r, q)
+			page, next, err := s.SubscriptionsIn(r, q)
 			return subscriptionsPage{page, next}, err
 		}),
 		updates: NewCall(s, "updates", func(_ context.Context, _ channel.Range, q updatesQuery) (updatesPage, error) {
 			updates, gap, err := s.Updates(q.Channel, q.After, q.Limit)
 			return updatesPage{updates, gap}, err
 		}),
-		since: NewCall(s, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
-			updates, closed, more, err := s.sinceHere(s.of[r.From], q.After, q.Limit)
-			return sincePage{updates, closed, more}, err
-		}),
-		news: NewCall(s, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
-			return s.news(ctx, s.of[r.From].local, known)
-		}).Within(newsWithin + answerWithin),
-		tick: NewCall(s, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
-			return struct{}{}, s.tick(ctx, s.of[r.From].local, stamp)
-		}),
-		same: NewCall(s, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
-			return s.same(ctx, wishes)
-		}).Within(sameWithin),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
-			hot := &s.of[r.From].local.fsm.hot
-			return rangeCounts{hot.channels.Load(), hot.subscriptions.Load()}, nil
+			channels, subscriptions := s.of[r.From].local.state.Counts()
+			return rangeCounts{channels, subscriptions}, nil
 		}),
 	}
 }
@@ -120,7 +90,7 @@ func (v View) Channel(ctx context.Context, id channel.ID) (channel.Channel, erro
 // Subscription returns a subscription, or ErrNotFound if it does not exist or exists no
 // more.
 func (v View) Subscription(ctx context.Context, id string) (channel.Subscription, error) {
-	b, _, err := parseSubscriptionID(id)
+	b, _, err := state.ParseSubscriptionID(id)
 	if err != nil {
 		return channel.Subscription{}, err
 	}
@@ -175,7 +145,7 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 	}
 	bucket := channel.Bucket(0)
 	if q.After != "" {
-		if bucket, _, err = parseSubscriptionID(q.After); err != nil {
+		if bucket, _, err = state.ParseSubscriptionID(q.After); err != nil {
 			return nil, "", err
 		}
 	}

@@ -1,0 +1,210 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// router has the ranges of the cluster, the replicas of this node among them, and sends
+// commands and calls to their leaders.
+type router struct {
+	tools   tools
+	net     *network // nil in a cluster of one
+	state   *state.DB
+	groups  []*group // replicas of this node, by range ID
+	of      [channel.Buckets]*route
+	routes  atomic.Pointer[[]*route] // by range ID; nil until the replicas of this node run
+	calls   calls
+	terms   *confirmer
+	closing atomic.Bool // new commands are refused
+}
+
+// routeOf finds the range that another node means.
+func (rt *router) routeOf(id uint64) (*route, error) {
+	if routes := rt.routes.Load(); routes != nil && id < uint64(len(*routes)) {
+		return (*routes)[id], nil
+	}
+	return nil, fmt.Errorf("no range %d here", id)
+}
+
+// errElsewhere says that a command or a read was certainly not carried out, since the
+// node does not lead the range: it may be sent to another one.
+var errElsewhere = errors.New("this node does not lead the range")
+
+// Pauses between attempts to find the leader of a range.
+const (
+	firstRetry = 10 * time.Millisecond
+	lastRetry  = 200 * time.Millisecond
+)
+
+// lead finds the leader of a range for a call: here is called while this node leads it,
+// there with the node that may, and both again, after a pause, as long as they return
+// errElsewhere. The error is that of the last call, or ErrUnavailable when the context
+// ends first.
+func (rt *router) lead(ctx context.Context, r *route, here func() error, there func(node string) error) error {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		err := rt.leadOnce(r, here, there)
+		if !errors.Is(err, errElsewhere) {
+			return err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return rt.late(fmt.Errorf("range %d has no leader: %w", r.ID, context.Cause(ctx)))
+		}
+	}
+}
+
+func (rt *router) leadOnce(r *route, here func() error, there func(node string) error) error {
+	switch {
+	case rt.closing.Load():
+		return ErrClosed
+	case r.serves():
+		return here()
+	case rt.net == nil:
+		return errElsewhere
+	}
+	node := r.leader()
+	if node == rt.net.self() {
+		r.learn("")
+		return errElsewhere
+	}
+	return there(node)
+}
+
+// propose sends a command through a range's log and returns its result. The
+// error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
+func (rt *router) propose(ctx context.Context, r *route, command *wire.Command) (state.Result, error) {
+	content, err := proto.Marshal(command)
+	if err != nil {
+		return state.Result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return rt.await(ctx, rt.submit(ctx, r, content))
+}
+
+// sent is a command on its way.
+type sent struct {
+	route   *route
+	command []byte    // encoded, without its time
+	p       *proposal // in a log of this node; nil for one that has its state.Result, or an error
+	done    state.Result
+	err     error
+}
+
+// submit sends an encoded command without its time to the leader of its range: commands
+// submitted one after the other are applied in that order, as long as that leads.
+func (rt *router) submit(ctx context.Context, r *route, command []byte) *sent {
+	c := &sent{route: r, command: command}
+	if len(command) > maxCommand {
+		c.err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(command))
+		return c
+	}
+	c.err = rt.lead(ctx, r,
+		func() (err error) { c.p, err = rt.enqueue(ctx, r.local, command); return err },
+		func(node string) (err error) { c.done, err = rt.forward(ctx, r, node, command); return err },
+	)
+	return c
+}
+
+// await returns a command's result. A command that is certainly not in the log, since
+// this node does not lead any more, is submitted again.
+func (rt *router) await(ctx context.Context, c *sent) (state.Result, error) {
+	if c.p == nil || c.err != nil {
+		return c.done, c.err
+	}
+	r, err := rt.answered(ctx, c.p)
+	if errors.Is(err, errElsewhere) {
+		return rt.await(ctx, rt.submit(ctx, c.route, c.command))
+	}
+	return r, err
+}
+
+// enqueue hands a command to the log of a replica of this node.
+func (rt *router) enqueue(ctx context.Context, g *group, command []byte) (*proposal, error) {
+	p := newProposal(command)
+	if err := g.queue.push(ctx, p); err != nil {
+		return nil, rt.late(err)
+	}
+	return p, nil
+}
+
+func (rt *router) answered(ctx context.Context, p *proposal) (state.Result, error) {
+	select {
+	case r := <-p.done:
+		return r, rt.late(r.Err)
+	case <-ctx.Done():
+		return state.Result{}, rt.late(context.Cause(ctx))
+	}
+}
+
+// errLate is the cause of a context that within ended.
+var errLate = fmt.Errorf("no answer in time: %w", ErrUnavailable)
+
+// within bounds a call's time.
+func within(ctx context.Context, limit time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, limit, errLate)
+}
+
+// late counts an unknown outcome.
+func (rt *router) late(err error) error {
+	if errors.Is(err, ErrUnavailable) {
+		rt.tools.metrics.unavailable.Inc()
+	}
+	return err
+}
+
+// do sends a command that any node may propose to the leader of its range.
+func (rt *router) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {
+	ctx, cancel := within(ctx, answerWithin)
+	defer cancel()
+	_, err := rt.propose(ctx, rt.of[b], command)
+	return err
+}
+
+// doHere sends a command that only the leader of its range may propose. It is not
+// forwarded: a node that no longer leads made it from a state that may be outdated.
+func (rt *router) doHere(ctx context.Context, r *route, command *wire.Command) error {
+	ctx, cancel := within(ctx, answerWithin)
+	defer cancel()
+	content, err := proto.Marshal(command)
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case len(content) > maxCommand:
+		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(content))
+	case rt.closing.Load():
+		return ErrClosed
+	case !r.serves():
+		return rt.late(fmt.Errorf("range %d is not led here: %w", r.ID, ErrUnavailable))
+	}
+	p, err := rt.enqueue(ctx, r.local, content)
+	if err == nil {
+		_, err = rt.answered(ctx, p)
+	}
+	if errors.Is(err, errElsewhere) {
+		err = rt.late(fmt.Errorf("range %d is not led here any more: %w", r.ID, ErrUnavailable))
+	}
+	return err
+}
+
+// termOf returns the term of one of this node's replicas, false if it has not that one.
+func (rt *router) termOf(group uint64) (uint64, bool) {
+	r, err := rt.routeOf(group >> 32)
+	if err != nil || r.local == nil {
+		return 0, false
+	}
+	replica, err := raftnet.ParseID(r.ID, r.local.seat.id)
+	if err != nil || replica.Group() != group {
+		return 0, false
+	}
+	return r.local.raft.CurrentTerm(), true
+}
