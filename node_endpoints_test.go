@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -97,7 +98,7 @@ func (s *moodySink) set(change func()) {
 }
 
 // TestClusterSparesSink: an endpoint that fails, for which each of three nodes has
-// something, is tried by one of them at a time, by the schedule. All nodes say that it
+// something, and more all the time, is tried by one of them at a time, by the schedule. All nodes say that it
 // fails, and each delivers what it has when it works again, whichever node learned that.
 func TestClusterSparesSink(t *testing.T) {
 	if testing.Short() {
@@ -112,13 +113,21 @@ func TestClusterSparesSink(t *testing.T) {
 			urlsPolledBy(nodes, i, sink.url+"/feed/", each)...)...)
 	}
 	awaitPollers(t, nodes[0], len(nodes), len(ids))
-	sink.set(func() { sink.entries++ })
+	version := uint64(1)
+	change := func() {
+		sink.set(func() { sink.entries++ })
+		version++
+		eventually(t, "a new version of each channel", rigPatience, func() bool { return haveVersion(t, nodes[0], len(ids), version) })
+	}
+	change()
 	eventually(t, "the first message", rigPatience, func() bool { _, at := sink.failedAfter(0); return !at.IsZero() })
 	_, first := sink.failedAfter(0)
-	const noticed = 4 * time.Second // all channels' updates were: the schedule's next step comes after 4.5 to 5 s
-	time.Sleep(time.Until(first.Add(20 * time.Second)))
+	const noticed, watched = 4 * time.Second, 12 * time.Second // the schedule's next step comes after 4.5 to 5 s, that of a node of its own by 9
+	for time.Since(first) < watched {
+		change()
+	}
 	if n, _ := sink.failedAfter(noticed); n != 1 {
-		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one", n)
+		t.Errorf("three nodes with new updates all the time made %d tries later than 4 s after the first, want the schedule's one", n)
 	}
 	checkFailing(t, nodes, ids)
 
@@ -131,6 +140,16 @@ func TestClusterSparesSink(t *testing.T) {
 		defer sink.mu.Unlock()
 		return len(sink.taken) == len(ids)
 	})
+}
+
+// haveVersion reports whether so many channels have a version, or a later one.
+func haveVersion(t *testing.T, n *corona.Node, channels int, version uint64) bool {
+	t.Helper()
+	all, err := n.Channels(t.Context(), nil, channels)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(all) == channels && !slices.ContainsFunc(all, func(ch api.Channel) bool { return ch.Version < version })
 }
 
 // checkFailing checks that each node says of each subscription that its endpoint fails.
