@@ -321,6 +321,7 @@ func TestTakeoverIsTriedAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); owner.Run(ctx) }()
+		synctest.Wait() // until it waits for a range: it has been woken by Start already
 		r := quarters()[2]
 		store.put(in(r, 1, 1))
 		store.gain(owner, r)
