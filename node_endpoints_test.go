@@ -91,6 +91,13 @@ func (s *moodySink) failedAfter(d time.Duration) (n int, first time.Time) {
 	return n, first
 }
 
+// takenOf returns of how many subscriptions updates were taken.
+func (s *moodySink) takenOf() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.taken)
+}
+
 func (s *moodySink) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,14 +105,21 @@ func (s *moodySink) set(change func()) {
 }
 
 // TestClusterSparesSink: an endpoint that fails, for which each of three nodes has
-// something, and more all the time, is tried by one of them at a time, by the schedule. All nodes say that it
-// fails, and each delivers what it has when it works again, whichever node learned that.
+// something, and more all the time, is tried by one of them at a time, by the schedule.
+// All nodes say that it fails, and each delivers what it has when it works again, whichever
+// node learned that.
 func TestClusterSparesSink(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes more than a minute")
 	}
 	t.Parallel()
 	nodes, sink := openThree(t, 0), newMoodySink(t)
+	defer func() {
+		if t.Failed() {
+			t.Logf("updates of %d subscriptions were taken", sink.takenOf())
+			sink.set(func() { t.Logf("failed at %v, taken %v", sink.failed, sink.taken) })
+		}
+	}()
 	const each = 4 // channels that a node polls
 	var ids []string
 	for i := range nodes {
@@ -129,37 +143,28 @@ func TestClusterSparesSink(t *testing.T) {
 	if n, _ := sink.failedAfter(noticed); n != 1 {
 		t.Errorf("three nodes with new updates all the time made %d tries later than 4 s after the first, want the schedule's one", n)
 	}
-	checkFailing(t, nodes, ids)
+	awaitFailing(t, nodes, ids)
 
 	sink.set(func() { sink.works = true })
-	if err := nodes[1].TestSink(t.Context(), ids[0]); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "all updates", 90*time.Second, func() bool {
-		sink.mu.Lock()
-		defer sink.mu.Unlock()
-		return len(sink.taken) == len(ids)
-	})
+	eventually(t, "a test message", rigPatience, func() bool { return nodes[1].TestSink(t.Context(), ids[0]) == nil })
+	eventually(t, "an update of each channel", 3*rigPatience, func() bool { return sink.takenOf() == len(ids) }) // a node asks the keeper each minute
 }
 
 // haveVersion reports whether so many channels have a version, or a later one.
 func haveVersion(t *testing.T, n *corona.Node, channels int, version uint64) bool {
-	t.Helper()
 	all, err := n.Channels(t.Context(), nil, channels)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(all) == channels && !slices.ContainsFunc(all, func(ch api.Channel) bool { return ch.Version < version })
+	return err == nil && len(all) == channels && !slices.ContainsFunc(all, func(ch api.Channel) bool { return ch.Version < version })
 }
 
-// checkFailing checks that each node says of each subscription that its endpoint fails.
-func checkFailing(t *testing.T, nodes [3]*corona.Node, ids []string) {
+// awaitFailing waits until each node says of each subscription that its endpoint fails.
+func awaitFailing(t *testing.T, nodes [3]*corona.Node, ids []string) {
 	t.Helper()
 	for _, n := range nodes {
 		for _, id := range ids {
-			if sub, err := n.Subscription(t.Context(), id); err != nil || sub.FailingSince == nil {
-				t.Errorf("%s says of %s: %+v, %v", n.Name(), id, sub, err)
-			}
+			eventually(t, fmt.Sprintf("%s says that the endpoint of %s fails", n.Name(), id), rigPatience, func() bool {
+				sub, err := n.Subscription(t.Context(), id)
+				return err == nil && sub.FailingSince != nil
+			})
 		}
 	}
 }

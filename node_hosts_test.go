@@ -1,6 +1,7 @@
 package corona_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -185,15 +186,23 @@ func urlsPolledBy(nodes [3]*corona.Node, poller int, prefix string, channels int
 	return urls
 }
 
-// subscribeAll makes subscriptions to URLs at a node, and returns their IDs.
+// subscribeAll makes subscriptions to URLs at a node, and returns their IDs. It waits for
+// ranges that have no leader.
 func subscribeAll(t *testing.T, n *corona.Node, sink api.Sink, urls ...string) (ids []string) {
 	t.Helper()
 	for _, url := range urls {
-		made := n.Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: sink}})[0]
-		if made.Err != nil {
-			t.Fatal(made.Err)
-		}
-		ids = append(ids, made.Subscription.ID)
+		request := api.SubscribeRequest{URL: url, Sink: sink, Key: url}
+		eventually(t, "a subscription to "+url, rigPatience, func() bool {
+			made := n.Subscribe(t.Context(), []api.SubscribeRequest{request})[0]
+			if problem := (*api.Problem)(nil); errors.As(made.Err, &problem) && problem.Retryable {
+				return false
+			}
+			if made.Err != nil {
+				t.Fatal(made.Err)
+			}
+			ids = append(ids, made.Subscription.ID)
+			return true
+		})
 	}
 	return ids
 }
