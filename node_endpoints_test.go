@@ -90,6 +90,13 @@ func (s *moodySink) failedAfter(d time.Duration) (n int, first time.Time) {
 	return n, first
 }
 
+// takenOf returns of how many subscriptions updates were taken.
+func (s *moodySink) takenOf() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.taken)
+}
+
 func (s *moodySink) set(change func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,6 +112,12 @@ func TestClusterSparesSink(t *testing.T) {
 	}
 	t.Parallel()
 	nodes, sink := openThree(t, 0), newMoodySink(t)
+	defer func() {
+		if t.Failed() {
+			t.Logf("updates of %d subscriptions were taken", sink.takenOf())
+			sink.set(func() { t.Logf("failed at %v, taken %v", sink.failed, sink.taken) })
+		}
+	}()
 	const each = 4 // channels that a node polls
 	var ids []string
 	for i := range nodes {
@@ -120,27 +133,22 @@ func TestClusterSparesSink(t *testing.T) {
 	if n, _ := sink.failedAfter(noticed); n != 1 {
 		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one", n)
 	}
-	checkFailing(t, nodes, ids)
+	awaitFailing(t, nodes, ids)
 
 	sink.set(func() { sink.works = true })
-	if err := nodes[1].TestSink(t.Context(), ids[0]); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, "all updates", 90*time.Second, func() bool {
-		sink.mu.Lock()
-		defer sink.mu.Unlock()
-		return len(sink.taken) == len(ids)
-	})
+	eventually(t, "a test message", rigPatience, func() bool { return nodes[1].TestSink(t.Context(), ids[0]) == nil })
+	eventually(t, "an update of each channel", 3*rigPatience, func() bool { return sink.takenOf() == len(ids) }) // a node asks the keeper each minute
 }
 
-// checkFailing checks that each node says of each subscription that its endpoint fails.
-func checkFailing(t *testing.T, nodes [3]*corona.Node, ids []string) {
+// awaitFailing waits until each node says of each subscription that its endpoint fails.
+func awaitFailing(t *testing.T, nodes [3]*corona.Node, ids []string) {
 	t.Helper()
 	for _, n := range nodes {
 		for _, id := range ids {
-			if sub, err := n.Subscription(t.Context(), id); err != nil || sub.FailingSince == nil {
-				t.Errorf("%s says of %s: %+v, %v", n.Name(), id, sub, err)
-			}
+			eventually(t, fmt.Sprintf("%s says that the endpoint of %s fails", n.Name(), id), rigPatience, func() bool {
+				sub, err := n.Subscription(t.Context(), id)
+				return err == nil && sub.FailingSince != nil
+			})
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package corona_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
@@ -23,8 +24,9 @@ import (
 // 429, and it counts what comes more than the time that nodes have to tell each other
 // after that, and before the rest is over.
 type moodyOrigin struct {
-	http *http.Server
-	host string
+	http    *http.Server
+	host    string
+	request chan struct{} // holds a token after a request
 
 	mu      sync.Mutex
 	moody   bool
@@ -42,7 +44,7 @@ func newMoodyOrigin(t *testing.T) *moodyOrigin {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &moodyOrigin{host: listener.Addr().String()}
+	o := &moodyOrigin{host: listener.Addr().String(), request: make(chan struct{}, 1)}
 	o.http = &http.Server{Handler: o}
 	go func() { _ = o.http.Serve(listener) }() // it returns when it is closed
 	t.Cleanup(func() { _ = o.http.Close() })
@@ -51,6 +53,7 @@ func newMoodyOrigin(t *testing.T) *moodyOrigin {
 
 // ServeHTTP implements [http.Handler].
 func (o *moodyOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer o.signal()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	now := time.Now()
@@ -77,21 +80,39 @@ func (o *moodyOrigin) askedBetween(from, to time.Duration) (n int) {
 	return n
 }
 
-func (o *moodyOrigin) refuse(t *testing.T) time.Time {
+func (o *moodyOrigin) signal() {
+	select {
+	case o.request <- struct{}{}:
+	default:
+	}
+}
+
+// await waits until something is so of the requests that the host gets.
+func (o *moodyOrigin) await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	over := time.After(rigPatience)
+	for !so() {
+		select {
+		case <-o.request:
+		case <-over:
+			t.Fatalf("%s: not in %s", what, rigPatience)
+		}
+	}
+}
+
+// refuse has the host refuse its next request, and returns when it has.
+func (o *moodyOrigin) refuse(t *testing.T) (at time.Time) {
 	t.Helper()
 	o.mu.Lock()
 	o.moody = true
 	o.mu.Unlock()
-	for end := time.Now().Add(rigPatience); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	o.await(t, "a refusal", func() bool {
 		o.mu.Lock()
-		at := o.refused
-		o.mu.Unlock()
-		if !at.IsZero() {
-			return at
-		}
-	}
-	t.Fatal("the host was not asked")
-	return time.Time{}
+		defer o.mu.Unlock()
+		at = o.refused
+		return !at.IsZero()
+	})
+	return at
 }
 
 // openThree opens the nodes of a cluster in this process, which give each host a gap.
@@ -135,7 +156,7 @@ func openThree(t *testing.T, gap time.Duration) (nodes [3]*corona.Node) {
 // awaitPollers waits until so many nodes poll channels, all of which have content.
 func awaitPollers(t *testing.T, n *corona.Node, nodes, channels int) {
 	t.Helper()
-	for end := time.Now().Add(rigPatience); ; time.Sleep(100 * time.Millisecond) {
+	eventually(t, fmt.Sprintf("%d nodes that poll %d channels with content", nodes, channels), rigPatience, func() bool {
 		polled, with := make(map[string]bool), 0
 		all, err := n.Channels(t.Context(), nil, channels)
 		for _, ch := range all {
@@ -146,13 +167,8 @@ func awaitPollers(t *testing.T, n *corona.Node, nodes, channels int) {
 				with++
 			}
 		}
-		if len(polled) == nodes && with == channels {
-			return
-		}
-		if time.Now().After(end) {
-			t.Fatalf("%d nodes poll, %d channels have content (%v)", len(polled), with, err)
-		}
-	}
+		return err == nil && len(polled) == nodes && with == channels
+	})
 }
 
 // urlsPolledBy returns URLs, with numbers after a prefix, of channels whose first poller is
@@ -170,15 +186,23 @@ func urlsPolledBy(nodes [3]*corona.Node, poller int, prefix string, channels int
 	return urls
 }
 
-// subscribeAll makes subscriptions to URLs at a node, and returns their IDs.
+// subscribeAll makes subscriptions to URLs at a node, and returns their IDs. It waits for
+// ranges that have no leader.
 func subscribeAll(t *testing.T, n *corona.Node, sink api.Sink, urls ...string) (ids []string) {
 	t.Helper()
 	for _, url := range urls {
-		made := n.Subscribe(t.Context(), []api.SubscribeRequest{{URL: url, Sink: sink}})[0]
-		if made.Err != nil {
-			t.Fatal(made.Err)
-		}
-		ids = append(ids, made.Subscription.ID)
+		request := api.SubscribeRequest{URL: url, Sink: sink, Key: url}
+		eventually(t, "a subscription to "+url, rigPatience, func() bool {
+			made := n.Subscribe(t.Context(), []api.SubscribeRequest{request})[0]
+			if problem := (*api.Problem)(nil); errors.As(made.Err, &problem) && problem.Retryable {
+				return false
+			}
+			if made.Err != nil {
+				t.Fatal(made.Err)
+			}
+			ids = append(ids, made.Subscription.ID)
+			return true
+		})
 	}
 	return ids
 }
@@ -216,22 +240,21 @@ func TestClusterSparesHost(t *testing.T) {
 	}
 	awaitPollers(t, nodes[0], len(nodes), len(nodes)*each)
 	at := origin.refuse(t)
-	time.Sleep(time.Until(at.Add(toldAfter)))
+	eventually(t, "all nodes know of the rest", moodyRest/2, func() bool {
+		status, err := nodes[0].Status(t.Context())
+		return err == nil && status.Polling.RestingHosts == len(nodes)
+	})
+	told := max(toldAfter, time.Since(at))
 	leader := leaderOf(t, nodes, channel.HostID(origin.host).Bucket())
 	if err := leader.Close(); err != nil {
 		t.Fatal(err)
 	}
-	time.Sleep(time.Until(at.Add(moodyRest)))
-	if n := origin.askedBetween(toldAfter, moodyRest); n > 0 {
-		t.Errorf("a host that one node was refused by was asked %d times before its rest was over", n)
+	origin.await(t, "a request after the rest", func() bool { return origin.askedBetween(moodyRest, time.Hour) > 0 })
+	if n := origin.askedBetween(told, moodyRest); n > 0 {
+		t.Errorf("a host that one node was refused by was asked %d times from %v later until its rest was over", n, told)
 	}
 	t.Logf("asked %d times within 100 ms of the refusal, %d times until %v after it",
-		origin.askedBetween(1, 100*time.Millisecond), origin.askedBetween(100*time.Millisecond, toldAfter), toldAfter)
-	for end := time.Now().Add(rigPatience); origin.askedBetween(moodyRest, time.Hour) == 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the host was not asked after its rest")
-		}
-	}
+		origin.askedBetween(1, 100*time.Millisecond), origin.askedBetween(100*time.Millisecond, told), told)
 }
 
 // TestFewPollersGetWholeCap: a host all of whose channels one node of three polls is asked
@@ -250,7 +273,7 @@ func TestFewPollersGetWholeCap(t *testing.T) {
 	var asked, one int
 	for end := time.Now().Add(3 * rigPatience); ; {
 		from := time.Now()
-		time.Sleep(measured)
+		origin.await(t, "a request after the measurement", func() bool { return origin.askedSince(from.Add(measured)) })
 		asked, one = origin.busiest(from, measured), origin.busiest(from, time.Second)
 		if asked > most || one > int(took)+len(nodes) {
 			t.Fatalf("asked %d times within %v, %d within a second; its cap is one each %v", asked, measured, one, gap)
@@ -263,6 +286,13 @@ func TestFewPollersGetWholeCap(t *testing.T) {
 		}
 	}
 	t.Logf("asked %d times within %v; its cap is %d", asked, measured, most)
+}
+
+// askedSince reports whether the host was asked at a time or later.
+func (o *moodyOrigin) askedSince(at time.Time) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.asked) > 0 && !o.asked[len(o.asked)-1].Before(at)
 }
 
 // busiest returns how often the host was asked at most within a span of time, since a time.

@@ -174,11 +174,19 @@ func newUpdatesRig(b *testing.B, config Config) *updatesRig {
 // await waits until something is so.
 func (r *updatesRig) await(what string, so func() bool) {
 	r.b.Helper()
-	for end := time.Now().Add(startWithin); !so(); time.Sleep(100 * time.Millisecond) {
+	if !within(startWithin, so) {
+		r.b.Fatalf("waited %v for %s", startWithin, what)
+	}
+}
+
+// within waits until something is so, and reports whether it came in time.
+func within(most time.Duration, so func() bool) bool {
+	for end := time.Now().Add(most); !so(); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			r.b.Fatalf("waited %v for %s", startWithin, what)
+			return false
 		}
 	}
+	return true
 }
 
 // leader returns the number of the node that leads a channel's range, -1: none does.
@@ -314,18 +322,16 @@ func quantile(times []time.Duration, q float64) float64 {
 // more, each once, and closes the receivers.
 func (r *updatesRig) drain(ids []channel.ID) {
 	r.b.Helper()
-	for end := time.Now().Add(drainWithin); ; time.Sleep(100 * time.Millisecond) {
-		versions, missing := r.versions(ids), 0
+	var missing int
+	if !within(drainWithin, func() bool {
+		versions := r.versions(ids)
+		missing = 0
 		for _, got := range r.receivers {
 			missing += got.missing(versions)
 		}
-		if missing == 0 {
-			break
-		}
-		if time.Now().After(end) {
-			r.b.Errorf("%d updates were not received within %v", missing, drainWithin)
-			break
-		}
+		return missing == 0
+	}) {
+		r.b.Errorf("%d updates were not received within %v", missing, drainWithin)
 	}
 	for _, got := range r.receivers {
 		got.close()

@@ -65,47 +65,47 @@ func (c *capacity) raise(planned float64) bool {
 }
 
 // measure looks whether polls are made when they are due, and has rates follow.
-func (o *Owner) measure(now time.Time) {
-	if o.config.Measure == nil {
+func (pl *planner) measure(now time.Time) {
+	if pl.config.Measure == nil {
 		return
 	}
-	m := o.config.Measure()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	c, planned := &o.mu.capacity, o.mu.sums.rate
+	m := pl.config.Measure()
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	c, planned := &pl.capacity, pl.sums.rate
 	changed := false
-	if now.Sub(c.raised) >= o.config.maintenance() {
+	if now.Sub(c.raised) >= pl.config.maintenance() {
 		c.raised = now
 		changed = c.raise(planned)
 	}
-	if o.starting(m) {
+	if pl.starting(m) {
 		c.late = 0
 	} else {
-		changed = c.lower(m, planned, o.config.Floor) || changed
+		changed = c.lower(m, planned, pl.config.Floor) || changed
 	}
 	if changed {
-		o.limit()
+		pl.limit()
 	}
 }
 
 // starting says whether the poller is, or many channels have come, or got their first
-// content, since the last look: first polls are not part of the plan. o.mu is held.
-func (o *Owner) starting(m Measured) bool {
-	firsts := o.mu.plan.firsts - o.mu.firsts
-	o.mu.firsts = o.mu.plan.firsts
-	polls := m.PollsPerInterval * lookEach.Seconds() / o.config.Interval.Seconds()
+// content, since the last look: first polls are not part of the plan. The book is locked.
+func (pl *planner) starting(m Measured) bool {
+	firsts := pl.book.plan.firsts - pl.firsts
+	pl.firsts = pl.book.plan.firsts
+	polls := m.PollsPerInterval * lookEach.Seconds() / pl.config.Interval.Seconds()
 	return m.Starting || float64(firsts)*firstsShare > polls
 }
 
-// limit has the plan keep to the capacity. o.mu is held.
-func (o *Owner) limit() {
-	o.mu.plan.stale = true
-	o.mu.plan.ceiling = o.ceiling()
+// limit has the plan keep to the capacity. The book is locked.
+func (pl *planner) limit() {
+	pl.book.plan.stale = true
+	pl.book.plan.ceiling = pl.ceiling()
 }
 
-// ceiling is the least of budget and capacity; 0: there is neither. o.mu is held.
-func (o *Owner) ceiling() float64 {
-	budget, limit := o.mu.plan.budget, o.capacityLoad()
+// ceiling is the least of budget and capacity; 0: there is neither. The book is locked.
+func (pl *planner) ceiling() float64 {
+	budget, limit := pl.book.plan.budget, pl.capacityLoad()
 	if budget == 0 || limit > 0 && limit < budget {
 		return limit
 	}
@@ -113,10 +113,10 @@ func (o *Owner) ceiling() float64 {
 }
 
 // capacityLoad is the capacity in the unit of costs: as many polls of what they cost
-// on average. o.mu is held.
-func (o *Owner) capacityLoad() float64 {
-	if o.mu.capacity.polls == 0 || o.mu.sums.rate == 0 {
+// on average. The book is locked.
+func (pl *planner) capacityLoad() float64 {
+	if pl.capacity.polls == 0 || pl.sums.rate == 0 {
 		return 0
 	}
-	return o.mu.capacity.polls * o.mu.sums.load / o.mu.sums.rate
+	return pl.capacity.polls * pl.sums.load / pl.sums.rate
 }

@@ -36,9 +36,9 @@ func newColumns(c honeycomb.Config, n int) *columns {
 const fewRows = 64
 
 // newColumns returns columns for n rows.
-func (o *Owner) newColumns(n int) *columns {
-	c := newColumns(o.rates.config, n)
-	if o.exchange != nil {
+func (pl *planner) newColumns(n int) *columns {
+	c := newColumns(pl.rates.config, n)
+	if pl.exchange != nil {
 		c.buckets = make([]channel.Bucket, c.Len())
 	}
 	return c

@@ -18,9 +18,9 @@ type exchange struct {
 	ranges   map[uint32]channel.Range // all of the cluster
 	began    time.Time
 
-	correct   local.Corrector // guarded by Owner.solving
-	corrected time.Duration   // when it was last moved on; guarded by Owner.solving
-	own       []*tenure       // of the latest solve of all; written under Owner.solving and mu, read under either
+	correct   local.Corrector // guarded by planner.solving
+	corrected time.Duration   // when it was last moved on; guarded by planner.solving
+	own       []*tenure       // of the latest solve of all; written under planner.solving and the book's lock, read under either
 
 	mu struct {
 		sync.Mutex
@@ -58,10 +58,10 @@ func (x *exchange) part(rangeID uint32) float64 {
 	return float64(x.ranges[rangeID].Buckets()) / channel.Buckets
 }
 
-// others returns what a solve of all is to know of other nodes' channels: of a node that
-// plans alone, its share. Both locks are held.
-func (o *Owner) others(share float64) local.Others {
-	x := o.exchange
+// others returns what a solve of all is to know of other nodes' channels, beside those of
+// the ranges that this node leads: of a node that plans alone, its share. Both locks are
+// held.
+func (x *exchange) others(share float64, led *channel.ByRange[*tenure]) local.Others {
 	if x == nil {
 		return local.Others{Part: share}
 	}
@@ -69,7 +69,7 @@ func (o *Owner) others(share float64) local.Others {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.own = nil
-	for _, t := range o.mu.led.All() {
+	for _, t := range led.All() {
 		if t.learned {
 			x.own = append(x.own, t)
 		}
@@ -92,25 +92,21 @@ func (x *exchange) known(now time.Duration) local.Others {
 	return x.mu.board.Others(now, own, x.part)
 }
 
-// tell sends the tradeoffs of the latest solve to all other nodes. o.solving is held.
-func (o *Owner) tell() {
-	x := o.exchange
-	if x == nil {
-		return
-	}
-	summaries := o.rates.plan.SummariseParts(len(x.own), x.partOf(o.rates.columns.buckets))
+// sum returns the tradeoffs of the latest solve, which are known here from now on; the
+// columns' rows are of channels in buckets. planner.solving is held.
+func (x *exchange) sum(plan *local.Plan, buckets []channel.Bucket) (tradeoffs []byte) {
+	summaries := plan.SummariseParts(len(x.own), x.partOf(buckets))
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.mu.sequence++
-	x.mu.grows = o.rates.plan.Grows()
+	x.mu.grows = plan.Grows()
 	told := make([]local.Told, len(summaries))
 	for i, t := range x.own {
 		told[i] = local.Told{Range: t.ID, Term: t.term, Sequence: x.mu.sequence, Summary: summaries[i]}
 		x.mu.board.Put(told[i], time.Since(x.began))
 	}
 	x.mu.told = encodeTradeoffs(x.settings, told)
-	o.metrics.told.Inc()
-	o.config.Tell(x.mu.told)
+	return x.mu.told
 }
 
 // partOf returns which of the ranges of the latest solve a row's channel is of, −1 for
@@ -129,36 +125,36 @@ func (x *exchange) partOf(buckets []channel.Bucket) func(row int) int {
 }
 
 // Told returns what this node told last; nil: nothing yet, or it tells nothing.
-func (o *Owner) Told() []byte {
-	if o.exchange == nil {
+func (pl *planner) Told() []byte {
+	if pl.exchange == nil {
 		return nil
 	}
-	o.exchange.mu.Lock()
-	defer o.exchange.mu.Unlock()
-	return o.exchange.mu.told
+	pl.exchange.mu.Lock()
+	defer pl.exchange.mu.Unlock()
+	return pl.exchange.mu.told
 }
 
 // Hear takes in what another node told. What is wrong with a range's tradeoffs is logged
 // and counted, and the others are taken; an error says that all of it is wrong.
-func (o *Owner) Hear(tradeoffs []byte) error {
-	x := o.exchange
+func (pl *planner) Hear(tradeoffs []byte) error {
+	x := pl.exchange
 	if x == nil {
 		return fmt.Errorf("this node plans alone")
 	}
 	told, wrong, err := decodeTradeoffs(tradeoffs, x.settings, x.ranges)
 	if err != nil {
-		o.metrics.refused.Inc()
+		pl.metrics.refused.Inc()
 		return fmt.Errorf("decode tradeoffs: %w", err)
 	}
 	for _, err := range wrong {
-		o.metrics.refused.Inc()
-		o.config.Logger.Warn("refused the tradeoffs of a range", "error", err)
+		pl.metrics.refused.Inc()
+		pl.config.Logger.Warn("refused the tradeoffs of a range", "error", err)
 	}
-	o.metrics.heard.Inc()
+	pl.metrics.heard.Inc()
 	if x.hear(told) {
-		o.mu.Lock()
-		o.mu.plan.stale = true
-		o.mu.Unlock()
+		pl.book.Lock()
+		pl.book.plan.stale = true
+		pl.book.Unlock()
 	}
 	return nil
 }

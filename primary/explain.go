@@ -55,50 +55,49 @@ type Neighbour struct {
 
 // Explain says why a channel is polled at its rate. It looks at all channels, and
 // waits for a solve that is under way.
-func (o *Owner) Explain(id channel.ID) (Explanation, error) {
-	ch, err := o.store.Channel(id)
+func (pl *planner) Explain(id channel.ID) (Explanation, error) {
+	ch, err := pl.store.Channel(id)
 	if err != nil {
 		return Explanation{}, fmt.Errorf("read channel %s: %w", id, err)
 	}
-	o.solving.Lock()
-	defer o.solving.Unlock()
-	e, f := o.known(ch)
+	pl.solving.Lock()
+	defer pl.solving.Unlock()
+	e, f := pl.known(ch)
 	if !e.Solved.IsZero() {
-		o.weigh(&e, f)
-		o.compare(&e, f)
+		pl.rates.weigh(&e, f)
+		pl.compare(&e, f)
 	}
 	return e, nil
 }
 
-// known is what the plan knows of a channel. o.solving is held.
-func (o *Owner) known(ch channel.Channel) (Explanation, factors) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	f := o.mu.plan.of(ch)
+// known is what the plan knows of a channel. solving is held.
+func (pl *planner) known(ch channel.Channel) (Explanation, factors) {
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	f := pl.book.plan.of(ch)
 	rate := f.rate.rate()
 	e := Explanation{
 		Rate:           rate,
-		Width:          overlay.WidthOf(rate, o.config.Interval, o.config.Floor),
+		Width:          overlay.WidthOf(rate, pl.config.Interval, pl.config.Floor),
 		Subscribers:    ch.Subscribers,
 		SizeBytes:      float64(f.size.bytes()),
-		UpdateInterval: time.Duration(f.evidence.interval(o.config.Now()) * float64(time.Second)),
+		UpdateInterval: time.Duration(f.evidence.interval(pl.config.Now()) * float64(time.Second)),
 		Host:           hostOf(ch),
 	}
 	if !f.polled() {
 		return e, f
 	}
 	if f.host != noHost {
-		e.HostCap = o.mu.plan.hosts.capOf(f.host)
+		e.HostCap = pl.book.plan.hosts.capOf(f.host)
 	}
-	if !f.dirty && o.rates.plan != nil {
-		e.Solved = o.mu.latest.Solved
+	if !f.dirty && pl.rates.plan != nil {
+		e.Solved = pl.latest.Solved
 	}
 	return e, f
 }
 
-// weigh adds what the optimiser knows of a channel. o.solving is held.
-func (o *Owner) weigh(e *Explanation, f factors) {
-	r := &o.rates
+// weigh adds what the optimiser knows of a channel. solving is held.
+func (r *rates) weigh(e *Explanation, f factors) {
 	why := r.plan.Problem.Explain(int(f.row))
 	e.Weight, e.Cost = why.Weight, why.Cost
 	e.Least, e.Most, e.Last, e.Next = why.Least, why.Most, why.Last, why.Next
@@ -112,7 +111,7 @@ func (o *Owner) weigh(e *Explanation, f factors) {
 	switch most := f.most; {
 	case why.Most < why.Alone:
 		e.AtMost = BoundHost
-	case most != 0 && most.float() < float64(o.config.Interval/o.config.Floor)*float64(r.config.Nodes):
+	case most != 0 && most.float() < float64(r.config.Interval/r.config.Floor)*float64(r.config.Nodes):
 		e.AtMost = BoundOrigin
 	}
 	e.AtLeast = leastBy(*e, wish(r.columns.MinRate, f.row))
@@ -159,14 +158,14 @@ func boundaryOf(p *honeycomb.Problem, s *honeycomb.Solution, rows int) boundary 
 }
 
 // compare adds the channels at the boundary, and what is planned for the channel's
-// host. o.solving is held.
-func (o *Owner) compare(e *Explanation, f factors) {
-	r := &o.rates
+// host. solving is held.
+func (pl *planner) compare(e *Explanation, f factors) {
+	r := &pl.rates
 	if r.boundary.of != r.plan.Solution {
 		r.boundary = boundaryOf(r.plan.Problem, r.plan.Solution, r.columns.Len())
 	}
 	b := r.boundary
-	o.walk(func(run []entry) {
+	pl.book.walk(func(run []entry) {
 		for i := range run {
 			one := &run[i]
 			if !one.polled() || one.row == noRow {

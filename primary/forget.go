@@ -15,20 +15,20 @@ import (
 // owner keeps no judge's state in memory, so the next report is judged without. What is
 // forgotten already is not written. The error is that of the store:
 // [channel.ErrNotFound] for a channel that does not exist.
-func (o *Owner) Forget(ctx context.Context, id channel.ID) error {
-	stripe := o.stripe(id)
+func (j *judge) Forget(ctx context.Context, id channel.ID) error {
+	stripe := j.stripe(id)
 	stripe.Lock()
 	defer stripe.Unlock()
-	err := o.forget(ctx, id)
+	err := j.forget(ctx, id)
 	if errors.Is(err, ownership.ErrStale) {
 		// A commit whose outcome was not known came before: forget what is now.
-		err = o.forget(ctx, id)
+		err = j.forget(ctx, id)
 	}
 	return err
 }
 
-func (o *Owner) forget(ctx context.Context, id channel.ID) error {
-	ch, err := o.store.Channel(id)
+func (j *judge) forget(ctx context.Context, id channel.ID) error {
+	ch, err := j.store.Channel(id)
 	if err != nil {
 		return fmt.Errorf("channel %s: %w", id, err)
 	}
@@ -46,7 +46,7 @@ func (o *Owner) forget(ctx context.Context, id channel.ID) error {
 	if bytes.Equal(bare, ch.Judge) {
 		return nil
 	}
-	if err := o.store.Forget(ctx, ch, bare); err != nil {
+	if err := j.store.Forget(ctx, ch, bare); err != nil {
 		return fmt.Errorf("forget what was learned of channel %s: %w", id, err)
 	}
 	return nil

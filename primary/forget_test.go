@@ -92,7 +92,7 @@ func TestForgetAgain(t *testing.T) {
 		store, owner := world(t)
 		seen(t, owner, 0, nil, counting(t, 0), 0)
 		seen(t, owner, 1, counting(t, 0), counting(t, 1), 1)
-		owner.store = &racing{memory: store, stale: stale}
+		owner.judge.store = &racing{memory: store, stale: stale}
 		if err := owner.Forget(t.Context(), feedID); !errors.Is(err, want) {
 			t.Errorf("stale %d times: %v, want %v", stale, err, want)
 		}

@@ -13,34 +13,48 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
+// ErrNotLed says that another node leads the range of a channel, or none does: nothing
+// is judged or committed here, and the poller keeps nothing of its poll.
+var ErrNotLed = errors.New("this node does not lead the channel's range")
+
+// judge decides on what pollers report of channels that this node owns, one report at a
+// time per bucket, and commits what it has decided.
+type judge struct {
+	config  Config
+	store   Store
+	metrics *metrics
+	book    *book
+	stripes [channel.Buckets]sync.Mutex // by bucket: ranges share none
+}
+
 // Report judges what a poller saw and commits what follows from it. The answer
 // holds only what is durable: a poller that acts on it can lose nothing by a
 // crash. An error means that nothing is known; the poller reports again after
 // its next poll.
-func (o *Owner) Report(ctx context.Context, report engine.Report) (engine.Answer, error) {
-	stripe := o.stripe(report.Channel)
+func (j *judge) Report(ctx context.Context, report engine.Report) (engine.Answer, error) {
+	stripe := j.stripe(report.Channel)
 	stripe.Lock()
 	defer stripe.Unlock()
-	answer, err := o.report(ctx, report)
+	answer, err := j.report(ctx, report)
 	if errors.Is(err, ownership.ErrStale) {
 		// The commit lost against one whose outcome was not known: judge again.
-		answer, err = o.report(ctx, report)
+		answer, err = j.report(ctx, report)
 	}
-	o.metrics.count(err)
+	j.metrics.count(err)
 	return answer, err
 }
 
 // stripe returns the lock of a channel's judgements.
-func (o *Owner) stripe(id channel.ID) *sync.Mutex {
-	return &o.judging[id.Bucket()]
+func (j *judge) stripe(id channel.ID) *sync.Mutex {
+	return &j.stripes[id.Bucket()]
 }
 
-func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer, error) {
-	t := o.tenureOf(report.Channel)
+func (j *judge) report(ctx context.Context, report engine.Report) (engine.Answer, error) {
+	t := j.book.tenureOf(report.Channel)
 	if t == nil {
 		return engine.Answer{}, fmt.Errorf("channel %s: %w", report.Channel, ErrNotLed)
 	}
-	ch, err := o.store.Channel(report.Channel)
+	ch, err := j.store.Channel(report.Channel)
 	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != report.Incarnation {
 		return engine.Answer{Ended: true}, nil
 	}
@@ -48,23 +62,23 @@ func (o *Owner) report(ctx context.Context, report engine.Report) (engine.Answer
 		return engine.Answer{}, fmt.Errorf("read channel %s: %w", report.Channel, err)
 	}
 	if report.Gone {
-		return o.gone(ctx, t, ch)
+		return j.gone(ctx, t, ch)
 	}
 	if report.BaseVersion != ch.Version || report.Base != nil && report.Base.Hash != ch.Hash {
-		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Current: o.current(ch, report)}, nil
+		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Current: j.current(ch, report)}, nil
 	}
-	return o.judge(ctx, t, ch, report)
+	return j.decide(ctx, t, ch, report)
 }
 
 // current makes the current content of what a poller holds of an earlier version
 // and the patches since. Nil says that it cannot be made: patches are kept as
 // long as their updates, and a rebase or a lost base leaves none.
-func (o *Owner) current(ch channel.Channel, report engine.Report) *deltas.Core {
+func (j *judge) current(ch channel.Channel, report engine.Report) *deltas.Core {
 	core := report.Base
 	if core == nil || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > maxPatches {
 		return nil
 	}
-	updates, gap, err := o.store.Updates(ch.ID, report.BaseVersion, maxPatches)
+	updates, gap, err := j.store.Updates(ch.ID, report.BaseVersion, maxPatches)
 	if err != nil || gap != nil {
 		return nil
 	}
@@ -84,15 +98,15 @@ const maxPatches = 64
 
 // gone ends polling for an origin that answered 410: its subscribers are told
 // when the commit is applied.
-func (o *Owner) gone(ctx context.Context, t *tenure, ch channel.Channel) (engine.Answer, error) {
+func (j *judge) gone(ctx context.Context, t *tenure, ch channel.Channel) (engine.Answer, error) {
 	answer := engine.Answer{Version: ch.Version, Hash: ch.Hash, Ended: true}
 	if ch.Gone {
 		return answer, nil
 	}
 	commit := unchanged(ch)
 	commit.Gone = true
-	commit.At = o.config.Now()
-	return answer, o.commit(ctx, t, commit)
+	commit.At = j.config.Now()
+	return answer, j.commit(ctx, t, commit)
 }
 
 // unchanged is a commit that says of a channel what is so already.
@@ -111,42 +125,50 @@ func unchanged(ch channel.Channel) ownership.Commit {
 	}
 }
 
-func (o *Owner) judge(ctx context.Context, t *tenure, ch channel.Channel, report engine.Report) (engine.Answer, error) {
+func (j *judge) decide(ctx context.Context, t *tenure, ch channel.Channel, report engine.Report) (engine.Answer, error) {
 	var state deltas.State
 	if err := state.UnmarshalBinary(ch.Judge); err != nil {
 		return engine.Answer{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
 	}
-	seen, err := o.store.Seen(ch.ID)
+	seen, err := j.store.Seen(ch.ID)
 	if err != nil {
 		return engine.Answer{}, fmt.Errorf("identities seen on channel %s: %w", ch.ID, err)
 	}
-	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Late: report.Late, Core: report.Core, Every: o.lookEvery(ch)})
-	o.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
-	commit, err := o.commitOf(ch, state, report, decision)
+	decision := deltas.Judge(state, seen, report.Base, deltas.Observation{Begun: report.Begun, Late: report.Late, Core: report.Core, Every: j.lookEvery(ch)})
+	j.metrics.verdicts.WithLabelValues(decision.Verdict.String()).Inc()
+	commit, err := j.commitOf(ch, state, report, decision)
 	if err != nil {
 		return engine.Answer{}, err
 	}
 	commit.Learned = learn(ch, state, report, decision)
 	if commit.Version == ch.Version && string(commit.Judge) == string(ch.Judge) && commit.Hash == ch.Hash {
-		return o.answer(commit, decision), nil
+		return j.answer(commit, decision), nil
 	}
-	if err := o.commit(ctx, t, commit); err != nil {
+	if err := j.commit(ctx, t, commit); err != nil {
 		return engine.Answer{}, fmt.Errorf("commit version %d of channel %s: %w", commit.Version, ch.ID, err)
 	}
-	return o.answer(commit, decision), nil
+	return j.answer(commit, decision), nil
+}
+
+// commit commits what was decided in a tenure from what was read in it.
+func (j *judge) commit(ctx context.Context, t *tenure, c ownership.Commit) error {
+	if j.book.tenureOf(c.Channel) != t {
+		return fmt.Errorf("channel %s: %w", c.Channel, ErrNotLed)
+	}
+	return j.store.Commit(ctx, c)
 }
 
 // lookEvery is the planned time between two polls of a channel by all its pollers; 0
 // if it has no rate.
-func (o *Owner) lookEvery(ch channel.Channel) time.Duration {
-	rate := o.Rate(ch)
+func (j *judge) lookEvery(ch channel.Channel) time.Duration {
+	rate := j.book.rate(ch)
 	if rate.Polls == 0 {
 		return 0
 	}
-	return o.config.Interval * time.Duration(rate.Intervals) / time.Duration(rate.Polls)
+	return j.config.Interval * time.Duration(rate.Intervals) / time.Duration(rate.Polls)
 }
 
-func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine.Answer {
+func (j *judge) answer(commit ownership.Commit, decision deltas.Decision) engine.Answer {
 	return engine.Answer{
 		Version: commit.Version,
 		Hash:    commit.Hash,
@@ -156,7 +178,7 @@ func (o *Owner) answer(commit ownership.Commit, decision deltas.Decision) engine
 
 // commitOf is what a decision makes durable; before is the judge's state that it was
 // made from.
-func (o *Owner) commitOf(ch channel.Channel, before deltas.State, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
+func (j *judge) commitOf(ch channel.Channel, before deltas.State, report engine.Report, decision deltas.Decision) (ownership.Commit, error) {
 	state, err := decision.State.MarshalBinary()
 	if err != nil {
 		return ownership.Commit{}, fmt.Errorf("judge's state of channel %s: %w", ch.ID, err)
@@ -165,7 +187,7 @@ func (o *Owner) commitOf(ch channel.Channel, before deltas.State, report engine.
 	commit.Judge, commit.Held = state, decision.State.Candidate != nil
 	commit.Hold = nextHold(ch.Hold, before.Candidate, decision, report.Begun)
 	commit.Seen = decision.NewSeen
-	commit.At = o.config.Now()
+	commit.At = j.config.Now()
 	switch decision.Verdict {
 	case deltas.VerdictPublish:
 		commit.Version++

@@ -12,7 +12,7 @@ const lookEach = time.Second
 const rest = 50
 
 // optimise keeps rates what they should be, until ctx is done.
-func (o *Owner) optimise(ctx context.Context) {
+func (pl *planner) optimise(ctx context.Context) {
 	ticker := time.NewTicker(lookEach)
 	defer ticker.Stop()
 	for {
@@ -20,61 +20,67 @@ func (o *Owner) optimise(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			o.look(time.Now())
+			pl.look(time.Now())
 		}
 	}
 }
 
 // look measures, and solves when something waits for it.
-func (o *Owner) look(now time.Time) {
-	o.measure(now)
-	full, due := o.due(now)
+func (pl *planner) look(now time.Time) {
+	pl.measure(now)
+	full, due := pl.due(now)
 	if !due {
 		return
 	}
-	if err := o.solve(full); err != nil {
-		o.config.Logger.Error("cannot solve for rates; they stay what they are", "error", err)
+	if err := pl.solve(full); err != nil {
+		pl.config.Logger.Error("cannot solve for rates; they stay what they are", "error", err)
 	}
 }
 
+// hurry has everything solved again at the next look. The book is locked.
+func (pl *planner) hurry() {
+	pl.book.plan.stale = true
+	pl.notBefore = time.Time{}
+}
+
 // due says whether the optimiser is to look at some channels now, or at all.
-func (o *Owner) due(now time.Time) (full, due bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p := &o.mu.plan
-	full = p.stale || now.Sub(o.mu.full) >= o.config.maintenance() || p.drifted()
+func (pl *planner) due(now time.Time) (full, due bool) {
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	p := &pl.book.plan
+	full = p.stale || now.Sub(pl.full) >= pl.config.maintenance() || p.drifted()
 	due = full || len(p.dirty) > 0 || len(p.rows.left) > 0
-	return full, due && o.mu.poller != nil && !now.Before(o.mu.notBefore)
+	return full, due && pl.book.poller != nil && !now.Before(pl.notBefore)
 }
 
 // fail has everything read again after a rest.
-func (o *Owner) fail() {
-	o.metrics.solveFailures.Inc()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mu.plan.stale = true
-	o.mu.notBefore = time.Now().Add(failureRest)
+func (pl *planner) fail() {
+	pl.metrics.solveFailures.Inc()
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	pl.book.plan.stale = true
+	pl.notBefore = time.Now().Add(failureRest)
 }
 
 const failureRest = time.Minute
 
 // conclude notes a solve that began at a time, and what it has led to.
-func (o *Owner) conclude(began time.Time, full bool, all sums) {
+func (pl *planner) conclude(began time.Time, full bool, all sums) {
 	now := time.Now()
 	took := now.Sub(began)
-	o.metrics.solved(full, took, all)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.mu.notBefore = now.Add(rest * took)
-	o.mu.sums = all
-	if o.config.Budget > 0 {
-		o.mu.plan.budget = o.rates.plan.Budget()
-		o.mu.plan.ceiling = o.ceiling()
+	pl.metrics.solved(full, took, all)
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	pl.notBefore = now.Add(rest * took)
+	pl.sums = all
+	if pl.config.Budget > 0 {
+		pl.book.plan.budget = pl.rates.plan.Budget()
+		pl.book.plan.ceiling = pl.ceiling()
 	}
 	if full {
-		o.mu.full, o.mu.fullTook, o.mu.updates = began, took, 0
+		pl.full, pl.fullTook, pl.updates = began, took, 0
 	} else {
-		o.mu.updates++
+		pl.updates++
 	}
-	o.mu.latest = o.planOf(all)
+	pl.latest = pl.planOf(all)
 }

@@ -13,28 +13,28 @@ import (
 
 // Moved takes in what a poll has shown of where a channel has moved. It commits
 // only what changes by that; the poller's next order says it.
-func (o *Owner) Moved(ctx context.Context, move engine.Move) error {
-	stripe := o.stripe(move.Channel)
+func (j *judge) Moved(ctx context.Context, move engine.Move) error {
+	stripe := j.stripe(move.Channel)
 	stripe.Lock()
 	defer stripe.Unlock()
-	t := o.tenureOf(move.Channel)
+	t := j.book.tenureOf(move.Channel)
 	if t == nil {
 		return fmt.Errorf("channel %s: %w", move.Channel, ErrNotLed)
 	}
-	ch, err := o.store.Channel(move.Channel)
+	ch, err := j.store.Channel(move.Channel)
 	if errors.Is(err, channel.ErrNotFound) || err == nil && ch.Incarnation != move.Incarnation {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("read channel %s: %w", move.Channel, err)
 	}
-	next := nextMoved(ch.Moved, deltas.Kind(ch.Kind), move, o.config.movedHold())
+	next := nextMoved(ch.Moved, deltas.Kind(ch.Kind), move, j.config.movedHold())
 	if next == ch.Moved {
 		return nil
 	}
 	commit := unchanged(ch)
-	commit.Gone, commit.Moved, commit.At = ch.Gone, &next, o.config.Now()
-	if err := o.commit(ctx, t, commit); err != nil {
+	commit.Gone, commit.Moved, commit.At = ch.Gone, &next, j.config.Now()
+	if err := j.commit(ctx, t, commit); err != nil {
 		return fmt.Errorf("commit that channel %s has moved: %w", move.Channel, err)
 	}
 	return nil

@@ -11,7 +11,6 @@ package primary
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -21,6 +20,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -127,49 +127,33 @@ func (c Config) Validate() error { return c.optimiserConfig().Validate() }
 
 // Owner is the primary owner of channels. It is safe for concurrent use.
 type Owner struct {
-	config   Config
-	store    Store
-	metrics  *metrics
-	scanPage int
-
-	judging [channel.Buckets]sync.Mutex // by bucket: one judgement of a channel at a time, and ranges share none
-
-	takingOver sync.Mutex    // one takeover at a time; taken before solving
-	gain       chan struct{} // 1: a range was gained
-
-	solving sync.Mutex // taken before mu
-	rates   rates      // guarded by solving
-
-	exchange *exchange // nil: other nodes are told nothing
-
-	mu struct {
-		sync.Mutex                          // held for a few milliseconds at most; taken before the poller's own lock
-		poller     Poller                   // nil before Start
-		led        channel.ByRange[*tenure] // ranges that this node leads
-		gained     []*tenure                // that wait to be taken over
-		plan       plan
-		capacity   capacity
-		firsts     uint64 // of plan, at the last look
-
-		full      time.Time     // when the latest solve of all began
-		fullTook  time.Duration // columns, rates and orders
-		updates   uint64        // solves since
-		notBefore time.Time     // of the next solve
-		sums      sums          // at the latest
-		latest    Plan          // of it
-	}
+	judge   // takes reports
+	planner // finds rates
+	tenures // gains and loses ranges
+	sweeper // ends channels
+	config  Config
+	book    *book
 }
 
 // New returns an owner that reads and commits to store. Orders start with
 // [Owner.Start].
 func New(config Config, store Store, registry prometheus.Registerer) *Owner {
-	owner := &Owner{config: config, store: store, metrics: newMetrics(registry), scanPage: scanPage, gain: make(chan struct{}, 1)}
+	metrics, known := newMetrics(registry), &book{config: config, store: store}
+	owner := &Owner{
+		judge:   judge{config: config, store: store, metrics: metrics, book: known},
+		planner: planner{config: config, store: store, metrics: metrics, book: known},
+		tenures: tenures{config: config, metrics: metrics, book: known, scanPage: scanPage, gain: make(chan struct{}, 1)},
+		sweeper: sweeper{config: config, store: store, metrics: metrics, book: known},
+		config:  config,
+		book:    known,
+	}
+	owner.tenures.planner = &owner.planner
 	if config.Ranges != nil {
 		owner.exchange = newExchange(config)
 	}
 	owner.rates.config = config.optimiserConfig()
 	owner.rates.columns = owner.newColumns(0)
-	owner.mu.plan = newPlan(config, owner.rates.columns)
+	known.plan = newPlan(config, owner.rates.columns)
 	return owner
 }
 
@@ -184,44 +168,9 @@ func (o *Owner) Start(poller Poller) error {
 // order of the log: created, more or fewer subscribers, a version, gone, ended.
 // It does not block on anything but the lock of orders.
 func (o *Owner) ChannelChanged(ch channel.Channel, ended bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.change(ch, ended)
-}
-
-// change updates the plan and the poller's orders. o.mu is held.
-func (o *Owner) change(ch channel.Channel, ended bool) {
-	t := o.mu.led.At(ch.ID.Bucket())
-	if t == nil {
-		return // or it is told before the range was gained, and read then
-	}
-	polled := o.mu.plan.update(ch, ended)
-	if !t.ordered {
-		return
-	}
-	switch polled {
-	case pollStart, pollAnew:
-		o.mu.poller.Order(o.orderOf(ch))
-	case pollStop:
-		o.mu.poller.Drop(ch.ID)
-	}
-}
-
-// orderOf is what a channel's pollers are told, whichever they are. o.mu is held.
-func (o *Owner) orderOf(ch channel.Channel) engine.Order {
-	known := o.mu.plan.of(ch)
-	return direct(engine.Order{
-		Channel:     ch.ID,
-		Incarnation: ch.Incarnation,
-		URL:         ch.URL,
-		Rate:        known.rate.rate(),
-		Width:       o.mu.plan.width(known),
-		Version:     ch.Version,
-		Hash:        ch.Hash,
-		Held:        ch.Held,
-		Subscribers: uint64(popular(known.subscribers)),
-		Most:        known.most.rate(),
-	}, ch.Moved, o.config.movedHold())
+	o.book.Lock()
+	defer o.book.Unlock()
+	o.book.change(ch, ended)
 }
 
 // Run keeps rates what they should be, takes over the ranges that this node comes to
@@ -229,74 +178,40 @@ func (o *Owner) orderOf(ch channel.Channel) engine.Order {
 // done.
 func (o *Owner) Run(ctx context.Context) {
 	var others sync.WaitGroup // which wait for commits and reads, as rates must not
-	others.Go(func() { o.sweepEach(ctx, sweepInterval(o.config.Interval)) })
+	others.Go(func() { o.sweeper.run(ctx, sweepInterval(o.config.Interval)) })
 	others.Go(func() { o.follow(ctx) })
 	o.optimise(ctx)
 	others.Wait()
 }
 
-func (o *Owner) sweepEach(ctx context.Context, interval time.Duration) {
-	ticker := time.NewTicker(interval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			o.sweep(ctx)
-		}
+// Bound sets the least time between two polls that a channel's origin asks for, as a
+// poller reports it. It is kept in memory only, since every poller reports it again
+// after a start, and with the first content of another incarnation.
+func (o *Owner) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
+	o.book.Lock()
+	defer o.book.Unlock()
+	if !o.book.plan.bound(id, incarnation, atLeast) || !o.book.isOrdered(id.Bucket()) {
+		return
+	}
+	// Read under the lock, so that a change that is applied later is ordered later. A
+	// channel that cannot be read is ordered when it changes.
+	if ch, err := o.book.store.Channel(id); err == nil && ch.Incarnation == incarnation {
+		o.book.poller.Order(o.book.orderOf(ch))
 	}
 }
 
-// sweepInterval lets a channel outstay its interval by a quarter at most.
-func sweepInterval(interval time.Duration) time.Duration {
-	return min(max(interval/4, time.Second), time.Minute)
+// Sized says how many bytes on the wire a poll of a channel is expected to take.
+func (o *Owner) Sized(id channel.ID, incarnation uint64, bytes int64) {
+	o.book.Lock()
+	defer o.book.Unlock()
+	o.book.plan.resize(id, incarnation, bytes)
 }
 
-// sweepPage is how many due channels are looked up at a time.
-const sweepPage = 1000
-
-// sweep ends the channels that are due. What could not be ended is for the next
-// sweep: a range whose store does not answer holds up no other.
-func (o *Owner) sweep(ctx context.Context) {
-	failed := make(map[*tenure]bool)
-	for more := true; more; {
-		due := o.overdue(failed)
-		before := len(failed)
-		ended := o.end(ctx, due, failed)
-		more = len(due) == sweepPage && (ended > 0 || len(failed) > before)
-	}
+// Rate returns how often a channel is polled by the whole system, as last ordered:
+// never when it has no subscriber.
+func (o *Owner) Rate(ch channel.Channel) overlay.Rate {
+	return o.book.rate(ch)
 }
 
-// overdue returns channels that are to end, of the ranges that have not failed.
-func (o *Owner) overdue(failed map[*tenure]bool) []emptyChannel {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mu.plan.empty(o.config.Now().Add(-o.config.Interval), sweepPage, func(id channel.ID) bool {
-		t := o.mu.led.At(id.Bucket())
-		return t != nil && !failed[t]
-	})
-}
-
-// end ends channels and returns how many have ended. It adds to failed the tenures of
-// the ranges that did not take it, and leaves out their other channels.
-func (o *Owner) end(ctx context.Context, due []emptyChannel, failed map[*tenure]bool) (ended int) {
-	for _, ch := range due {
-		t := o.tenureOf(ch.id)
-		if t == nil || failed[t] {
-			continue
-		}
-		switch err := o.store.EndChannel(ctx, ch.id, ch.incarnation); {
-		case err == nil:
-			o.metrics.ended.Inc()
-			ended++
-		case ctx.Err() != nil:
-			return ended
-		case !errors.Is(err, ownership.ErrStale): // else a subscription came meanwhile
-			o.metrics.endFailures.Inc()
-			o.config.Logger.Warn("cannot end channels of a range", "range", t.ID, "channel", ch.id, "error", err)
-			failed[t] = true
-		}
-	}
-	return ended
-}
+// Leased implements [engine.Owner] for a node alone, whose polls no other node could make.
+func (o *Owner) Leased(channel.ID) bool { return true }

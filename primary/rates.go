@@ -2,6 +2,7 @@ package primary
 
 import (
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -10,10 +11,32 @@ import (
 	"github.com/seed-91e7e7c1/corona/honeycomb/local"
 )
 
+// planner finds the rates of all channels that this node leads, and orders them.
+type planner struct {
+	config  Config
+	store   Store
+	metrics *metrics
+	book    *book
+
+	solving  sync.Mutex // taken before the book's lock
+	rates    rates      // guarded by solving
+	exchange *exchange  // nil: other nodes are told nothing
+
+	// Guarded by the book's lock.
+	capacity  capacity
+	firsts    uint64        // of the plan, at the last look
+	full      time.Time     // when the latest solve of all began
+	fullTook  time.Duration // columns, rates and orders
+	updates   uint64        // solves since
+	notBefore time.Time     // of the next solve
+	sums      sums          // at the latest
+	latest    Plan          // of it
+}
+
 // rates is the optimiser and what it has found.
 type rates struct {
 	config   honeycomb.Config
-	columns  *columns     // written under Owner.mu as well
+	columns  *columns     // written under the book's lock as well
 	others   local.Others // what the latest solve of all knew of them
 	capacity float64      // in the unit of costs; 0: no limit was met
 	plan     *local.Plan  // nil: nothing is solved
@@ -43,36 +66,37 @@ func (r *rates) run(changed []int, corrector *local.Corrector) (err error) {
 }
 
 // solve takes in what has changed, or everything, finds the rates and orders them.
-func (o *Owner) solve(full bool) error {
-	o.solving.Lock()
-	defer o.solving.Unlock()
+func (pl *planner) solve(full bool) error {
+	pl.solving.Lock()
+	defer pl.solving.Unlock()
 	began := time.Now()
-	if err := o.rates.run(o.read(full), o.exchange.corrector()); err != nil {
-		o.fail()
+	if err := pl.rates.run(pl.read(full), pl.exchange.corrector()); err != nil {
+		pl.fail()
 		return err
 	}
-	o.conclude(began, full, o.apply())
-	if full {
-		o.tell()
+	pl.conclude(began, full, pl.apply())
+	if full && pl.exchange != nil {
+		pl.metrics.told.Inc()
+		pl.config.Tell(pl.exchange.sum(pl.rates.plan, pl.rates.columns.buckets))
 	}
 	return nil
 }
 
 // read brings the columns up to date and returns the rows that changed, nil for all.
-func (o *Owner) read(full bool) (changed []int) {
-	now := o.config.Now()
+func (pl *planner) read(full bool) (changed []int) {
+	now := pl.config.Now()
 	if full {
-		o.begin()
-		o.walk(func(run []entry) {
+		pl.begin()
+		pl.book.walk(func(run []entry) {
 			for i := range run {
-				o.readOne(run[i].id.Bucket(), &run[i].factors, now)
+				pl.readOne(run[i].id.Bucket(), &run[i].factors, now)
 			}
 		})
 		return nil
 	}
-	dirty, changed := o.takeDirty()
+	dirty, changed := pl.takeDirty()
 	for some := range slices.Chunk(dirty, walkChunk) {
-		changed = o.readSome(some, now, changed)
+		changed = pl.readSome(some, now, changed)
 	}
 	return changed
 }
@@ -81,32 +105,32 @@ func (o *Owner) read(full bool) (changed []int) {
 const sparse = 4
 
 // begin makes the columns ready to be written in all rows.
-func (o *Owner) begin() {
-	columns := o.rates.columns
-	if n, fit := o.roomNeeded(); !fit {
-		columns = o.newColumns(n)
+func (pl *planner) begin() {
+	columns := pl.rates.columns
+	if n, fit := pl.roomNeeded(); !fit {
+		columns = pl.newColumns(n)
 	}
-	share, pollers := o.config.share(), o.config.pollers()
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p, r := &o.mu.plan, &o.rates
+	share, pollers := pl.config.share(), pl.config.pollers()
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	p, r := &pl.book.plan, &pl.rates
 	p.stale, p.dirty, p.usual = false, nil, p.mean()
 	r.columns, p.columns = columns, columns
-	p.budget, p.hosts.pollers, r.config.Nodes = o.config.Budget*share, pollers, pollers
-	p.ceiling, r.capacity = o.ceiling(), o.capacityLoad()
-	r.others = o.others(share)
+	p.budget, p.hosts.pollers, r.config.Nodes = pl.config.Budget*share, pollers, pollers
+	p.ceiling, r.capacity = pl.ceiling(), pl.capacityLoad()
+	r.others = pl.exchange.others(share, &pl.book.led)
 	r.config.HostCaps = p.hosts.count()
 	columns.house(len(r.config.HostCaps) > 0)
-	o.clear()
+	pl.clear()
 }
 
 // roomNeeded returns how many rows there are to be, and whether the columns have room
 // for them. When not, memory is given back before more is taken; and when few rows are
 // used, they are renumbered.
-func (o *Owner) roomNeeded() (n int, fit bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	p, r := &o.mu.plan, &o.rates
+func (pl *planner) roomNeeded() (n int, fit bool) {
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	p, r := &pl.book.plan, &pl.rates
 	r.plan = nil
 	n = int(p.rows.n)
 	idle := n > sparse*p.polled+fewRows
@@ -115,7 +139,7 @@ func (o *Owner) roomNeeded() (n int, fit bool) {
 		p.renumber()
 	}
 	if fit = !idle && n <= r.columns.Len(); !fit {
-		r.columns = o.newColumns(0)
+		r.columns = pl.newColumns(0)
 		p.columns = r.columns
 	}
 	return n, fit
@@ -123,19 +147,19 @@ func (o *Owner) roomNeeded() (n int, fit bool) {
 
 // takeDirty returns the channels whose factors are to be read, and the rows that were
 // left and are empty now.
-func (o *Owner) takeDirty() (dirty []channel.ID, cleared []int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	dirty, o.mu.plan.dirty = o.mu.plan.dirty, nil
-	return dirty, o.clear()
+func (pl *planner) takeDirty() (dirty []channel.ID, cleared []int) {
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	dirty, pl.book.plan.dirty = pl.book.plan.dirty, nil
+	return dirty, pl.clear()
 }
 
 // clear empties the rows that channels have left. Both locks are held.
-func (o *Owner) clear() []int {
+func (pl *planner) clear() []int {
 	cleared := []int{}
-	for _, i := range o.mu.plan.rows.cleared() {
-		if int(i) < o.rates.columns.Len() {
-			o.rates.columns.empty(i)
+	for _, i := range pl.book.plan.rows.cleared() {
+		if int(i) < pl.rates.columns.Len() {
+			pl.rates.columns.empty(i)
 			cleared = append(cleared, int(i))
 		}
 	}
@@ -143,11 +167,11 @@ func (o *Owner) clear() []int {
 }
 
 // readSome writes the rows of some channels and adds them to those that changed.
-func (o *Owner) readSome(ids []channel.ID, now time.Time, changed []int) []int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
+func (pl *planner) readSome(ids []channel.ID, now time.Time, changed []int) []int {
+	pl.book.Lock()
+	defer pl.book.Unlock()
 	for _, id := range ids {
-		if f := o.mu.plan.factors.at(id); f != nil && o.readOne(id.Bucket(), f, now) {
+		if f := pl.book.plan.factors.at(id); f != nil && pl.readOne(id.Bucket(), f, now) {
 			changed = append(changed, int(f.row))
 		}
 	}
@@ -155,8 +179,8 @@ func (o *Owner) readSome(ids []channel.ID, now time.Time, changed []int) []int {
 }
 
 // readOne writes a channel's row if there is one for it. Both locks are held.
-func (o *Owner) readOne(bucket channel.Bucket, f *factors, now time.Time) bool {
-	p := &o.mu.plan
+func (pl *planner) readOne(bucket channel.Bucket, f *factors, now time.Time) bool {
+	p := &pl.book.plan
 	if !f.polled() {
 		f.dirty = false
 		return false
@@ -164,36 +188,14 @@ func (o *Owner) readOne(bucket channel.Bucket, f *factors, now time.Time) bool {
 	if f.row == noRow {
 		f.row = p.rows.take()
 	}
-	if int(f.row) >= o.rates.columns.Len() {
+	if int(f.row) >= pl.rates.columns.Len() {
 		f.dirty, p.stale = true, true
 		return false
 	}
 	f.dirty = false
-	o.rates.columns.write(f.row, p.rowOf(*f, now))
-	o.rates.columns.place(f.row, bucket)
+	pl.rates.columns.write(f.row, p.rowOf(*f, now))
+	pl.rates.columns.place(f.row, bucket)
 	return true
-}
-
-// walkChunk is how many channels are looked at under one lock, or as many as a run
-// has.
-const walkChunk = 512
-
-// walk visits all channels, run by run, some under each lock.
-func (o *Owner) walk(visit func(run []entry)) {
-	for bucket := 0; bucket < channel.Buckets; {
-		bucket = o.walkSome(bucket, visit)
-	}
-}
-
-func (o *Owner) walkSome(bucket int, visit func(run []entry)) (next int) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for n := 0; bucket < channel.Buckets && n < walkChunk; bucket++ {
-		run := o.mu.plan.factors.runs[bucket]
-		visit(run)
-		n += len(run)
-	}
-	return bucket
 }
 
 // sums are of all channels, at the rates that are ordered.
@@ -208,72 +210,45 @@ type sums struct {
 
 // apply orders the rates that were found, where they are others than those ordered.
 // A channel that has changed meanwhile waits for the next time.
-func (o *Owner) apply() (all sums) {
+func (pl *planner) apply() (all sums) {
 	var paces []engine.Pace
 	var whole []channel.ID
-	o.walk(func(run []entry) {
+	pl.book.walk(func(run []entry) {
 		paces = paces[:0]
-		ordered := len(run) > 0 && o.isOrdered(run[0].id.Bucket())
+		ordered := len(run) > 0 && pl.book.isOrdered(run[0].id.Bucket())
 		for i := range run {
 			e := &run[i]
 			if !e.polled() {
 				continue
 			}
-			if o.repace(&e.factors) && ordered {
-				paces = append(paces, o.pace(e))
+			if pl.repace(&e.factors) && ordered {
+				paces = append(paces, pl.book.pace(e))
 			}
-			all.add(e.factors, o.mu.plan.costOf(e.factors))
+			all.add(e.factors, pl.book.plan.costOf(e.factors))
 		}
 		if all.paced += len(paces); len(paces) > 0 {
-			whole = append(whole, o.mu.poller.Repace(paces...)...)
+			whole = append(whole, pl.book.poller.Repace(paces...)...)
 		}
 	})
 	for some := range slices.Chunk(whole, walkChunk) {
-		o.orderWhole(some)
+		pl.book.orderWhole(some)
 	}
 	return all
 }
 
-// orderWhole orders channels of which some pollers know nothing. What cannot be read is
-// ordered at the latest with the range's next takeover.
-func (o *Owner) orderWhole(ids []channel.ID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, id := range ids {
-		ch, err := o.store.Channel(id)
-		if err == nil && o.isOrdered(id.Bucket()) && o.mu.plan.of(ch).rate != 0 {
-			o.mu.poller.Order(o.orderOf(ch))
-		}
-	}
-}
-
-// isOrdered says whether the channels of a bucket have orders. o.mu is held.
-func (o *Owner) isOrdered(bucket channel.Bucket) bool {
-	t := o.mu.led.At(bucket)
-	return t != nil && t.ordered
-}
-
 // repace gives a channel the rate that was found for it, and reports whether that is
 // another one.
-func (o *Owner) repace(f *factors) bool {
+func (pl *planner) repace(f *factors) bool {
 	if f.dirty || f.row == noRow {
 		return false
 	}
-	rate := o.rates.plan.Problem.Rate(int(f.row))
+	rate := pl.rates.plan.Problem.Rate(int(f.row))
 	if rate == f.rate.float() { // nearly always
 		return false
 	}
 	before := f.rate
 	f.rate = paceOf(rate)
 	return f.rate != before
-}
-
-// pace is what a channel's pollers are told, whichever they are. o.mu is held.
-func (o *Owner) pace(e *entry) engine.Pace {
-	return engine.Pace{
-		Channel: e.id, Incarnation: uint64(e.incarnation), Rate: e.rate.rate(),
-		Width: o.mu.plan.width(e.factors),
-	}
 }
 
 func (s *sums) add(f factors, cost float64) {

@@ -75,9 +75,9 @@ func (w *town) subscribe(n int, subscribers uint64) {
 }
 
 func (w *town) stale() bool {
-	w.owner.mu.Lock()
-	defer w.owner.mu.Unlock()
-	return w.owner.mu.plan.stale
+	w.owner.book.Lock()
+	defer w.owner.book.Unlock()
+	return w.owner.book.plan.stale
 }
 
 func (w *town) rate(n int) float64 { return w.poller.ordered[numbered(n)].Rate.Float() }
@@ -108,7 +108,7 @@ func TestRatesAreTheOptimisers(t *testing.T) {
 			if err := w.owner.solve(rapid.IntRange(0, 5).Draw(t, "full") == 0); err != nil {
 				t.Fatal(err)
 			}
-			for len(w.owner.mu.plan.dirty) > 0 || w.stale() {
+			for len(w.owner.book.plan.dirty) > 0 || w.stale() {
 				if err := w.owner.solve(w.stale()); err != nil {
 					t.Fatal(err)
 				}
@@ -156,7 +156,7 @@ func (w *town) change(t *rapid.T) {
 func (w *town) check() {
 	w.t.Helper()
 	o := w.owner
-	p := &o.mu.plan
+	p := &o.book.plan
 	all := honeycomb.Channels{}
 	rows := o.rates.columns.Len()
 	for _, column := range []*[]float64{&all.Subscribers, &all.SizeBytes, &all.UpdateInterval, &all.MinRate, &all.MaxRate} {

@@ -34,24 +34,24 @@ type Plan struct {
 }
 
 // Plan returns the latest solution as a whole.
-func (o *Owner) Plan() Plan {
-	o.mu.Lock()
-	latest := o.mu.latest
-	o.mu.Unlock()
-	if o.config.Measure != nil {
-		latest.Measured = o.config.Measure().PollsPerInterval
+func (pl *planner) Plan() Plan {
+	pl.book.Lock()
+	latest := pl.latest
+	pl.book.Unlock()
+	if pl.config.Measure != nil {
+		latest.Measured = pl.config.Measure().PollsPerInterval
 	}
 	return latest
 }
 
 // planOf describes what was found, at the rates that are ordered. Both locks are held.
-func (o *Owner) planOf(all sums) Plan {
-	c, s := o.config, o.rates.plan.Solution
+func (pl *planner) planOf(all sums) Plan {
+	c, s := pl.config, pl.rates.plan.Solution
 	plan := Plan{
 		Policy: c.Policy, Ladder: c.Ladder, Cost: c.Cost, Maintenance: c.maintenance(), Target: c.Target,
-		Budget: o.rates.plan.Budget(), Capacity: o.rates.capacity, Planned: all.load, Polls: all.rate,
+		Budget: pl.rates.plan.Budget(), Capacity: pl.rates.capacity, Planned: all.load, Polls: all.rate,
 		Subscribers: all.crowd, Lambda: s.Lambda, HostsBound: len(s.Hosts), Feasible: s.Feasible, Unmet: s.Unmet,
-		Solved: c.Now(), Took: o.mu.fullTook, Incremental: o.mu.updates,
+		Solved: c.Now(), Took: pl.fullTook, Incremental: pl.updates,
 	}
 	if plan.Budget == 0 {
 		plan.Budget = all.alone

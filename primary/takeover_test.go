@@ -130,7 +130,7 @@ func TestLostRangeIsNotPlanned(t *testing.T) {
 	if planned := owner.Plan().Subscribers; planned != 2 {
 		t.Fatalf("%v subscribers are planned for, want 2", planned)
 	}
-	owner.mu.notBefore = time.Now().Add(time.Hour)
+	owner.notBefore = time.Now().Add(time.Hour)
 	store.lose(owner, ranges[0])
 	owner.look(time.Now())
 	if planned := owner.Plan().Subscribers; planned != 1 {
@@ -211,7 +211,7 @@ func (s *leaders) check(t *testing.T, owner *Owner, poller *orders) {
 			}
 		}
 	}
-	p := &owner.mu.plan
+	p := &owner.book.plan
 	if len(poller.ordered) != polled || p.polled != polled || p.factors.n != known {
 		t.Errorf("%d orders, %d planned, %d known; want %d, %d, %d", len(poller.ordered), p.polled, p.factors.n, polled, polled, known)
 	}
@@ -321,6 +321,7 @@ func TestTakeoverIsTriedAgain(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan struct{})
 		go func() { defer close(done); owner.Run(ctx) }()
+		synctest.Wait() // until it waits for a range: it has been woken by Start already
 		r := quarters()[2]
 		store.put(in(r, 1, 1))
 		store.gain(owner, r)
@@ -403,7 +404,7 @@ func TestEndsOfOtherRangesGoOn(t *testing.T) {
 	store, owner, _ := newLeaders(Config{})
 	dead, alive := quarters()[0], quarters()[3]
 	counting := &countedEnds{leaders: store}
-	owner.store = counting
+	owner.sweeper.store = counting
 	store.gain(owner, dead)
 	store.gain(owner, alive)
 	for n := range 2*sweepPage + 10 {

@@ -96,7 +96,7 @@ func ratesOfWoken(t *testing.T, policy honeycomb.Policy) (asleep, soon, late flo
 	t.Helper()
 	now := begin
 	w := newTown(t, Config{Interval: 30 * time.Minute, Floor: time.Minute, Policy: policy})
-	w.owner.config.Now = func() time.Time { return now }
+	w.owner.planner.config.Now = func() time.Time { return now }
 	for n := 1; n <= 40; n++ {
 		w.subscribe(n, 5)
 		ch := w.store.channels[numbered(n)]

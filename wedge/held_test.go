@@ -170,11 +170,11 @@ func TestManyContentsAreGiven(t *testing.T) {
 			newcomer.engine.Order(order)
 			wanted = append(wanted, want{id: order.Channel, holder: holder.name})
 		}
-		looked, err := newcomer.poller.fetchOnce(t.Context(), holder.name, wanted)
+		looked, err := newcomer.poller.holdings.fetchOnce(t.Context(), holder.name, wanted)
 		if err != nil || looked < 1 || looked >= len(wanted) {
 			t.Errorf("one answer is of %d channels of %d, %v", looked, len(wanted), err)
 		}
-		if left := newcomer.poller.fetchFrom(t.Context(), holder.name, wanted); len(left) != 0 {
+		if left := newcomer.poller.holdings.fetchFrom(t.Context(), holder.name, wanted); len(left) != 0 {
 			t.Errorf("%d channels are left", len(left))
 		}
 		for _, order := range n.orders {
@@ -206,14 +206,14 @@ func TestBadContentIsNotTaken(t *testing.T) {
 		order := n.orders[0]
 		n.node("n0").engine.hold(engine.News{Channel: order.Channel, Incarnation: 1, Version: 1, Hash: order.Hash, Content: page(t, 21)})
 		n.node("n1").engine.Order(order)
-		_, err := n.node("n1").poller.fetchOnce(t.Context(), "n0", []want{{id: order.Channel, holder: "n0"}})
+		_, err := n.node("n1").poller.holdings.fetchOnce(t.Context(), "n0", []want{{id: order.Channel, holder: "n0"}})
 		if err == nil || len(n.node("n1").engine.learned()) != 0 {
 			t.Errorf("taken, with error %v", err)
 		}
-		if _, err := n.node("n0").poller.held([]byte("short")); err == nil {
+		if _, err := n.node("n0").poller.holdings.held([]byte("short")); err == nil {
 			t.Error("an ID of five bytes is answered")
 		}
-		if m, err := n.node("n0").poller.held(make([]byte, channel.IDLen)); m != nil || err != nil {
+		if m, err := n.node("n0").poller.holdings.held(make([]byte, channel.IDLen)); m != nil || err != nil {
 			t.Errorf("of an unknown channel %v, %v", m, err)
 		}
 	})

@@ -72,69 +72,58 @@ func (n *notes) back(said map[channel.ID]remark) {
 }
 
 // Bound implements [engine.Owner].
-func (p *Poller) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
-	if p.owner.leads(id) {
-		p.owner.primary.Bound(id, incarnation, atLeast)
+func (r *reporter) Bound(id channel.ID, incarnation uint64, atLeast time.Duration) {
+	if r.owner.leads(id) {
+		r.owner.primary.Bound(id, incarnation, atLeast)
 		return
 	}
-	p.notes.add(id, remark{incarnation: incarnation, bounded: true, bound: atLeast})
-}
-
-// Leased implements [engine.Owner]: a poller polls what it was ordered to, until the orders'
-// lease is over; see expire.
-func (p *Poller) Leased(id channel.ID) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.mu.ranges.At(id.Bucket())
-	return r != nil && !time.Now().After(p.end(r))
+	r.notes.add(id, remark{incarnation: incarnation, bounded: true, bound: atLeast})
 }
 
 // Sized implements [engine.Owner].
-func (p *Poller) Sized(id channel.ID, incarnation uint64, bytes int64) {
-	if p.owner.leads(id) {
-		p.owner.primary.Sized(id, incarnation, bytes)
+func (r *reporter) Sized(id channel.ID, incarnation uint64, bytes int64) {
+	if r.owner.leads(id) {
+		r.owner.primary.Sized(id, incarnation, bytes)
 		return
 	}
-	p.notes.add(id, remark{incarnation: incarnation, size: bytes})
+	r.notes.add(id, remark{incarnation: incarnation, size: bytes})
 }
 
 // tellNotes tells owners what waits for them. What cannot be told waits on; of channels
 // that this node polls no more it is dropped.
-func (p *Poller) tellNotes(ctx context.Context) {
-	said := p.notes.take()
+func (r *reporter) tellNotes(ctx context.Context) {
+	said := r.notes.take()
 	if len(said) == 0 {
 		return
 	}
 	left := make(map[channel.ID]remark)
-	for first, notes := range p.byRange(said) {
+	for first, notes := range r.byRange(said) {
 		bytes, err := proto.Marshal(encodeNotes(notes))
 		if err == nil {
-			p.metrics.count(ofNotes, len(bytes))
-			err = p.config.Ask.Note(ctx, first, bytes)
+			r.metrics.count(ofNotes, len(bytes))
+			err = r.config.Ask.Note(ctx, first, bytes)
 		}
 		if err != nil {
 			maps.Copy(left, notes)
 		}
 	}
 	if len(left) > 0 {
-		p.notes.back(left)
+		r.notes.back(left)
 	}
 }
 
 // byRange sorts remarks by the first bucket of the range.
-func (p *Poller) byRange(said map[channel.ID]remark) map[channel.Bucket]map[channel.ID]remark {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (r *reporter) byRange(said map[channel.ID]remark) map[channel.Bucket]map[channel.ID]remark {
 	sorted := make(map[channel.Bucket]map[channel.ID]remark)
 	for id, one := range said {
-		r := p.mu.ranges.At(id.Bucket())
-		if r == nil {
+		of, ok := r.rangeOf(id)
+		if !ok {
 			continue
 		}
-		if sorted[r.From] == nil {
-			sorted[r.From] = make(map[channel.ID]remark)
+		if sorted[of.From] == nil {
+			sorted[of.From] = make(map[channel.ID]remark)
 		}
-		sorted[r.From][id] = one
+		sorted[of.From][id] = one
 	}
 	return sorted
 }
@@ -149,8 +138,8 @@ func encodeNotes(said map[channel.ID]remark) *wire.Notes {
 	return all
 }
 
-// ServeNotes takes in what another node's poller says of channels that this node owns.
-func (o *Owner) ServeNotes(bytes []byte) error {
+// serveNotes takes in what another node's poller says of channels that this node owns.
+func (s *reportServer) serveNotes(bytes []byte) error {
 	all := new(wire.Notes)
 	if err := proto.Unmarshal(bytes, all); err != nil {
 		return fmt.Errorf("decode notes: %w", err)
@@ -162,18 +151,11 @@ func (o *Owner) ServeNotes(bytes []byte) error {
 		}
 		copy(id[:], note.GetChannel())
 		if note.GetBounded() {
-			o.primary.Bound(id, note.GetIncarnation(), time.Duration(max(note.GetBoundUs(), 0))*time.Microsecond)
+			s.primary.Bound(id, note.GetIncarnation(), time.Duration(max(note.GetBoundUs(), 0))*time.Microsecond)
 		}
 		if note.GetSize() > 0 {
-			o.primary.Sized(id, note.GetIncarnation(), note.GetSize())
+			s.primary.Sized(id, note.GetIncarnation(), note.GetSize())
 		}
 	}
 	return nil
-}
-
-// leads reports whether this node owns a channel.
-func (o *Owner) leads(id channel.ID) bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mu.led.At(id.Bucket()) != nil
 }

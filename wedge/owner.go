@@ -2,14 +2,11 @@ package wedge
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
-	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
 // Primary decides about the channels that this node owns; see [primary.Owner].
@@ -32,17 +29,13 @@ type Store interface {
 type Owner struct {
 	config  Config
 	primary Primary
-	store   Store
 	local   *Poller
-	members func() []Member
-	bases   *contents
+	reports reportServer
 	metrics *metrics
 
 	mu struct {
 		sync.Mutex // taken after the primary owner's own, before the local poller's
-		roster     *roster
-		seen       *roster   // that is not adopted yet
-		since      time.Time // when it was seen first, without another in between
+		members    membership
 		led        channel.ByRange[*lead]
 		seats      seats
 		boxes      map[string]*outbox // of other nodes
@@ -69,36 +62,31 @@ func (l *lead) first() uint64 { return l.begins << 32 }
 // NewOwner returns the owner's side of a node. Members returns the nodes that may poll
 // as this one sees them, and need not hold itself.
 func NewOwner(config Config, primary Primary, store Store, local *Poller, members func() []Member) *Owner {
-	o := &Owner{config: config.withDefaults(), primary: primary, store: store, local: local, members: members, bases: newContents(), metrics: local.metrics}
-	o.config.metrics = local.metrics
+	config = config.withDefaults()
+	config.metrics = local.metrics
+	o := &Owner{config: config, primary: primary, local: local, metrics: local.metrics}
+	o.reports = reportServer{self: config.Self, primary: primary, store: store, local: local, bases: local.holdings.bases, leads: o.leads, tell: o.tell}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
+	o.mu.members = membership{self: Member{ID: config.Self, Egress: config.Egress}, stands: config.Stands, around: members}
 	o.mu.seats, o.mu.boxes = newSeats(), make(map[string]*outbox)
 	local.setOwner(o)
 	return o
 }
 
+// ServeReport answers what another node's poller has seen. It asks for content only if
+// that is not the current version's.
+func (o *Owner) ServeReport(ctx context.Context, report []byte) (answer []byte, err error) {
+	return o.reports.serve(ctx, report)
+}
+
+// ServeNotes takes in what another node's poller says of channels that this node owns.
+func (o *Owner) ServeNotes(notes []byte) error { return o.reports.serveNotes(notes) }
+
 // Pollers returns how many egress labels poll, at least 1.
 func (o *Owner) Pollers() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return len(o.roster().labels)
-}
-
-// roster returns the nodes that poll: those that were seen first, until others have been
-// seen for long enough. o.mu is held.
-func (o *Owner) roster() *roster {
-	if o.mu.roster == nil {
-		o.mu.roster = o.look()
-	}
-	return o.mu.roster
-}
-
-func (o *Owner) look() *roster {
-	members := o.members()
-	if !slices.ContainsFunc(members, func(m Member) bool { return m.ID == o.config.Self }) {
-		members = append(members, Member{ID: o.config.Self, Egress: o.config.Egress})
-	}
-	return newRoster(members)
+	return len(o.mu.members.roster().labels)
 }
 
 // Run keeps the leases of orders alive and follows the membership, until ctx is done.
@@ -127,22 +115,15 @@ var allBuckets = channel.Range{To: channel.Buckets - 1}
 // follow adopts other members once they have been seen for long enough, and reports
 // whether it has.
 func (o *Owner) follow(now time.Time) bool {
-	seen := o.look()
+	seen := o.mu.members.look()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.mu.roster == nil || seen.equal(o.mu.roster):
-		o.mu.seen = nil
-		return false
-	case o.mu.seen == nil || !seen.equal(o.mu.seen):
-		o.mu.seen, o.mu.since = seen, now
-		return false
-	case now.Sub(o.mu.since) < o.config.Stands:
+	before := o.mu.members.adopted
+	if !o.mu.members.follow(seen, now) {
 		return false
 	}
-	o.config.Logger.Info("other nodes poll from now on", "before", o.mu.roster.members, "now", seen.members)
+	o.config.Logger.Info("other nodes poll from now on", "before", before.members, "now", seen.members)
 	o.metrics.moved.Inc()
-	o.mu.roster, o.mu.seen = seen, nil
 	for node, box := range o.mu.boxes {
 		if !seen.has(node) {
 			box.close()
@@ -190,7 +171,7 @@ func (o *Owner) Begin(r channel.Range, term uint64) {
 	}
 	l.begins++
 	l.sequence, l.partial = l.first(), true
-	for _, m := range o.roster().members {
+	for _, m := range o.mu.members.roster().members {
 		if m.ID != o.config.Self {
 			o.box(m.ID).begin(l)
 		}
@@ -255,167 +236,9 @@ func (o *Owner) box(node string) *outbox {
 	return box
 }
 
-// parts are the items for each node, of one range.
-type parts map[string][]any
-
-// Order implements [primary.Poller].
-func (o *Owner) Order(orders ...engine.Order) {
+// leads reports whether this node owns a channel.
+func (o *Owner) leads(id channel.ID) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	sent := make(map[*lead]parts)
-	for i := range orders {
-		order := &orders[i]
-		before := o.mu.seats.get(order.Channel)
-		l, now := o.reseat(sent, order.Channel, order.Width)
-		for rank, node := range now {
-			told := *order
-			told.Width, told.Rank = len(now), rank
-			if !slices.Contains(before, node) {
-				told.Holder = o.holder(node, before, now)
-				if (l.partial || len(before) > 0) && o.roster().shares(node) {
-					told.Others = time.Now().Add(o.config.handover())
-				}
-			}
-			sent[l].add(node, told)
-		}
-	}
-	o.send(sent)
-}
-
-// holder returns a node that may hold the current version of a channel which node comes
-// to poll: one that polled it before, if possible one that goes on; else another of its
-// pollers, of which nothing is known; else this node, whose owner keeps what it saw last.
-// o.mu is held.
-func (o *Owner) holder(node string, before, now []string) string {
-	for _, nodes := range [][]string{before, now} {
-		other := ""
-		for _, one := range nodes {
-			if one == node || !o.roster().has(one) {
-				continue
-			}
-			if other == "" || slices.Contains(now, one) {
-				other = one
-			}
-		}
-		if other != "" {
-			return other
-		}
-	}
-	return o.config.Self
-}
-
-// sharesEgress reports that other nodes poll from this node's address.
-func (o *Owner) sharesEgress() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.roster().shares(o.config.Self)
-}
-
-// Repace implements [primary.Poller].
-func (o *Owner) Repace(paces ...engine.Pace) (whole []channel.ID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	sent := make(map[*lead]parts)
-	for _, pace := range paces {
-		before := o.mu.seats.get(pace.Channel)
-		l, now := o.reseat(sent, pace.Channel, pace.Width)
-		for rank, node := range now {
-			if !slices.Contains(before, node) {
-				whole = append(whole, pace.Channel)
-				break
-			}
-			pace.Width, pace.Rank = len(now), rank
-			sent[l].add(node, pace)
-		}
-	}
-	o.send(sent)
-	return whole
-}
-
-// Drop implements [primary.Poller].
-func (o *Owner) Drop(ids ...channel.ID) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	sent := make(map[*lead]parts)
-	for _, id := range ids {
-		o.reseat(sent, id, 0)
-	}
-	o.send(sent)
-}
-
-// reseat gives a channel as many pollers, and has those drop it that poll it no more. A
-// channel of a range that this node does not order gets none. o.mu is held.
-func (o *Owner) reseat(sent map[*lead]parts, id channel.ID, width int) (l *lead, now []string) {
-	if l = o.mu.led.At(id.Bucket()); l == nil {
-		return nil, nil
-	}
-	if sent[l] == nil {
-		sent[l] = make(parts)
-	}
-	before := o.mu.seats.get(id)
-	now = overlay.Reseat(before, o.roster().choose(id, width))
-	for _, node := range before {
-		if !slices.Contains(now, node) {
-			sent[l].add(node, id)
-		}
-	}
-	o.mu.seats.set(id, now)
-	return l, now
-}
-
-func (p parts) add(node string, item any) { p[node] = append(p[node], item) }
-
-// send passes items on. o.mu is held.
-func (o *Owner) send(sent map[*lead]parts) {
-	for l, parts := range sent {
-		for node, items := range parts {
-			switch box := o.mu.boxes[node]; {
-			case node == o.config.Self:
-				o.toSelf(l, batch{items: items})
-			case box != nil:
-				box.add(l.Range, items)
-			}
-		}
-	}
-}
-
-// toSelf has this node's own poller obey. o.mu is held.
-func (o *Owner) toSelf(l *lead, b batch) {
-	l.sequence++
-	b.Session = l.session(l.sequence)
-	o.local.obey(b)
-}
-
-// tell tells the other pollers of a channel what one's report has led to.
-func (o *Owner) tell(from string, report *engine.Report, answer engine.Answer) {
-	if answer.Ended || answer.Version != report.BaseVersion && answer.Version != report.BaseVersion+1 {
-		return
-	}
-	o.mu.Lock()
-	alone := !slices.ContainsFunc(o.mu.seats.get(report.Channel), func(node string) bool { return node != from })
-	o.mu.Unlock()
-	if alone {
-		return
-	}
-	news := engine.News{Channel: report.Channel, Incarnation: report.Incarnation, Version: answer.Version, Hash: answer.Hash, Held: answer.Held}
-	if report.Base != nil && report.Core != nil && report.Core.Hash == answer.Hash {
-		news.Base, news.Shown, news.Patch = report.Base.Hash, report.Shown, o.patch(report, answer)
-	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	l := o.mu.led.At(report.Channel.Bucket())
-	if l == nil {
-		return
-	}
-	others := slices.DeleteFunc(slices.Clone(o.mu.seats.get(report.Channel)), func(node string) bool { return node == from })
-	o.tellAll(l, &news, others)
-}
-
-// patch returns what makes the content of a new version of the one before.
-func (o *Owner) patch(report *engine.Report, answer engine.Answer) []byte {
-	updates, gap, err := o.store.Updates(report.Channel, answer.Version-1, 1)
-	if err == nil && gap == nil && len(updates) == 1 && updates[0].Version == answer.Version && updates[0].Patch != nil {
-		return updates[0].Patch
-	}
-	return deltas.MakeDelta(report.Base, report.Core)
+	return o.mu.led.At(id.Bucket()) != nil
 }

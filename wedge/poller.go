@@ -13,28 +13,23 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
-	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
 )
 
 // Poller obeys the owners of all ranges, this node's own and others, and takes to them
 // what this node's engine reports. It is safe for concurrent use.
 type Poller struct {
-	config Config
-	engine Engine // set by Start
-	owner  *Owner // of this node; set before the engine runs
-	notes  notes
+	reporter        // takes in what the engine says; it has the node's configuration, metrics and owner
+	engine   Engine // set by Start
+	holdings holdings
 
 	mu struct {
 		sync.Mutex
 		ranges channel.ByRange[*obeyed]
 		news   []engine.News // that wait for the disk
-		wanted []want
 	}
-	learn   chan struct{} // holds a token when there are news
-	fetch   chan struct{} // holds a token when contents are wanted
-	metrics *metrics      // of the node's owner too
-	shared  atomic.Bool   // other nodes poll from this node's address
+	learn  chan struct{} // holds a token when there are news
+	shared atomic.Bool   // other nodes poll from this node's address
 }
 
 // obeyed is a range whose owner this poller obeys.
@@ -50,16 +45,23 @@ type obeyed struct {
 func NewPoller(config Config) *Poller {
 	config = config.withDefaults()
 	config.metrics = newMetrics(config.Registerer)
-	return &Poller{config: config, metrics: config.metrics, learn: make(chan struct{}, 1), fetch: make(chan struct{}, 1)}
+	bases := newContents()
+	p := &Poller{
+		learn:    make(chan struct{}, 1),
+		reporter: reporter{config: config, metrics: config.metrics, packer: bases.packer},
+		holdings: holdings{config: config, metrics: config.metrics, bases: bases, wake: make(chan struct{}, 1)},
+	}
+	p.reporter.rangeOf = p.obeys
+	return p
 }
 
-func (p *Poller) setOwner(o *Owner) { p.owner = o }
+func (p *Poller) setOwner(o *Owner) { p.owner, p.holdings.reports = o, &o.reports }
 
 // Start gives the poller the engine that polls.
 func (p *Poller) Start(e Engine) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine = e
+	p.engine, p.holdings.engine = e, e
 }
 
 // Run watches the leases and passes on what owners are told in passing, until ctx is
@@ -67,7 +69,7 @@ func (p *Poller) Start(e Engine) {
 func (p *Poller) Run(ctx context.Context) {
 	var learning sync.WaitGroup
 	learning.Go(func() { p.learnAll(ctx) })
-	learning.Go(func() { p.fetchAll(ctx) })
+	learning.Go(func() { p.holdings.run(ctx) })
 	watch := time.NewTicker(p.config.Lease / 60)
 	defer watch.Stop()
 	for {
@@ -113,7 +115,7 @@ func (p *Poller) Serve(ctx context.Context, from string, bytes []byte) ([]byte, 
 			return nil, err
 		}
 	case *wire.Request_Wanted:
-		if err := p.hand(of.Wanted, reply); err != nil {
+		if err := p.holdings.hand(of.Wanted, reply); err != nil {
 			return nil, err
 		}
 	case *wire.Request_Spread:
@@ -189,6 +191,7 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 	var orders []engine.Order
 	var paces []engine.Pace
 	var drops []channel.ID
+	var wanted []want
 	flush := func() {
 		if len(orders) > 0 {
 			p.engine.Order(orders...)
@@ -209,7 +212,7 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 			}
 			orders = append(orders, item)
 			if item.Holder != "" && item.Version > 0 {
-				p.mu.wanted = append(p.mu.wanted, want{id: item.Channel, holder: item.Holder})
+				wanted = append(wanted, want{id: item.Channel, holder: item.Holder})
 			}
 			if r.seen != nil {
 				r.seen[item.Channel] = struct{}{}
@@ -231,9 +234,7 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 		}
 	}
 	flush()
-	if len(p.mu.wanted) > 0 {
-		signal(p.fetch)
-	}
+	p.holdings.add(wanted...)
 }
 
 // dropUnseen drops what an earlier term, or what was lost, had ordered. p.mu is held.
@@ -245,74 +246,6 @@ func (p *Poller) dropUnseen(r *obeyed) {
 		}
 	}
 	r.seen = nil
-	p.engine.Drop(drops...)
-}
-
-// renew renews the lease of a range.
-func (p *Poller) renew(s Session) verdict {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	r := p.mu.ranges.At(s.From)
-	switch {
-	case r != nil && s.Term < r.Term:
-		return outdated
-	case r == nil || s.Term > r.Term || r.lapsed || s.Sequence != r.Sequence:
-		return again
-	}
-	r.until = time.Now().Add(p.config.Lease)
-	return taken
-}
-
-// expire goes by the leases that are over: first rank 0 alone goes on polling, at most
-// once an interval, and after an interval there is no poller left.
-// Where other nodes poll from the same address, there is none left at once.
-func (p *Poller) expire(now time.Time) {
-	p.shared.Store(p.owner.sharesEgress())
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	var over []channel.Range
-	for id, r := range p.mu.ranges.All() {
-		switch {
-		case !now.After(r.until) || planted.Bug(17):
-		case now.After(p.end(r)):
-			over = append(over, id)
-		case !r.lapsed:
-			p.lapse(r)
-		}
-	}
-	for _, r := range over {
-		p.mu.ranges.Remove(r)
-		p.engine.Drop(idsOf(p.engine.Ordered(r))...)
-	}
-}
-
-// end returns when a range has no poller left unless its lease is renewed.
-func (p *Poller) end(r *obeyed) time.Time {
-	if p.shared.Load() {
-		return r.until
-	}
-	return r.until.Add(p.config.Interval)
-}
-
-// lapse has rank 0 alone poll a range's channels. p.mu is held.
-func (p *Poller) lapse(r *obeyed) {
-	p.config.Logger.Warn("no owner has ordered a range for long", "range", r.ID, "lease", p.config.Lease)
-	p.metrics.lapsed.Inc()
-	r.lapsed, r.seen = true, nil
-	var drops []channel.ID
-	var paces []engine.Pace
-	for _, pace := range p.engine.Ordered(r.Range) {
-		if pace.Rank > 0 {
-			drops = append(drops, pace.Channel)
-			continue
-		}
-		pace.Width = 1
-		if pace.Rate.Float() > 1 {
-			pace.Rate = overlay.Rate{Polls: 1, Intervals: 1}
-		}
-		paces = append(paces, pace)
-	}
-	p.engine.Repace(paces...)
 	p.engine.Drop(drops...)
 }
 
@@ -360,4 +293,14 @@ func (p *Poller) stats(asked *wire.Asked, reply *wire.Reply) (err error) {
 	}
 	reply.Stats, err = json.Marshal(all)
 	return err
+}
+
+// obeys returns the range of a channel; ok is false where no owner has ordered it.
+func (p *Poller) obeys(id channel.ID) (r channel.Range, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if one := p.mu.ranges.At(id.Bucket()); one != nil {
+		return one.Range, true
+	}
+	return r, false
 }

@@ -110,7 +110,7 @@ func TestBadReports(t *testing.T) {
 		owner := w.nodes[0]
 		owner.lead(w.ranges[0], 1, order)
 		base, core, third := page(t, 10), page(t, 11), page(t, 12)
-		pack := func(c *deltas.Core) []byte { return owner.owner.bases.packer.Append(nil, c) }
+		pack := func(c *deltas.Core) []byte { return owner.owner.reports.bases.packer.Append(nil, c) }
 		good := func() *wire.Report {
 			return &wire.Report{Channel: order.Channel[:], Incarnation: 1, Begun: 1, Hash: core.Hash[:], BaseHash: base.Hash[:], Base: pack(base), Delta: deltas.MakeDelta(base, core)}
 		}
@@ -142,7 +142,7 @@ func TestBadReports(t *testing.T) {
 		if n := len(owner.judge.reported()); n != 0 {
 			t.Fatalf("%d bad reports were judged", n)
 		}
-		if answer, err := owner.owner.serveReport(t.Context(), good()); err != nil || answer.Version != 1 || len(owner.judge.reported()) != 1 {
+		if answer, err := owner.owner.reports.answer(t.Context(), good()); err != nil || answer.Version != 1 || len(owner.judge.reported()) != 1 {
 			t.Errorf("a good report: %v, %v", answer, err)
 		}
 	})

@@ -22,6 +22,66 @@ const spreadWithin = 30 * time.Second
 // mostSpread is how many nodes one message may name.
 const mostSpread = 4096
 
+// tell tells the other pollers of a channel what one's report has led to.
+func (o *Owner) tell(from string, report *engine.Report, answer engine.Answer) {
+	if answer.Ended || answer.Version != report.BaseVersion && answer.Version != report.BaseVersion+1 {
+		return
+	}
+	o.mu.Lock()
+	alone := !slices.ContainsFunc(o.mu.seats.get(report.Channel), func(node string) bool { return node != from })
+	o.mu.Unlock()
+	if alone {
+		return
+	}
+	news := engine.News{Channel: report.Channel, Incarnation: report.Incarnation, Version: answer.Version, Hash: answer.Hash, Held: answer.Held}
+	if report.Base != nil && report.Core != nil && report.Core.Hash == answer.Hash {
+		news.Base, news.Shown, news.Patch = report.Base.Hash, report.Shown, o.reports.patch(report, answer)
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.mu.led.At(report.Channel.Bucket())
+	if l == nil {
+		return
+	}
+	others := slices.DeleteFunc(slices.Clone(o.mu.seats.get(report.Channel)), func(node string) bool { return node == from })
+	o.tellAll(l, &news, others)
+}
+
+// tellAll tells nodes news of a channel: directly, in the order of what else they are
+// told, as many as the fan-out; more along a tree. o.mu is held.
+func (o *Owner) tellAll(l *lead, news *engine.News, nodes []string) {
+	self := slices.Contains(nodes, o.config.Self)
+	far := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return node == o.config.Self })
+	told := make(parts)
+	if self {
+		told.add(o.config.Self, *news)
+	}
+	if len(far) > o.config.Fanout {
+		o.spread(l, news, far)
+	} else {
+		o.metrics.news.WithLabelValues(newsDirect).Add(float64(len(far)))
+		for _, node := range far {
+			told.add(node, *news)
+		}
+	}
+	o.send(map[*lead]parts{l: told})
+}
+
+// spread has the pollers of a channel on other nodes told of news along a tree. o.mu is
+// held.
+func (o *Owner) spread(l *lead, news *engine.News, nodes []string) {
+	if o.mu.stopped {
+		return
+	}
+	o.metrics.news.WithLabelValues(newsTree).Add(float64(len(nodes)))
+	m := &wire.Spread{Session: l.session(l.sequence).encode(), News: encodeNews(news)}
+	o.running.Go(func() {
+		ctx, cancel := context.WithTimeout(o.ctx, spreadWithin)
+		defer cancel()
+		o.config.spread(ctx, m, nodes)
+	})
+}
+
 // spread sends news to nodes, whose order decides who passes them on to whom, and returns
 // when all that can be reached have them.
 func (c *Config) spread(ctx context.Context, m *wire.Spread, nodes []string) {
@@ -54,21 +114,6 @@ func (c *Config) spreadTo(ctx context.Context, m *wire.Spread, branch []string) 
 		}
 		c.Logger.Debug("a poller does not take news", "node", branch[0], "error", err)
 	}
-}
-
-// spread has the pollers of a channel on other nodes told of news along a tree. o.mu is
-// held.
-func (o *Owner) spread(l *lead, news *engine.News, nodes []string) {
-	if o.mu.stopped {
-		return
-	}
-	o.metrics.news.WithLabelValues(newsTree).Add(float64(len(nodes)))
-	m := &wire.Spread{Session: l.session(l.sequence).encode(), News: encodeNews(news)}
-	o.running.Go(func() {
-		ctx, cancel := context.WithTimeout(o.ctx, spreadWithin)
-		defer cancel()
-		o.config.spread(ctx, m, nodes)
-	})
 }
 
 // pass takes in news that another node passes on, and passes them on in its turn. News of
@@ -108,24 +153,4 @@ func (p *Poller) hear(s Session, news engine.News) verdict {
 	p.mu.news = append(p.mu.news, news)
 	signal(p.learn)
 	return taken
-}
-
-// tellAll tells nodes news of a channel: directly, in the order of what else they are
-// told, as many as the fan-out; more along a tree. o.mu is held.
-func (o *Owner) tellAll(l *lead, news *engine.News, nodes []string) {
-	self := slices.Contains(nodes, o.config.Self)
-	far := slices.DeleteFunc(slices.Clone(nodes), func(node string) bool { return node == o.config.Self })
-	told := make(parts)
-	if self {
-		told.add(o.config.Self, *news)
-	}
-	if len(far) > o.config.Fanout {
-		o.spread(l, news, far)
-	} else {
-		o.metrics.news.WithLabelValues(newsDirect).Add(float64(len(far)))
-		for _, node := range far {
-			told.add(node, *news)
-		}
-	}
-	o.send(map[*lead]parts{l: told})
 }

@@ -37,10 +37,9 @@ func TestArrival(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const late = 100 * time.Millisecond
 	l := NewLog(time.Now())
-	noted := make(chan time.Duration, 1)
-	server := &httptest.Server{Listener: slow{listener, late}, Config: &http.Server{
+	noted, accept := make(chan time.Duration, 1), make(chan struct{})
+	server := &httptest.Server{Listener: gated{listener, accept}, Config: &http.Server{
 		ConnContext: WithConn,
 		Handler: http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			_, at := l.Note(r)
@@ -49,7 +48,8 @@ func TestArrival(t *testing.T) {
 	}}
 	server.Start()
 	defer server.Close()
-	for tries := range 20 {
+	defer close(accept)
+	for tries := 0; time.Since(l.began) < patience; tries++ {
 		conn, err := net.Dial("tcp4", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -59,25 +59,30 @@ func TestArrival(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		accept <- struct{}{}
 		at := <-noted
 		conn.Close()
 		if l.Count() != tries+1 {
 			t.Fatalf("%d polls after %d requests", l.Count(), tries+1)
 		}
-		if at < sent+late/2 {
+		if at <= sent {
 			return
 		}
 	}
 	t.Error("no request was noted when it arrived: the kernel begins to stamp a moment after it is asked to, not later than that")
 }
 
-// slow is a listener that learns of connections late.
-type slow struct {
+// patience is how long the kernel may take to begin with its stamps.
+const patience = 10 * time.Second
+
+// gated is a listener that accepts each connection when it is told to, after the request
+// on it has been sent.
+type gated struct {
 	Listener
-	late time.Duration
+	accept <-chan struct{}
 }
 
-func (s slow) Accept() (net.Conn, error) {
-	time.Sleep(s.late)
-	return s.Listener.Accept()
+func (g gated) Accept() (net.Conn, error) {
+	<-g.accept
+	return g.Listener.Accept()
 }

@@ -181,10 +181,8 @@ func TestNodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, node := range c.Nodes {
-		for deadline := time.Now().Add(time.Minute); !node.Ready(t.Context()); time.Sleep(100 * time.Millisecond) {
-			if err := node.Alive(); err != nil || time.Now().After(deadline) {
-				t.Fatalf("%s does not serve again: %v\n%s", node.Name, err, node.LogTail())
-			}
+		if !within(time.Minute, func() bool { return node.Ready(t.Context()) || node.Alive() != nil }) || node.Alive() != nil {
+			t.Fatalf("%s does not serve again: %v\n%s", node.Name, node.Alive(), node.LogTail())
 		}
 	}
 }
@@ -251,9 +249,17 @@ func TestNothingIsLeft(t *testing.T) {
 	for lines.Scan() { // until all that had this output are gone
 	}
 	_ = outer.Wait() // "killed"
-	for deadline := time.Now().Add(time.Minute); hanging(t) > 0; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%d processes are left", hanging(t))
+	if !within(time.Minute, func() bool { return hanging(t) == 0 }) {
+		t.Fatalf("%d processes are left", hanging(t))
+	}
+}
+
+// within waits until something is so of processes, and reports whether it came in time.
+func within(most time.Duration, so func() bool) bool {
+	for end := time.Now().Add(most); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			return false
 		}
 	}
+	return true
 }
