@@ -29,7 +29,7 @@ func (p *Poller) Report(ctx context.Context, report engine.Report) (engine.Answe
 	}
 	question := p.question(&report)
 	if report.Base != nil && report.Core != nil {
-		if report.Delta = deltas.MakeDelta(report.Base, report.Core); len(report.Delta) <= unasked {
+		if report.Delta = deltas.MakeDeltaFast(report.Base, report.Core); len(report.Delta) <= unasked {
 			question.Delta = report.Delta
 		}
 	}

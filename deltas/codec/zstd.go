@@ -21,23 +21,30 @@ const deltaWindow = 2 << 20
 // megabytes. Each is in one goroutine's hands at a time, since the dictionary is
 // part of its state.
 var (
-	encoders sync.Pool // of *zstd.Encoder
+	smallest = encoders{level: zstd.SpeedBetterCompression}
+	fastest  = encoders{level: zstd.SpeedFastest}
 	decoders sync.Pool // of *zstd.Decoder
 )
 
+// encoders are of one level.
+type encoders struct {
+	level zstd.EncoderLevel
+	pool  sync.Pool // of *zstd.Encoder
+}
+
 // compress appends the frame of src, with dict as the history before it, to dst.
-func compress(dst, src, dict []byte) []byte {
-	enc, _ := encoders.Get().(*zstd.Encoder)
+func (e *encoders) compress(dst, src, dict []byte) []byte {
+	enc, _ := e.pool.Get().(*zstd.Encoder)
 	var err error
 	if enc == nil {
-		enc, err = newEncoder(dict, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
+		enc, err = newEncoder(dict, zstd.WithEncoderLevel(e.level), zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
 	} else {
 		err = enc.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict))
 	}
 	if err != nil {
 		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // the options are constant
 	}
-	defer encoders.Put(enc)
+	defer e.pool.Put(enc)
 	return appendFrame(dst, enc, src)
 }
 
