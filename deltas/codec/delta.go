@@ -45,7 +45,7 @@ func Encode(base, next *content.Core) []byte {
 		}
 	}
 	delta[0] = deltaFrame
-	return smallest.compress(delta, n.Append(next.Content()), base.Content())
+	return compressSmall(delta, n.Append(next.Content()), base.Content())
 }
 
 // EncodeFast returns a frame with the same effect as [Encode], which [Apply] takes as well:
@@ -53,7 +53,7 @@ func Encode(base, next *content.Core) []byte {
 // (docs/decisions/2026-11-24-deltas-between-nodes.md).
 func EncodeFast(base, next *content.Core) []byte {
 	n := notesBeside(base, next)
-	return fastest.compress(header(deltaFrame, base, next, n), n.Append(next.Content()), base.Content())
+	return compressFast(header(deltaFrame, base, next, n), n.Append(next.Content()), base.Content())
 }
 
 // header returns the beginning of a delta that carries notes.

@@ -125,7 +125,7 @@ func TestApplyDeltaErrors(t *testing.T) {
 
 // A frame that claims, or is, more than content may be is refused.
 func TestDecompressIsCapped(t *testing.T) {
-	bomb := smallest.compress(nil, make([]byte, 4<<20), nil)
+	bomb := compressSmall(nil, make([]byte, 4<<20), nil)
 	if out, err := decompress(bomb, nil, 1<<20); !errors.Is(err, content.ErrCorrupt) {
 		t.Errorf("%d bytes of %d, %v", len(out), len(bomb), err)
 	}
