@@ -114,9 +114,13 @@ type Op = diff.Op
 // Ops returns the steps from base's content to next's, in the order of lines.
 func Ops(base, next *Core) []Op { return diff.Ops(base, next) }
 
-// MakeDelta returns the patch that makes next of base, for [ApplyDelta]. A nil base gives
-// one that needs none. See [codec.Encode].
+// MakeDelta returns the smallest patch that makes next of base, for [ApplyDelta]. A nil
+// base gives one that needs none. See [codec.Encode].
 func MakeDelta(base, next *Core) []byte { return codec.Encode(base, next) }
+
+// MakeDeltaFast is [MakeDelta] for what goes from node to node: it takes an eighth of the
+// processor, and half as many bytes more. See [codec.EncodeFast].
+func MakeDeltaFast(base, next *Core) []byte { return codec.EncodeFast(base, next) }
 
 // ApplyDelta returns the content that the delta was made for. base is nil for a delta
 // that was made without one. The error is [ErrBase], [ErrVersion] or [ErrCorrupt]. See

@@ -227,7 +227,7 @@ func publish(commit *ownership.Commit, report engine.Report, decision deltas.Dec
 	}
 	delta := report.Delta // of another node's poller, which was applied to Base
 	if delta == nil {
-		delta = deltas.MakeDelta(report.Base, report.Core)
+		delta = deltas.MakeDeltaFast(report.Base, report.Core)
 	}
 	update := decision.Noise.CompareBy(report.Base, report.Core, delta)
 	update.Admit(decision.NewSeen)

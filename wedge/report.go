@@ -36,7 +36,7 @@ func (r *reporter) Report(ctx context.Context, report engine.Report) (engine.Ans
 	}
 	question := r.question(&report)
 	if report.Base != nil && report.Core != nil {
-		if report.Delta = deltas.MakeDelta(report.Base, report.Core); len(report.Delta) <= unasked {
+		if report.Delta = deltas.MakeDeltaFast(report.Base, report.Core); len(report.Delta) <= unasked {
 			question.Delta = report.Delta
 		}
 	}

@@ -210,7 +210,7 @@ func (s *reportServer) patch(report *engine.Report, answer engine.Answer) []byte
 	if err == nil && gap == nil && len(updates) == 1 && updates[0].Version == answer.Version && updates[0].Patch != nil {
 		return updates[0].Patch
 	}
-	return deltas.MakeDelta(report.Base, report.Core)
+	return deltas.MakeDeltaFast(report.Base, report.Core)
 }
 
 // held is the current version of a channel that this node owns, if a report of its

@@ -15,6 +15,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 )
 
+// makers make deltas between two contents.
+var makers = []func(base, next *content.Core) []byte{Encode, EncodeFast}
+
 func TestDelta(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		base, err := extract.Content(extract.Document{Body: documents.Any().Draw(t, "base")})
@@ -25,7 +28,7 @@ func TestDelta(t *testing.T) {
 		if err != nil {
 			t.SkipNow()
 		}
-		got, err := Apply(base, Encode(base, next))
+		got, err := Apply(base, rapid.SampledFrom(makers).Draw(t, "maker")(base, next))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,7 +51,7 @@ func TestDeltasCompose(t *testing.T) {
 		first, held := was, was
 		for n, body := range history[1:min(len(history), 6)] {
 			next := extracted.Of(t, body)
-			got, err := Apply(held, Encode(was, next))
+			got, err := Apply(held, makers[n%2](was, next))
 			if err != nil || got.Hash != next.Hash {
 				t.Fatalf("document %d: %v", n+1, err)
 			}
@@ -85,8 +88,10 @@ func TestDeltaIsSmall(t *testing.T) {
 		numbers[i] = 100 - i
 	}
 	base, next := extracted.Of(t, documents.Stories(numbers[1:]...)), extracted.Of(t, documents.Stories(numbers[:39]...))
-	if delta := Encode(base, next); len(delta) > len(next.Content())/30 {
-		t.Errorf("delta of %d bytes for one new entry in %d", len(delta), len(next.Content()))
+	for i, most := range []int{len(next.Content()) / 30, len(next.Content()) / 20} {
+		if delta := makers[i](base, next); len(delta) > most {
+			t.Errorf("maker %d: delta of %d bytes for one new entry in %d", i, len(delta), len(next.Content()))
+		}
 	}
 }
 
@@ -120,7 +125,7 @@ func TestApplyDeltaErrors(t *testing.T) {
 
 // A frame that claims, or is, more than content may be is refused.
 func TestDecompressIsCapped(t *testing.T) {
-	bomb := compress(nil, make([]byte, 4<<20), nil)
+	bomb := compressSmall(nil, make([]byte, 4<<20), nil)
 	if out, err := decompress(bomb, nil, 1<<20); !errors.Is(err, content.ErrCorrupt) {
 		t.Errorf("%d bytes of %d, %v", len(out), len(bomb), err)
 	}
@@ -135,8 +140,8 @@ func TestDeltaConcurrently(t *testing.T) {
 	for n := range 8 {
 		base, next := extracted.Of(t, documents.Stories(n+1)), extracted.Of(t, documents.Stories(n+2, n+1))
 		wg.Go(func() {
-			for range 50 {
-				got, err := Apply(base, Encode(base, next))
+			for i := range 50 {
+				got, err := Apply(base, makers[i%2](base, next))
 				if err != nil || got.Hash != next.Hash {
 					t.Errorf("%v, %v", got, err)
 					return
@@ -152,7 +157,9 @@ func TestDeltaConcurrently(t *testing.T) {
 func FuzzApplyDelta(f *testing.F) {
 	base := extracted.Of(f, documents.Stories(2, 1))
 	for _, body := range [][]byte{documents.Stories(3, 2, 1), documents.Stories(), []byte("text"), []byte(`[{"id":1}]`)} {
-		f.Add(Encode(base, extracted.Of(f, body)))
+		for _, made := range makers {
+			f.Add(made(base, extracted.Of(f, body)))
+		}
 	}
 	f.Fuzz(func(t *testing.T, delta []byte) {
 		next, err := Apply(base, delta)
@@ -165,7 +172,7 @@ func FuzzApplyDelta(f *testing.F) {
 		if again, err := Apply(base, delta); err != nil || !bytes.Equal(again.Text, next.Text) {
 			t.Fatalf("%x gives %q, then %q, %v", delta, next.Text, again.Text, err)
 		}
-		if back, err := Apply(base, Encode(base, next)); err != nil || back.Hash != next.Hash {
+		if back, err := Apply(base, EncodeFast(base, next)); err != nil || back.Hash != next.Hash {
 			t.Fatalf("%q does not come back: %v", next.Text, err)
 		}
 	})

@@ -3,6 +3,7 @@ package codec
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/klauspost/compress/zstd"
@@ -17,45 +18,77 @@ var zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 // of nearly every delta; beyond it a delta is larger than need be, not wrong.
 const deltaWindow = 2 << 20
 
-// Encoders and decoders of deltas are kept for reuse: their tables are
-// megabytes. Each is in one goroutine's hands at a time, since the dictionary is
-// part of its state.
+// fastWindow is that of deltas between nodes: an encoder keeps twice as much.
+const fastWindow = 512 << 10
+
+// Encoders and decoders of deltas are kept for reuse: their tables are large. Each is in
+// one goroutine's hands at a time, since the dictionary is part of its state. A node uses
+// fastest and decoders all the time: these are made once, as many as are used at a time at
+// most, others wait.
 var (
-	encoders sync.Pool // of *zstd.Encoder
-	decoders sync.Pool // of *zstd.Decoder
+	smallest = sync.Pool{New: func() any { return lonely(zstd.SpeedBetterCompression, deltaWindow) }}
+	fastest  = stocked(func() *zstd.Encoder { return lonely(zstd.SpeedFastest, fastWindow) })
+	decoders = stocked(func() *zstd.Decoder {
+		return must(zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true)))
+	})
 )
 
-// compress appends the frame of src, with dict as the history before it, to dst.
-func compress(dst, src, dict []byte) []byte {
-	enc, _ := encoders.Get().(*zstd.Encoder)
-	var err error
-	if enc == nil {
-		enc, err = newEncoder(dict, zstd.WithEncoderLevel(zstd.SpeedBetterCompression), zstd.WithWindowSize(deltaWindow), zstd.WithEncoderConcurrency(1))
-	} else {
-		err = enc.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict))
-	}
+// atOnce is how many deltas are made or applied at the same time at most.
+const atOnce = 8
+
+// stocked returns what takes one of a few T, which the taker gives back.
+func stocked[T any](made func() T) func() chan T {
+	return sync.OnceValue(func() chan T {
+		stock := make(chan T, min(runtime.GOMAXPROCS(0), atOnce))
+		for range cap(stock) {
+			stock <- made()
+		}
+		return stock
+	})
+}
+
+// lonely returns an encoder for one goroutine, which has made all that it needs.
+func lonely(level zstd.EncoderLevel, window int) *zstd.Encoder {
+	enc := must(newEncoder(nil, zstd.WithEncoderLevel(level), zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1)))
+	enc.EncodeAll(nil, nil)
+	return enc
+}
+
+func must[T any](made T, err error) T {
 	if err != nil {
-		panic(fmt.Sprintf("deltas: zstd encoder: %v", err)) // the options are constant
+		panic(fmt.Sprintf("deltas: zstd: %v", err)) // the options are constant
 	}
-	defer encoders.Put(enc)
+	return made
+}
+
+// compressSmall appends the smallest frame of src, with dict as the history before it, to
+// dst.
+func compressSmall(dst, src, dict []byte) []byte {
+	enc := smallest.Get().(*zstd.Encoder)
+	defer smallest.Put(enc)
+	return compress(dst, src, dict, enc)
+}
+
+// compressFast is compressSmall by the fastest level.
+func compressFast(dst, src, dict []byte) []byte {
+	enc := <-fastest()
+	defer func() { fastest() <- enc }()
+	return compress(dst, src, dict, enc)
+}
+
+func compress(dst, src, dict []byte, enc *zstd.Encoder) []byte {
+	must(enc, enc.ResetWithOptions(nil, zstd.WithEncoderDictRaw(0, dict)))
 	return appendFrame(dst, enc, src)
 }
 
-// decompress is the inverse of compress. It refuses what would be longer than
+// decompress is the inverse of both. It refuses what would be longer than
 // most bytes before allocating for it.
 func decompress(frame, dict []byte, most int) ([]byte, error) {
-	dec, _ := decoders.Get().(*zstd.Decoder)
-	options := []zstd.DOption{zstd.WithDecoderDictRaw(0, dict), zstd.WithDecoderMaxMemory(uint64(most))}
-	var err error
-	if dec == nil {
-		dec, err = zstd.NewReader(nil, append(options, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true))...)
-	} else {
-		err = dec.ResetWithOptions(nil, options...)
-	}
-	if err != nil {
+	dec := <-decoders()
+	defer func() { decoders() <- dec }()
+	if err := dec.ResetWithOptions(nil, zstd.WithDecoderDictRaw(0, dict), zstd.WithDecoderMaxMemory(uint64(most))); err != nil {
 		return nil, fmt.Errorf("zstd decoder: %w", err)
 	}
-	defer decoders.Put(dec)
 	return readFrame(dec, frame)
 }
 

@@ -6,17 +6,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/notify/internal/memstore"
-	"github.com/seed-91e7e7c1/corona/notify/payload"
+	"github.com/seed-91e7e7c1/corona/deltas/ready"
 )
 
-// Run runs the tests of a package. It makes the codec's shared coders before any
-// virtual time begins: channels that are made inside a test's bubble cannot be used
-// from another.
+// Run runs the tests of a package.
 func Run(m *testing.M) {
-	if _, err := payload.Encode(channel.Update{Version: 2, Data: memstore.Encoded(2)}); err != nil {
-		panic(err)
-	}
+	ready.Coders()
 	goleak.VerifyTestMain(m)
 }
