@@ -31,8 +31,9 @@ type run struct {
 	names   []string
 	running sync.WaitGroup
 
-	mu   sync.Mutex
-	dead map[*cluster.Node]bool
+	mu     sync.Mutex
+	dead   map[*cluster.Node]bool
+	crowds [][]string // of each channel, the subscriptions that there are
 }
 
 const (
@@ -45,11 +46,11 @@ func (o *options) with(ctx context.Context, nodes int, places []place, program, 
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	r := &run{options: o, places: places, dead: make(map[*cluster.Node]bool)}
+	r := &run{options: o, places: places, dead: make(map[*cluster.Node]bool), crowds: make([][]string, len(places))}
 	r.plan.longest = make([]float64, len(places))
-	r.cluster, err = cluster.New(ctx, cluster.Config{Nodes: nodes, Program: program, Folder: folder, Args: []string{
+	r.cluster, err = cluster.New(ctx, cluster.Config{Nodes: nodes, Program: program, Folder: folder, Args: append(o.policyArgs(),
 		"--interval", o.interval.String(), "--floor", o.floor.String(), "--maintenance", o.maintenance.String(),
-		"--host-gap", o.gap.String(), "--disk-reserve", fmt.Sprint(64 << 20)}})
+		"--host-gap", o.gap.String(), "--disk-reserve", fmt.Sprint(64<<20))})
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 		r.clients = append(r.clients, client)
 	}
-	r.origin, r.told = newOrigin(began, len(r.places), r.entries, addresses), newTold(began, r.places)
+	r.origin, r.told = newOrigin(began, r.places, r.entries, addresses), newTold(began, r.places)
 	listener, err := r.origin.listen(ctx)
 	if err != nil {
 		return err
@@ -97,9 +98,7 @@ func (r *run) serve(ctx context.Context) error {
 
 // fill subscribes, and waits until each channel has its first version.
 func (r *run) fill(ctx context.Context) error {
-	for _, node := range r.cluster.Nodes {
-		r.running.Go(func() { r.told.read(ctx, r.clients[node.Index], node.Name) })
-	}
+	r.listen(ctx)
 	if err := r.subscribe(ctx, func(yield func(api.SubscribeRequest) bool) {
 		for _, p := range r.places {
 			for range p.subscribers {
@@ -111,6 +110,18 @@ func (r *run) fill(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
+	return r.filled(ctx)
+}
+
+// listen reads a stream of each node until the context ends.
+func (r *run) listen(ctx context.Context) {
+	for _, node := range r.cluster.Nodes {
+		r.running.Go(func() { r.told.read(ctx, r.clients[node.Index], node.Name) })
+	}
+}
+
+// filled waits until each channel has its first version.
+func (r *run) filled(ctx context.Context) error {
 	err := child.Await(ctx, "first polls", fillWithin, func() (bool, error) { return r.origin.asked() == len(r.places), nil })
 	if err != nil {
 		return err
@@ -130,6 +141,7 @@ func (r *run) subscribe(ctx context.Context, requests func(yield func(api.Subscr
 		if answer.Error != nil {
 			return fmt.Errorf("subscribe: %w", answer.Error)
 		}
+		r.came(answer.Subscription)
 	}
 	return nil
 }
