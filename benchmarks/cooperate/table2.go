@@ -6,33 +6,34 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 
+	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/sim"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 )
 
-// tableHours is how long the simulator measures: eight probes of each channel.
-const tableHours = 2
+// tableHours is how long the simulator measures: four probes of each channel.
+const tableHours = 1
 
 // tableRun measures each policy on nodes of its own, beside the simulator's Table 2.
 func (o *options) tableRun(ctx context.Context, program, folder string) (*result, error) {
 	simulation := o.simulation(tableHours)
-	table, err := sim.RunTable2(ctx, simulation)
+	rows, command, err := sim.RunOurs(ctx, simulation)
 	if err != nil {
 		return nil, err
 	}
 	res, places := newResult(o), o.placesOf(simulation)
 	res.ChangesPerS = changesOf(places)
-	res.note("the simulator's: %s", table.Command)
-	for _, policy := range tablePolicies {
+	res.note("the simulator's: %s", command)
+	logf("simulated")
+	for _, simulated := range rows {
 		of := *o
-		of.policy = policy.String()
+		of.policy = simulated.Scheme
 		err := of.with(ctx, o.nodes, places, program, filepath.Join(folder, of.policy), func(ctx context.Context, r *run) error {
-			return r.row(ctx, res, rowOf(table, policy))
+			return r.row(ctx, res, simulated)
 		})
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", policy, err)
+			return nil, fmt.Errorf("%s: %w", of.policy, err)
 		}
 	}
 	return res, nil
@@ -49,13 +50,6 @@ func (o *options) policyArgs() []string {
 	return []string{"--policy", o.policy}
 }
 
-// rowOf is the simulator's row of a policy, our way.
-func rowOf(table *sim.Table2, policy honeycomb.Policy) sim.Row {
-	ours := honeycomb.Any().String()
-	i := slices.IndexFunc(table.Rows, func(r sim.Row) bool { return r.Scheme == policy.String() && r.Ladder == ours })
-	return table.Rows[i]
-}
-
 // row measures one policy.
 func (r *run) row(ctx context.Context, res *result, simulated sim.Row) error {
 	if err := r.fill(ctx); err != nil {
@@ -63,9 +57,13 @@ func (r *run) row(ctx context.Context, res *result, simulated sim.Row) error {
 	}
 	logf("%s: each of %d channels has content; settling", r.policy, len(r.places))
 	pause(ctx, 2*r.maintenance)
-	known, err := r.knownOff(ctx)
+	all, err := r.list(ctx)
 	if err != nil {
 		return err
+	}
+	rates := make([]float64, len(all))
+	for n, ch := range all {
+		rates[n] = ch.Rate
 	}
 	of, err := r.observe(ctx, r.window)
 	if err != nil {
@@ -73,11 +71,12 @@ func (r *run) row(ctx context.Context, res *result, simulated sim.Row) error {
 	}
 	polls := r.origin.polled()
 	b := beside{
-		Name: r.policy, KnownOff: known, SimS: simulated.Detection, SimPlannedS: simulated.DetectionModel, BoundS: simulated.Bound,
+		Name: r.policy, KnownOff: r.knownOff(all), PlanUpdateS: r.perUpdate(r.places, rates), SimS: simulated.Detection, SimPlannedS: simulated.DetectionModel, BoundS: simulated.Bound,
 		SimPerUpdate: simulated.DetectionPerUpdate, SimLoad: simulated.Load, SimPlanned: simulated.LoadModel,
 	}
 	left := b.measured(r, r.places, polls, of)
 	logf("%s", b)
+	res.noteLoads(r, &found{rates: rates, polls: polls, calm: spending{span: of}})
 	res.judgeBeside(b)
 	res.most(r.policy+": subscribers whose channel is not polled any more", left, 0)
 	if r.policy == honeycomb.Fast.String() {
@@ -89,16 +88,11 @@ func (r *run) row(ctx context.Context, res *result, simulated sim.Row) error {
 	return nil
 }
 
-// knownOff is by what part the nodes' update intervals are off the truth, in the median.
-func (r *run) knownOff(ctx context.Context) (float64, error) {
-	all, err := r.list(ctx)
-	if err != nil {
-		return 0, err
-	}
-	errors := make([]float64, len(all))
+// knownOff is by what part the nodes' update intervals are off the truth, in the mean.
+func (r *run) knownOff(all []api.Channel) float64 {
+	sum := 0.0
 	for n, ch := range all {
-		errors[n] = off(ch.UpdateIntervalS, r.places[n].updateS)
+		sum += off(ch.UpdateIntervalS, r.places[n].updateS)
 	}
-	slices.Sort(errors)
-	return errors[len(errors)/2], nil
+	return sum / float64(len(all))
 }
