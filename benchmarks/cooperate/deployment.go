@@ -63,7 +63,7 @@ func (r *run) deploy(ctx context.Context, res *result, of sim.Options, simulated
 	for n, times := range arrivals {
 		for i := range times {
 			times[i] = time.Duration(float64(times[i]) / scale)
-			due = append(due, coming{times[i], n})
+			due = append(due, coming{at: times[i], place: n})
 		}
 	}
 	r.listen(ctx)

@@ -20,7 +20,8 @@ type sample struct {
 	budget          float64 // what the subscribers that there were would cause alone
 	detection       float64 // planned wait, seconds, over subscribers
 	bound           float64
-	capacity, unmet bool // a node is not able to carry its part, or to keep its limits
+	solve           float64 // milliseconds that the latest solve of the node that answers took
+	capacity, unmet bool    // a node is not able to carry its part, or to keep its limits
 }
 
 // sampleOf is what a node's status says that the nodes plan together, which is of those that
@@ -45,7 +46,7 @@ func sampleOf(status *api.Status, places []place) sample {
 	}
 	return sample{
 		led: weight / all, polls: status.Load.PlannedPollsPerInterval, detection: status.Detection.PlannedS, bound: status.Detection.BoundS,
-		capacity: status.Optimiser.Capacity != nil, unmet: !status.Optimiser.Feasible,
+		solve: status.Optimiser.SolveMs, capacity: status.Optimiser.Capacity != nil, unmet: !status.Optimiser.Feasible,
 	}
 }
 
@@ -161,6 +162,18 @@ func (p *planner) most(of span) (part float64) {
 		}
 	}
 	return part
+}
+
+// slowest is the longest solve that a node said in a span, in milliseconds.
+func (p *planner) slowest(of span) (solve float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.samples {
+		if of.has(s.at) {
+			solve = max(solve, s.solve)
+		}
+	}
+	return solve
 }
 
 // part is of the budget.

@@ -23,8 +23,9 @@ type settling struct {
 	Samples int     `json:"samples"`  // from then on
 	WaitS   float64 `json:"wait_s"`   // planned, in the end
 	BestS   float64 `json:"best_s"`
-	Load    float64 `json:"load"` // planned, to what subscribers cause alone, in the end
-	Most    float64 `json:"most"` // the same, the most since the event began
+	Load    float64 `json:"load"`     // planned, to what subscribers cause alone, in the end
+	Most    float64 `json:"most"`     // the same, the most since the event began
+	SolveMs float64 `json:"solve_ms"` // the longest solve of a node since then; it rests for 50 times as long after each
 	Course  []look  `json:"course"`
 }
 
@@ -102,7 +103,7 @@ func (r *run) doubling(random *rand.Rand) (due []coming) {
 	_, sum := r.subscribers()
 	hit := random.Perm(len(r.places))[:max(len(r.places)/5, 1)]
 	for i := range sum {
-		due = append(due, coming{time.Duration(random.Int64N(int64(r.crowdOver))), hit[i%len(hit)]})
+		due = append(due, coming{at: time.Duration(random.Int64N(int64(r.crowdOver))), place: hit[i%len(hit)]})
 	}
 	return due
 }
@@ -125,7 +126,8 @@ func (r *run) settle(ctx context.Context, e event) (one settling, err error) {
 		}
 		one.note(excess, at-ended, at >= judged)
 	}
-	one.Most = r.plan.most(span{began, r.origin.now()})
+	whole := span{began, r.origin.now()}
+	one.Most, one.SolveMs = r.plan.most(whole), r.plan.slowest(whole)
 	if one.Samples == 0 {
 		return one, errors.Join(errors.New("no node lists all channels"), ctx.Err())
 	}
@@ -174,9 +176,9 @@ func (r *result) judgeSettling(s settling) {
 }
 
 func (s settling) String() string {
-	return fmt.Sprintf("%-30s %6.1fs %7.1fs %8.2f%% %8.3fs %8.3fs %8.4f %8.4f", s.Event, s.TookS, s.WithinS, 100*s.Excess, s.WaitS, s.BestS, s.Load, s.Most)
+	return fmt.Sprintf("%-30s %6.1fs %7.1fs %8.2f%% %8.3fs %8.3fs %8.4f %8.4f %7.1fms", s.Event, s.TookS, s.WithinS, 100*s.Excess, s.WaitS, s.BestS, s.Load, s.Most, s.SolveMs)
 }
 
 func settlingHeader() string {
-	return fmt.Sprintf("%-30s %7s %8s %9s %9s %9s %8s %8s", "event", "took", "within", "excess", "planned", "optimum", "load", "most")
+	return fmt.Sprintf("%-30s %7s %8s %9s %9s %9s %8s %8s %9s", "event", "took", "within", "excess", "planned", "optimum", "load", "most", "solve")
 }

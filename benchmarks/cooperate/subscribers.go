@@ -4,8 +4,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -37,11 +39,15 @@ func (r *run) subscribers() (now []place, sum int) {
 type coming struct {
 	at    time.Duration
 	place int
+	key   string // so that it may be asked for again
 }
 
 // arrive subscribes at the times that are given, since now, a few at a time.
 func (r *run) arrive(ctx context.Context, due []coming) error {
 	slices.SortStableFunc(due, func(a, b coming) int { return int(a.at - b.at) })
+	for i := range due {
+		due[i].key = fmt.Sprintf("coming-%d", i)
+	}
 	for began := r.origin.now(); len(due) > 0; pause(ctx, arriveEvery) {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -50,21 +56,41 @@ func (r *run) arrive(ctx context.Context, due []coming) error {
 		if n == 0 {
 			continue
 		}
-		if err := r.subscribe(ctx, func(yield func(api.SubscribeRequest) bool) {
-			for _, one := range due[:n] {
-				if !yield(api.SubscribeRequest{URL: r.places[one.place].url, Sink: api.Sink{Type: api.SinkSSE}}) {
-					return
-				}
-			}
-		}); err != nil {
+		left, err := r.welcome(ctx, due[:n])
+		if err != nil {
 			return err
 		}
-		due = due[n:]
+		due = slices.Concat(left, due[n:])
 	}
 	return nil
 }
 
 const arriveEvery = 100 * time.Millisecond
+
+// welcome subscribes, and returns those that were told to try again: a range may just have no leader.
+func (r *run) welcome(ctx context.Context, due []coming) (left []coming, err error) {
+	answered := 0
+	for answer, err := range r.clients[0].Batch(ctx, func(yield func(api.SubscribeRequest) bool) {
+		for _, one := range due {
+			if !yield(api.SubscribeRequest{URL: r.places[one.place].url, Sink: api.Sink{Type: api.SinkSSE}, Key: one.key}) {
+				return
+			}
+		}
+	}) {
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("subscribe: %w", err)
+		case answer.Error == nil:
+			r.came(answer.Subscription)
+		case answer.Error.Retryable:
+			left = append(left, due[answered])
+		default:
+			return nil, fmt.Errorf("subscribe: %w", answer.Error)
+		}
+		answered++
+	}
+	return left, nil
+}
 
 // leave ends a part of all subscriptions, at random, at an even rate over a time; each channel keeps one.
 func (r *run) leave(ctx context.Context, part float64, over time.Duration, random *rand.Rand) error {
@@ -112,12 +138,27 @@ func (r *run) end(ctx context.Context, ids []leaver, first int, over time.Durati
 	began := r.origin.now()
 	for i := first; i < len(ids); i += leaveTogether {
 		pause(ctx, began+over*time.Duration(i)/time.Duration(len(ids))-r.origin.now())
-		if err := r.clients[r.living()[0].Index].Unsubscribe(ctx, ids[i].id); err != nil {
+		if err := r.unsubscribe(ctx, ids[i].id); err != nil {
 			return fmt.Errorf("unsubscribe: %w", err)
 		}
 		r.went(ids[i])
 	}
 	return nil
+}
+
+// unsubscribe ends a subscription, however often it has to ask: a range may just have no leader.
+func (r *run) unsubscribe(ctx context.Context, id string) error {
+	for {
+		err := r.clients[r.living()[0].Index].Unsubscribe(ctx, id)
+		var problem *api.Problem
+		switch {
+		case errors.As(err, &problem) && problem.Status == http.StatusNotFound:
+			return nil // an attempt whose answer was lost
+		case problem == nil || !problem.Retryable:
+			return err
+		}
+		pause(ctx, arriveEvery)
+	}
 }
 
 func (r *run) went(one leaver) {
