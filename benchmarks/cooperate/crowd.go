@@ -38,7 +38,7 @@ func (o *options) crowdRun(ctx context.Context, program, folder string) (*result
 		r.origin.freeze(false)
 		for width := 1; width <= o.nodes; width++ {
 			if width > 1 {
-				if err := r.subscribe(ctx, subscriptions(places[0], perNode)); err != nil {
+				if err := r.arrive(ctx, atOnce(0, perNode)); err != nil {
 					return err
 				}
 			}

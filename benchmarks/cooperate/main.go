@@ -70,7 +70,7 @@ type options struct {
 	faults, width, beside                 bool
 	table2, deployment, settle            bool
 	crowdOver                             time.Duration
-	policy                                string        // "": the nodes' default
+	policy                                string        // of nodes; "": their default, and all of -table2
 	target                                time.Duration // of policy fast
 	seed                                  uint64
 	program, out, costs                   string
@@ -88,6 +88,7 @@ func main() {
 	flag.DurationVar(&o.floor, "floor", 0, "the nodes' floor (default τ/6)")
 	flag.DurationVar(&o.maintenance, "maintenance", 0, "the nodes' maintenance interval (default τ/2; τ beside the simulator)")
 	flag.DurationVar(&o.gap, "host-gap", 0, "the nodes' host gap (default 100ms; 10ms where hosts' caps are to keep no polls out)")
+	flag.StringVar(&o.policy, "policy", "", "the one policy that -table2 measures (default all five)")
 	flag.DurationVar(&o.target, "target", 0, "the mean wait that policy fast is to reach (default τ/8)")
 	flag.Float64Var(&o.changes, "changes", 0, "changes a second (default one of each channel in 3τ, 100 at most)")
 	flag.DurationVar(&o.window, "window", 0, "how long nodes are measured while all is calm (default 2τ)")

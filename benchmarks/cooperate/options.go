@@ -65,6 +65,8 @@ func (o *options) check() error {
 		return errors.New("want times above 0, a floor of at most -interval, a window of at least -interval, and changes of at least 0")
 	case o.simulated() && o.maintenance < o.interval:
 		return errors.New("-table2 and -deployment want a maintenance interval of τ at least, as the simulator does")
+	case o.policy != "" && !o.table2:
+		return errors.New("-policy is for -table2")
 	case o.costs != "" && (o.width || o.planned() || o.nodes < 2):
 		return errors.New("-costs wants two nodes at least, and no run of another kind")
 	case (o.faults || o.settle) && o.nodes < 4:

@@ -30,6 +30,7 @@ type run struct {
 	clients []*api.Client // of each node
 	names   []string
 	running sync.WaitGroup
+	keys    int // that subscriptions came with
 
 	mu     sync.Mutex
 	dead   map[*cluster.Node]bool
@@ -99,15 +100,11 @@ func (r *run) serve(ctx context.Context) error {
 // fill subscribes, and waits until each channel has its first version.
 func (r *run) fill(ctx context.Context) error {
 	r.listen(ctx)
-	if err := r.subscribe(ctx, func(yield func(api.SubscribeRequest) bool) {
-		for _, p := range r.places {
-			for range p.subscribers {
-				if !yield(api.SubscribeRequest{URL: p.url, Sink: api.Sink{Type: api.SinkSSE}}) {
-					return
-				}
-			}
-		}
-	}); err != nil {
+	var due []coming
+	for n, p := range r.places {
+		due = append(due, atOnce(n, p.subscribers)...)
+	}
+	if err := r.arrive(ctx, due); err != nil {
 		return err
 	}
 	return r.filled(ctx)
@@ -130,20 +127,6 @@ func (r *run) filled(ctx context.Context) error {
 		all, err := r.list(ctx)
 		return err == nil && !slices.ContainsFunc(all, func(ch api.Channel) bool { return ch.Version == 0 }), nil
 	})
-}
-
-// subscribe subscribes at the nodes by turns; nothing is refused while all is calm.
-func (r *run) subscribe(ctx context.Context, requests func(yield func(api.SubscribeRequest) bool)) error {
-	for answer, err := range r.clients[0].Batch(ctx, requests) {
-		if err != nil {
-			return fmt.Errorf("subscribe: %w", err)
-		}
-		if answer.Error != nil {
-			return fmt.Errorf("subscribe: %w", answer.Error)
-		}
-		r.came(answer.Subscription)
-	}
-	return nil
 }
 
 // living returns the nodes that were not killed.

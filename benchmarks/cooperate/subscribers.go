@@ -42,11 +42,15 @@ type coming struct {
 	key   string // so that it may be asked for again
 }
 
+// atOnce are so many subscriptions to one channel that are to come now.
+func atOnce(place, n int) []coming { return slices.Repeat([]coming{{place: place}}, n) }
+
 // arrive subscribes at the times that are given, since now, a few at a time.
 func (r *run) arrive(ctx context.Context, due []coming) error {
 	slices.SortStableFunc(due, func(a, b coming) int { return int(a.at - b.at) })
 	for i := range due {
-		due[i].key = fmt.Sprintf("coming-%d", i)
+		r.keys++
+		due[i].key = fmt.Sprintf("coming-%d", r.keys)
 	}
 	for began := r.origin.now(); len(due) > 0; pause(ctx, arriveEvery) {
 		if err := ctx.Err(); err != nil {

@@ -28,6 +28,9 @@ func (o *options) tableRun(ctx context.Context, program, folder string) (*result
 	logf("simulated")
 	for _, simulated := range rows {
 		of := *o
+		if o.policy != "" && o.policy != simulated.Scheme {
+			continue
+		}
 		of.policy = simulated.Scheme
 		err := of.with(ctx, o.nodes, places, program, filepath.Join(folder, of.policy), func(ctx context.Context, r *run) error {
 			return r.row(ctx, res, simulated)
