@@ -82,13 +82,13 @@ const listEvery = 10 * time.Second
 // sample asks a living node what all plan.
 func (r *run) sample(ctx context.Context) {
 	for _, node := range r.living() {
-		_, before := r.subscribers()
+		before := r.mostSubscribed()
 		status, err := node.Status(ctx)
 		if err != nil {
 			continue // it may just have died
 		}
 		s := sampleOf(&status, r.places)
-		_, after := r.subscribers()
+		after := r.mostSubscribed()
 		s.at, s.budget = r.origin.now(), float64(max(before, after))
 		r.plan.mu.Lock()
 		defer r.plan.mu.Unlock()

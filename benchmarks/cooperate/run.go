@@ -35,6 +35,7 @@ type run struct {
 	mu     sync.Mutex
 	dead   map[*cluster.Node]bool
 	crowds [][]string // of each channel, the subscriptions that there are
+	asked  int        // subscriptions that were asked for and not answered
 }
 
 const (

@@ -35,6 +35,21 @@ func (r *run) subscribers() (now []place, sum int) {
 	return now, sum
 }
 
+// mostSubscribed is how many subscriptions there may be now, with those that are not answered.
+func (r *run) mostSubscribed() int {
+	_, sum := r.subscribers()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return sum + r.asked
+}
+
+// ask counts subscriptions that are asked for, or takes back those that are answered.
+func (r *run) ask(n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked += n
+}
+
 // coming is a subscription that is to come.
 type coming struct {
 	at    time.Duration
@@ -74,6 +89,8 @@ const arriveEvery = 100 * time.Millisecond
 // welcome subscribes, and returns those that were told to try again: a range may just have no leader.
 func (r *run) welcome(ctx context.Context, due []coming) (left []coming, err error) {
 	answered := 0
+	r.ask(len(due))
+	defer func() { r.ask(-len(due)) }()
 	for answer, err := range r.clients[0].Batch(ctx, func(yield func(api.SubscribeRequest) bool) {
 		for _, one := range due {
 			if !yield(api.SubscribeRequest{URL: r.places[one.place].url, Sink: api.Sink{Type: api.SinkSSE}, Key: one.key}) {
