@@ -52,5 +52,13 @@ func (r *result) noteLoads(run *run, f *found) {
 	for _, c := range run.classes(f.rates, f.polls, f.calm.span) {
 		parts = append(parts, fmt.Sprintf("%s: %d channels, %.0f of %.0f", c.name, c.channels, c.made, c.planned))
 	}
-	r.note("polls made in an interval, of those planned: %s", strings.Join(parts, "; "))
+	r.note("%spolls made in an interval, of those planned: %s", policyOf(run.options), strings.Join(parts, "; "))
+}
+
+// policyOf begins a note in a run of several policies.
+func policyOf(o *options) string {
+	if o.policy == "" {
+		return ""
+	}
+	return o.policy + ": "
 }

@@ -185,8 +185,8 @@ func TestSampleOf(t *testing.T) {
 	if s := sampleOf(status, places); s.led != 0 {
 		t.Errorf("with a range that no node leads: %+v", s)
 	}
-	p := planner{samples: []sample{{at: 1, polls: 5, led: 1}, {at: 2, polls: 9, led: 0.5}, {at: 3, polls: 6, led: 1}, {at: 4, polls: 7, led: 1}}}
-	if most := p.most(span{0, 5}); most != 6 {
+	p := planner{samples: []sample{{at: 1, polls: 5, budget: 10, led: 1}, {at: 2, polls: 9, budget: 10, led: 0.5}, {at: 3, polls: 6, budget: 10, led: 1}, {at: 4, polls: 7, budget: 10, led: 1}}}
+	if most := p.most(span{0, 5}); most != 0.6 {
 		t.Errorf("planned for two samples: %g", most)
 	}
 	if mean := p.over(span{0, 4}); mean.polls != 5.5 {
@@ -228,8 +228,8 @@ func TestTake(t *testing.T) {
 }
 
 func TestDocument(t *testing.T) {
-	old, next := document(7, 1, window), document(7, 2, window)
-	if bytes.Equal(old, next) || !bytes.Equal(old, document(7, 1, window)) || len(old) < 24<<10 || len(old) > 32<<10 {
+	old, next := document(7, 1, window, nil), document(7, 2, window, nil)
+	if bytes.Equal(old, next) || !bytes.Equal(old, document(7, 1, window, nil)) || len(old) < 24<<10 || len(old) > 32<<10 {
 		t.Errorf("documents of %d and %d bytes", len(old), len(next))
 	}
 	if bytes.Count(next, []byte("<item>")) != window || bytes.Contains(old, []byte(entryID(7, 2)+"<")) || !bytes.Contains(next, []byte(entryID(7, 2)+"<")) {

@@ -26,8 +26,8 @@ type stage struct {
 // changesOfStage is how many changes of the channel each stage has.
 const changesOfStage = 6
 
-// crowd lets subscribers come to one channel, so that more and more nodes poll it.
-func (o *options) crowd(ctx context.Context, program, folder string) (*result, error) {
+// crowdRun lets subscribers come to one channel, so that more and more nodes poll it.
+func (o *options) crowdRun(ctx context.Context, program, folder string) (*result, error) {
 	res := newResult(o)
 	perNode := int(o.interval / o.floor) // polls per interval that one node may make
 	places := []place{newPlace(0, 0, perNode)}
@@ -38,7 +38,7 @@ func (o *options) crowd(ctx context.Context, program, folder string) (*result, e
 		r.origin.freeze(false)
 		for width := 1; width <= o.nodes; width++ {
 			if width > 1 {
-				if err := r.subscribe(ctx, subscriptions(places[0], perNode)); err != nil {
+				if err := r.arrive(ctx, atOnce(0, perNode)); err != nil {
 					return err
 				}
 			}

@@ -35,7 +35,8 @@ type origin struct {
 	began    time.Time
 	nodes    map[string]int8 // by address
 	channels int
-	entries  int // of each document
+	entries  int       // of each document
+	updates  []float64 // seconds between two of each channel, where that is known; nil: it is not
 
 	mu struct {
 		sync.Mutex
@@ -48,11 +49,17 @@ type origin struct {
 	}
 }
 
-func newOrigin(began time.Time, channels, entries int, nodes map[string]int8) *origin {
+func newOrigin(began time.Time, places []place, entries int, nodes map[string]int8) *origin {
+	channels := len(places)
 	o := &origin{log: arrival.NewLog(began), began: began, nodes: nodes, channels: channels, entries: entries}
 	o.mu.revisions, o.mu.changed, o.mu.frozen = make([]int32, channels), make([][]time.Duration, channels), true
 	for n := range o.mu.revisions {
 		o.mu.revisions[n] = 1
+	}
+	for _, p := range places {
+		if p.updateS > 0 {
+			o.updates = append(o.updates, p.updateS)
+		}
 	}
 	o.Server = &http.Server{Handler: o, ConnContext: arrival.WithConn, ReadHeaderTimeout: time.Minute}
 	return o
@@ -81,7 +88,7 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := document(number, int(revision), o.entries)
+	body := document(number, int(revision), o.entries, o.dates(number))
 	o.count(len(body))
 	_, _ = w.Write(body) // a killed node does not read on
 }
@@ -110,12 +117,12 @@ func (o *origin) change(ctx context.Context, perSecond float64, seed uint64) {
 	if perSecond <= 0 {
 		return
 	}
-	random := rand.New(rand.NewPCG(seed, 1))
+	random, pick := rand.New(rand.NewPCG(seed, 1)), o.picker()
 	next := o.now()
 	for ctx.Err() == nil {
 		next += time.Duration(random.ExpFloat64() / perSecond * float64(time.Second))
 		pause(ctx, next-o.now())
-		o.grow(random.IntN(o.channels))
+		o.grow(pick(random))
 	}
 }
 
@@ -172,14 +179,18 @@ func (o *origin) size() float64 {
 const window = 65
 
 // document returns a channel's feed, of so many entries, at a revision. Entry n comes with revision n; those
-// before the first revision have numbers below 1.
-func document(number, revision, entries int) []byte {
+// before the first revision have numbers below 1. dates says when entries came, and may be nil.
+func document(number, revision, entries int, dates func(entry int) time.Time) []byte {
 	var b strings.Builder
 	fmt.Fprintf(&b, "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>Channel %d</title>\n", number)
 	for entry := revision; entry > revision-entries; entry-- {
 		random := rand.New(rand.NewPCG(uint64(number), uint64(entry)+window))
-		fmt.Fprintf(&b, "<item>\n<title>%s</title>\n<guid isPermaLink=\"false\">%s</guid>\n<link>http://news.example/%d/%d</link>\n<description>%s</description>\n</item>\n",
+		fmt.Fprintf(&b, "<item>\n<title>%s</title>\n<guid isPermaLink=\"false\">%s</guid>\n<link>http://news.example/%d/%d</link>\n<description>%s</description>\n",
 			words(random, 8), entryID(number, entry), number, entry+window, words(random, 50))
+		if dates != nil {
+			fmt.Fprintf(&b, "<pubDate>%s</pubDate>\n", dates(entry).UTC().Format(time.RFC1123Z))
+		}
+		b.WriteString("</item>\n")
 	}
 	b.WriteString("</channel></rss>\n")
 	return []byte(b.String())

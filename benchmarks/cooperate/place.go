@@ -18,6 +18,7 @@ type place struct {
 	id          channel.ID
 	host        int
 	subscribers int
+	updateS     float64 // mean seconds between two changes, where nodes are to know it; 0: they are not
 }
 
 const (
@@ -26,9 +27,11 @@ const (
 )
 
 // layOut spreads channels over hosts and subscriptions over channels, independently.
-func (o *options) layOut() []place {
-	random := rand.New(rand.NewPCG(o.seed, 0))
-	crowds, hosts := zipf(o.channels, o.subscriptions), zipf(o.hosts, max(o.channels, o.hosts))
+func (o *options) layOut() []place { return o.spread(zipf(o.channels, o.subscriptions)) }
+
+// spread spreads channels with so many subscribers over hosts.
+func (o *options) spread(crowds []int) []place {
+	random, hosts := rand.New(rand.NewPCG(o.seed, 0)), zipf(o.hosts, max(o.channels, o.hosts))
 	var on []int
 	for host, channels := range hosts {
 		for range channels {

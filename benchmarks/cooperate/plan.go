@@ -17,9 +17,11 @@ type sample struct {
 	at              time.Duration
 	led             float64 // part of the subscribers whose ranges a node leads that says what it plans
 	polls           float64 // planned, per interval
+	budget          float64 // what the subscribers that there were would cause alone
 	detection       float64 // planned wait, seconds, over subscribers
 	bound           float64
-	capacity, unmet bool // a node is not able to carry its part, or to keep its limits
+	solve           float64 // milliseconds that the latest solve of the node that answers took
+	capacity, unmet bool    // a node is not able to carry its part, or to keep its limits
 }
 
 // sampleOf is what a node's status says that the nodes plan together, which is of those that
@@ -44,7 +46,7 @@ func sampleOf(status *api.Status, places []place) sample {
 	}
 	return sample{
 		led: weight / all, polls: status.Load.PlannedPollsPerInterval, detection: status.Detection.PlannedS, bound: status.Detection.BoundS,
-		capacity: status.Optimiser.Capacity != nil, unmet: !status.Optimiser.Feasible,
+		solve: status.Optimiser.SolveMs, capacity: status.Optimiser.Capacity != nil, unmet: !status.Optimiser.Feasible,
 	}
 }
 
@@ -80,12 +82,14 @@ const listEvery = 10 * time.Second
 // sample asks a living node what all plan.
 func (r *run) sample(ctx context.Context) {
 	for _, node := range r.living() {
+		before := r.mostSubscribed()
 		status, err := node.Status(ctx)
 		if err != nil {
 			continue // it may just have died
 		}
 		s := sampleOf(&status, r.places)
-		s.at = r.origin.now()
+		after := r.mostSubscribed()
+		s.at, s.budget = r.origin.now(), float64(max(before, after))
 		r.plan.mu.Lock()
 		defer r.plan.mu.Unlock()
 		r.plan.samples = append(r.plan.samples, s)
@@ -147,15 +151,30 @@ func (p *planner) over(of span) (mean sample) {
 // whole reports that each range is led.
 func (s sample) whole() bool { return s.led > 1-1e-9 }
 
-// most is the highest sum of planned polls that stood for two samples of a span, so that
-// none of a range that has just changed hands counts twice.
-func (p *planner) most(of span) (polls float64) {
+// most is the highest sum of planned polls to the budget that stood for two samples of a span,
+// so that none of a range that has just changed hands counts twice.
+func (p *planner) most(of span) (part float64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for i := 1; i < len(p.samples); i++ {
 		if of.has(p.samples[i-1].at) && of.has(p.samples[i].at) {
-			polls = max(polls, min(p.samples[i-1].polls, p.samples[i].polls))
+			part = max(part, min(p.samples[i-1].part(), p.samples[i].part()))
 		}
 	}
-	return polls
+	return part
 }
+
+// slowest is the longest solve that a node said in a span, in milliseconds.
+func (p *planner) slowest(of span) (solve float64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.samples {
+		if of.has(s.at) {
+			solve = max(solve, s.solve)
+		}
+	}
+	return solve
+}
+
+// part is of the budget.
+func (s sample) part() float64 { return s.polls / max(s.budget, 1) }

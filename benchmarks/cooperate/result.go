@@ -25,12 +25,15 @@ type result struct {
 	ChangesPerS   float64 `json:"changes_per_s"`
 	Seed          uint64  `json:"seed"`
 
-	Polls   int                `json:"polls"`
-	Phases  []phaseResult      `json:"phases,omitempty"`
-	Course  []point            `json:"course,omitempty"`
-	Figures map[string]float64 `json:"figures,omitempty"`
-	Widths  []stage            `json:"widths,omitempty"`
-	Rules   []rule             `json:"rules"`
+	Polls     int                `json:"polls"`
+	Phases    []phaseResult      `json:"phases,omitempty"`
+	Course    []point            `json:"course,omitempty"`
+	Figures   map[string]float64 `json:"figures,omitempty"`
+	Widths    []stage            `json:"widths,omitempty"`
+	Beside    []beside           `json:"beside,omitempty"`
+	Moments   []moment           `json:"moments,omitempty"`
+	Settlings []settling         `json:"settlings,omitempty"`
+	Rules     []rule             `json:"rules"`
 
 	notes []string // what is said and not judged
 }
@@ -143,7 +146,7 @@ func (r *result) judge(run *run, f *found) {
 
 func (r *result) judgeLoad(run *run, f *found) {
 	budget := run.subscriptions
-	r.most("planned polls per interval, to the budget", run.plan.most(f.all)/float64(budget), 1+roundingOfPlan)
+	r.most("planned polls per interval, to the budget", run.plan.most(f.all), 1+roundingOfPlan)
 	most := 0
 	for _, n := range loads(f.polls, f.all, run.interval) {
 		most = max(most, n)
@@ -325,6 +328,9 @@ func (r *result) print(w io.Writer, file string) error {
 	for _, s := range r.Widths {
 		fmt.Fprintf(w, "%5d %5g %8.1fs %8.3fs %8.3fs %8d %5d\n", s.Width, s.Rate, s.RoseS, s.WaitS, s.PlannedS, s.Changes, s.Answers)
 	}
+	printRows(w, besideHeader(), r.Beside)
+	printMoments(w, r.Moments)
+	printRows(w, settlingHeader(), r.Settlings)
 	r.printCourse(w)
 	for _, line := range r.notes {
 		fmt.Fprintln(w, line)
@@ -350,6 +356,16 @@ func (r *result) print(w io.Writer, file string) error {
 		return err
 	}
 	return os.WriteFile(file, append(text, '\n'), 0o644)
+}
+
+// printRows prints a header and a line for each row, if there are any.
+func printRows[T fmt.Stringer](w io.Writer, header string, rows []T) {
+	if len(rows) > 0 {
+		fmt.Fprintln(w, header)
+	}
+	for _, row := range rows {
+		fmt.Fprintln(w, row)
+	}
 }
 
 // printCourse draws waits over time: planned ones as |, longer ones as # beyond that.

@@ -30,9 +30,12 @@ type run struct {
 	clients []*api.Client // of each node
 	names   []string
 	running sync.WaitGroup
+	keys    int // that subscriptions came with
 
-	mu   sync.Mutex
-	dead map[*cluster.Node]bool
+	mu     sync.Mutex
+	dead   map[*cluster.Node]bool
+	crowds [][]string // of each channel, the subscriptions that there are
+	asked  int        // subscriptions that were asked for and not answered
 }
 
 const (
@@ -45,11 +48,11 @@ func (o *options) with(ctx context.Context, nodes int, places []place, program, 
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return err
 	}
-	r := &run{options: o, places: places, dead: make(map[*cluster.Node]bool)}
+	r := &run{options: o, places: places, dead: make(map[*cluster.Node]bool), crowds: make([][]string, len(places))}
 	r.plan.longest = make([]float64, len(places))
-	r.cluster, err = cluster.New(ctx, cluster.Config{Nodes: nodes, Program: program, Folder: folder, Args: []string{
+	r.cluster, err = cluster.New(ctx, cluster.Config{Nodes: nodes, Program: program, Folder: folder, Args: append(o.policyArgs(),
 		"--interval", o.interval.String(), "--floor", o.floor.String(), "--maintenance", o.maintenance.String(),
-		"--host-gap", o.gap.String(), "--disk-reserve", fmt.Sprint(64 << 20)}})
+		"--host-gap", o.gap.String(), "--disk-reserve", fmt.Sprint(64<<20))})
 	if err != nil {
 		return err
 	}
@@ -82,7 +85,7 @@ func (r *run) serve(ctx context.Context) error {
 		}
 		r.clients = append(r.clients, client)
 	}
-	r.origin, r.told = newOrigin(began, len(r.places), r.entries, addresses), newTold(began, r.places)
+	r.origin, r.told = newOrigin(began, r.places, r.entries, addresses), newTold(began, r.places)
 	listener, err := r.origin.listen(ctx)
 	if err != nil {
 		return err
@@ -97,20 +100,26 @@ func (r *run) serve(ctx context.Context) error {
 
 // fill subscribes, and waits until each channel has its first version.
 func (r *run) fill(ctx context.Context) error {
+	r.listen(ctx)
+	var due []coming
+	for n, p := range r.places {
+		due = append(due, atOnce(n, p.subscribers)...)
+	}
+	if err := r.arrive(ctx, due); err != nil {
+		return err
+	}
+	return r.filled(ctx)
+}
+
+// listen reads a stream of each node until the context ends.
+func (r *run) listen(ctx context.Context) {
 	for _, node := range r.cluster.Nodes {
 		r.running.Go(func() { r.told.read(ctx, r.clients[node.Index], node.Name) })
 	}
-	if err := r.subscribe(ctx, func(yield func(api.SubscribeRequest) bool) {
-		for _, p := range r.places {
-			for range p.subscribers {
-				if !yield(api.SubscribeRequest{URL: p.url, Sink: api.Sink{Type: api.SinkSSE}}) {
-					return
-				}
-			}
-		}
-	}); err != nil {
-		return err
-	}
+}
+
+// filled waits until each channel has its first version.
+func (r *run) filled(ctx context.Context) error {
 	err := child.Await(ctx, "first polls", fillWithin, func() (bool, error) { return r.origin.asked() == len(r.places), nil })
 	if err != nil {
 		return err
@@ -119,19 +128,6 @@ func (r *run) fill(ctx context.Context) error {
 		all, err := r.list(ctx)
 		return err == nil && !slices.ContainsFunc(all, func(ch api.Channel) bool { return ch.Version == 0 }), nil
 	})
-}
-
-// subscribe subscribes at the nodes by turns; nothing is refused while all is calm.
-func (r *run) subscribe(ctx context.Context, requests func(yield func(api.SubscribeRequest) bool)) error {
-	for answer, err := range r.clients[0].Batch(ctx, requests) {
-		if err != nil {
-			return fmt.Errorf("subscribe: %w", err)
-		}
-		if answer.Error != nil {
-			return fmt.Errorf("subscribe: %w", answer.Error)
-		}
-	}
-	return nil
 }
 
 // living returns the nodes that were not killed.

@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"time"
-
-	"github.com/seed-91e7e7c1/corona/api"
 )
 
 // found is what a run has seen, before it is judged.
@@ -184,16 +182,6 @@ func (r *run) untold() (n int) {
 		}
 	}
 	return n
-}
-
-func subscriptions(p place, n int) func(yield func(api.SubscribeRequest) bool) {
-	return func(yield func(api.SubscribeRequest) bool) {
-		for range n {
-			if !yield(api.SubscribeRequest{URL: p.url, Sink: api.Sink{Type: api.SinkSSE}}) {
-				return
-			}
-		}
-	}
 }
 
 func logf(format string, args ...any) {

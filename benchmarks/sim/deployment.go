@@ -17,8 +17,8 @@ func DeploymentOptions() Options {
 	return o
 }
 
-// arrivals is how long it took to issue all subscriptions, at a uniform rate.
-const arrivals = 90 * time.Minute
+// Arriving is how long it took to issue all subscriptions, at a uniform rate.
+const Arriving = 90 * time.Minute
 
 // Deployment is the paper's deployment on 60 nodes, Figures 9 and 10.
 type Deployment struct {
@@ -54,11 +54,11 @@ func RunDeployment(ctx context.Context, o Options) (*Deployment, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if from := arrivals + 2*o.Maintenance; o.horizon() < from+o.Interval {
+	if from := Arriving + 2*o.Maintenance; o.horizon() < from+o.Interval {
 		return nil, fmt.Errorf("%w: %v hours, want an interval more than the %v until it has settled", ErrOptions, o.Hours, from)
 	}
 	w := newWorkload(o)
-	q := w.ramp(arrivals)
+	q := w.ramp(Arriving)
 	schemes := []scheme{{name: "legacy", kind: alone}, {name: "lite", policy: honeycomb.Lite, kind: levels}, {name: "lite", policy: honeycomb.Lite, kind: widths}}
 	d := &Deployment{o.command("deployment"), make([]DeploymentScheme, len(schemes)), o}
 	j := newJob(ctx, o, len(schemes)*(o.rounds()+1))
@@ -82,7 +82,7 @@ func (d *Deployment) scheme(row Row) DeploymentScheme {
 	s := DeploymentScheme{Scheme: row.Scheme, Ladder: row.Ladder, DetectionModel: row.DetectionModel,
 		PaperDetection: paper[0], PaperPolls: paper[1]}
 	perMinute := float64(d.options.Channels) / d.options.Interval.Minutes()
-	from := arrivals + 2*d.options.Maintenance
+	from := Arriving + 2*d.options.Maintenance
 	var points float64
 	for _, p := range row.Measured.Series {
 		point := DeploymentPoint{p.Hours, p.Detection, p.Load * perMinute}
@@ -132,7 +132,7 @@ func (s DeploymentScheme) series() (detection, polls report.Series) {
 func (d *Deployment) words() []string {
 	return []string{
 		fmt.Sprintf("%d nodes, %d channels; %d subscriptions arrive at a uniform rate over %s; maintenance and polling interval %s; seed %d. The table's figures are of the time from %s on, when all have arrived and two maintenance intervals have passed.",
-			d.options.Nodes, d.options.Channels, d.options.Subscriptions, span(arrivals), span(d.options.Interval), d.options.Seed, span(arrivals+2*d.options.Maintenance)),
+			d.options.Nodes, d.options.Channels, d.options.Subscriptions, span(Arriving), span(d.options.Interval), d.options.Seed, span(Arriving+2*d.options.Maintenance)),
 		"The paper: detection falls to about 45 seconds, while the load rises to about 4,500 polls a minute and stays under legacy's, which averages to just above 5,000.",
 		"Not in the simulation: the network, PlanetLab's nodes that come and go, and the paper's 7,500 real feeds with the update times that they had; updates follow the survey.",
 	}

@@ -124,7 +124,7 @@ func TestLegacy(t *testing.T) {
 	o := DeploymentOptions()
 	o.Channels, o.Subscriptions = 300, 6000
 	w := newWorkload(o)
-	for name, q := range map[string]demand{"from the start": steady{w, o.Interval}, "one by one": w.ramp(arrivals)} {
+	for name, q := range map[string]demand{"from the start": steady{w, o.Interval}, "one by one": w.ramp(Arriving)} {
 		m := measure(o, w, q, legacy(o, q))
 		for i := len(m.Series) - 4; i < len(m.Series); i += 2 { // two strata are an interval
 			within(t, name+": load", m.Series[i].Load+m.Series[i+1].Load, 2*20, 0.0001)

@@ -8,6 +8,7 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -23,7 +24,8 @@ type Options struct {
 	Subscriptions int
 	Hours         float64
 	Seed          uint64
-	Interval      time.Duration // τ, and the floor
+	Interval      time.Duration // τ
+	Floor         time.Duration // of our pollers; 0: the interval. The paper's poll once an interval
 	Maintenance   time.Duration // between two maintenance phases of a node or a range
 	Target        time.Duration // of policy fast
 
@@ -67,6 +69,8 @@ func (o Options) Validate() error {
 		return fmt.Errorf("%w: maintenance each %v at an interval of %v", ErrOptions, o.Maintenance, o.Interval)
 	case !(o.Hours <= mostHours) || o.horizon() < o.settled()+o.Interval:
 		return fmt.Errorf("%w: %v hours, want %v (two maintenance intervals and an interval) to %d", ErrOptions, o.Hours, (o.settled() + o.Interval).Hours(), mostHours)
+	case o.Floor < 0 || o.Floor > o.Interval:
+		return fmt.Errorf("%w: a floor of %v at an interval of %v", ErrOptions, o.Floor, o.Interval)
 	case o.Target <= 0:
 		return fmt.Errorf("%w: target %v", ErrOptions, o.Target)
 	}
@@ -89,13 +93,29 @@ func (o Options) rounds() int {
 // follow the subscribers.
 func (o Options) config(policy honeycomb.Policy, ladder honeycomb.Ladder) honeycomb.Config {
 	return honeycomb.Config{Policy: policy, Ladder: ladder, Nodes: o.Nodes,
-		Interval: o.Interval, Floor: o.Interval, Target: o.Target}
+		Interval: o.Interval, Floor: cmp.Or(o.Floor, o.Interval), Target: o.Target}
 }
 
 // command is what runs an experiment with these options again.
 func (o Options) command(experiment string) string {
-	return fmt.Sprintf("corona sim %s --channels %d --nodes %d --subscriptions %d --hours %g --seed %d",
+	line := fmt.Sprintf("corona sim %s --channels %d --nodes %d --subscriptions %d --hours %g --seed %d",
 		experiment, o.Channels, o.Nodes, o.Subscriptions, o.Hours, o.Seed)
+	usual := PaperOptions()
+	if experiment == "deployment" {
+		usual = DeploymentOptions()
+	}
+	for _, given := range []struct {
+		flag        string
+		time, usual time.Duration
+	}{
+		{"interval", o.Interval, usual.Interval}, {"floor", o.Floor, usual.Floor},
+		{"maintenance", o.Maintenance, usual.Maintenance}, {"target", o.Target, usual.Target},
+	} {
+		if given.time != given.usual {
+			line += fmt.Sprintf(" --%s %s", given.flag, given.time)
+		}
+	}
+	return line
 }
 
 const never = time.Duration(1<<63 - 1)

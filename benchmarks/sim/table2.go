@@ -94,11 +94,9 @@ func RunTable2(ctx context.Context, o Options) (*Table2, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	w := newWorkload(o)
 	schemes := table2Schemes()
-	rows := make([]Row, len(schemes))
 	j := newJob(ctx, o, len(schemes)*(o.rounds()+1)+seedsOfModel)
-	err := j.inParallel(len(schemes), func(i int) { rows[i] = runScheme(j, o, w, steady{w, o.Interval}, schemes[i]) })
+	rows, err := runSchemes(j, o, schemes)
 	if err != nil {
 		return nil, err
 	}
@@ -110,6 +108,23 @@ func RunTable2(ctx context.Context, o Options) (*Table2, error) {
 		rows[1+i].ModelMean, rows[1+i].LoadMean = mean.detection, mean.load
 	}
 	return &Table2{o.command("table2"), rows, o}, nil
+}
+
+// RunOurs simulates the rows of our way alone, for a run that sets live nodes beside them, and
+// returns the command of the whole table too.
+func RunOurs(ctx context.Context, o Options) (rows []Row, command string, err error) {
+	if err := o.Validate(); err != nil {
+		return nil, "", err
+	}
+	schemes := table2Schemes()[1+len(policies):]
+	rows, err = runSchemes(newJob(ctx, o, len(schemes)*(o.rounds()+1)), o, schemes)
+	return rows, o.command("table2"), err
+}
+
+func runSchemes(j *job, o Options, schemes []scheme) ([]Row, error) {
+	w, rows := newWorkload(o), make([]Row, len(schemes))
+	err := j.inParallel(len(schemes), func(i int) { rows[i] = runScheme(j, o, w, steady{w, o.Interval}, schemes[i]) })
+	return rows, err
 }
 
 // runScheme simulates and measures one scheme.

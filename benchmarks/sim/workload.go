@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/overlay"
@@ -19,6 +20,17 @@ type workload struct {
 	subscribers    []float64 // when all have arrived
 	updateInterval []float64 // seconds
 }
+
+// Workload returns the channels of a simulation, the most popular first: their subscribers, when all
+// have arrived, and the mean seconds between their updates.
+func (o Options) Workload() (subscribers, updateInterval []float64) {
+	w := newWorkload(o)
+	return w.subscribers, w.updateInterval
+}
+
+// Arrivals are when subscribers come to each channel of a deployment, in order, over
+// [Arriving].
+func (o Options) Arrivals() [][]time.Duration { return newWorkload(o).ramp(Arriving) }
 
 // zipfExponent is that of the channels' popularity (paper, section 5).
 const zipfExponent = 0.5

@@ -2,7 +2,9 @@ package sim
 
 import (
 	"errors"
+	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -102,11 +104,11 @@ func TestUpdates(t *testing.T) {
 func TestRamp(t *testing.T) {
 	o := DeploymentOptions()
 	w := newWorkload(o)
-	d := w.ramp(arrivals)
+	d := w.ramp(Arriving)
 	var half, all float64
 	for c := range w.ids {
-		half += d.at(c, arrivals/2)
-		all += d.at(c, arrivals)
+		half += d.at(c, Arriving/2)
+		all += d.at(c, Arriving)
 		if d.at(c, d.first(c)) < 1 || d.first(c) > 0 && d.at(c, d.first(c)-1) != 0 {
 			t.Fatalf("channel %d has %v subscribers at its first's arrival", c, d.at(c, d.first(c)))
 		}
@@ -115,4 +117,36 @@ func TestRamp(t *testing.T) {
 		t.Errorf("%v subscriptions at the end", all)
 	}
 	within(t, "subscriptions in the middle", half, all/2, 0.01)
+}
+
+// What a command says runs the same system again, with other times too.
+func TestCommand(t *testing.T) {
+	o := PaperOptions()
+	if line := o.command("table2"); line != "corona sim table2 --channels 100000 --nodes 1024 --subscriptions 5000000 --hours 6 --seed 1" {
+		t.Error(line)
+	}
+	o.Interval, o.Floor, o.Maintenance = 20*time.Second, 4*time.Second, 20*time.Second
+	if line := o.command("table2"); !strings.HasSuffix(line, "--seed 1 --interval 20s --floor 4s --maintenance 20s") {
+		t.Error(line)
+	}
+	o.Floor = time.Minute
+	if err := o.Validate(); !errors.Is(err, ErrOptions) {
+		t.Errorf("a floor beyond the interval: %v", err)
+	}
+}
+
+// With a floor below the interval a node polls as many times more often.
+func TestFloor(t *testing.T) {
+	o := Options{Channels: 64, Nodes: 5, Subscriptions: 64 * 12, Hours: 1, Seed: 1, Interval: 20 * time.Second,
+		Maintenance: 20 * time.Second, Target: time.Second}
+	for floor, load := range map[time.Duration]float64{0: 5, 5 * time.Second: 12} {
+		o.Floor = floor
+		rows, _, err := RunOurs(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours := rows[0]; len(rows) != 5 || ours.Scheme != "lite" || ours.Ladder != ownLadder || math.Abs(ours.Load/load-1) > 0.02 {
+			t.Errorf("floor %s: %s %s polls %.2f; want %.0f", floor, ours.Scheme, ours.Ladder, ours.Load, load)
+		}
+	}
 }

@@ -114,8 +114,11 @@ func (e simExperiment) command() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return flags.run(cmd, e) },
 	}
 	flags.bind(cmd)
-	if e.name == beyond {
+	switch e.name {
+	case beyond:
 		flags.bindCosts(cmd)
+	case "table2", "deployment":
+		flags.bindTimes(cmd)
 	}
 	return cmd
 }
@@ -137,6 +140,15 @@ func (f *simFlags) bind(cmd *cobra.Command) {
 	set.Uint64Var(&f.options.Seed, "seed", f.options.Seed, "what everything follows from")
 	set.StringVar(&f.report, "report", "", "write a page to an HTML `file`, and its numbers beside it as .csv and .json")
 	cli.AddJSON(cmd, &f.json)
+}
+
+// bindTimes adds what table2 and deployment have, for other systems than the paper's.
+func (f *simFlags) bindTimes(cmd *cobra.Command) {
+	set, o := cmd.Flags(), &f.options
+	set.DurationVar(&o.Interval, "interval", o.Interval, "polling interval")
+	set.DurationVar(&o.Floor, "floor", o.Floor, "shortest time between two polls of a channel by one of our nodes (default: the interval)")
+	set.DurationVar(&o.Maintenance, "maintenance", o.Maintenance, "time between two decisions of a node or a range")
+	set.DurationVar(&o.Target, "target", o.Target, "mean wait that policy fast is to reach")
 }
 
 // bindCosts adds what only beyond has.
