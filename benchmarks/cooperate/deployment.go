@@ -101,8 +101,8 @@ func (r *run) deploy(ctx context.Context, res *result, of sim.Options, simulated
 }
 
 // course puts each part of the deployment beside the simulator's.
-func (res *result) course(r *run, arrivals [][]time.Duration, polls []poll, simulated sim.DeploymentScheme, of span, scale float64) {
-	times, now, from := newTimeline(len(r.places), polls), slices.Clone(r.places), of.from
+func (r *result) course(run *run, arrivals [][]time.Duration, polls []poll, simulated sim.DeploymentScheme, of span, scale float64) {
+	times, now, from := newTimeline(len(run.places), polls), slices.Clone(run.places), of.from
 	for _, point := range simulated.Points {
 		to := of.from + time.Duration(point.Hours*float64(time.Hour)/scale)
 		if to > of.to {
@@ -113,10 +113,10 @@ func (res *result) course(r *run, arrivals [][]time.Duration, polls []poll, simu
 		}
 		wait, _ := times.waits(now, from, to)
 		perChannel := 1 / float64(len(now))
-		res.Moments = append(res.Moments, moment{
+		r.Moments = append(r.Moments, moment{
 			AtS: (to - of.from).Seconds(), WaitS: wait.Seconds(), SimS: point.Detection / scale,
-			Load:    float64(within(polls, span{from, to})) * float64(r.interval) / float64(to-from) * perChannel,
-			SimLoad: point.PollsPerMinute * r.interval.Minutes() * scale * perChannel,
+			Load:    float64(within(polls, span{from, to})) * float64(run.interval) / float64(to-from) * perChannel,
+			SimLoad: point.PollsPerMinute * run.interval.Minutes() * scale * perChannel,
 		})
 		from = to
 	}
