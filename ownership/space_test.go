@@ -38,10 +38,10 @@ func TestNoSpace(t *testing.T) {
 		{4, ErrNoSpace, ErrNoSpace, ErrNoSpace},
 		{1000, nil, nil, nil},
 	} {
-		s.cfg.Volume = nil
+		s.volume = nil
 		doomed := subscribe(t, s, wish("http://example.com/new", "", stream))
-		s.cfg.Volume = roomy(t, level.free)
-		t.Logf("%d MiB free: %s", level.free, s.cfg.Volume.Level())
+		s.volume = roomy(t, level.free)
+		t.Logf("%d MiB free: %s", level.free, s.volume.Level())
 
 		results := s.Subscribe(ctx, []NewSubscription{wish("http://a.example/", "", stream), wish("http://b.example/", "key", stream)})
 		for _, r := range results {
