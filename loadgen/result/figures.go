@@ -7,7 +7,12 @@ import (
 
 // Names returns the names of all figures that a threshold may limit, in the order of
 // result.json, with a dot into objects.
-func Names() []string { return names("", figuresOf(&Result{})) }
+func Names() (names []string) {
+	for _, f := range figuresOf(new(Result)) {
+		names = append(names, f.name)
+	}
+	return names
+}
 
 // Figure returns a figure by its name.
 func (r *Result) Figure(name string) (value float64, known bool) {
@@ -23,13 +28,6 @@ func (r *Result) Figure(name string) (value float64, known bool) {
 type figure struct {
 	name  string
 	value float64
-}
-
-func names(prefix string, figures []figure) (all []string) {
-	for _, f := range figures {
-		all = append(all, prefix+f.name)
-	}
-	return all
 }
 
 // parameters are numbers of the result that were given, not measured.
