@@ -132,7 +132,7 @@ func join(key, name string) string {
 
 func fieldOf(of reflect.Value, name string) (reflect.Value, bool) {
 	for i := range of.NumField() {
-		if of.Type().Field(i).Tag.Get("yaml") == name {
+		if tag := of.Type().Field(i).Tag.Get("yaml"); tag != "" && tag == name {
 			return of.Field(i), true
 		}
 	}
@@ -141,7 +141,9 @@ func fieldOf(of reflect.Value, name string) (reflect.Value, bool) {
 
 func keysOf(of reflect.Value) (keys []string) {
 	for i := range of.NumField() {
-		keys = append(keys, of.Type().Field(i).Tag.Get("yaml"))
+		if tag := of.Type().Field(i).Tag.Get("yaml"); tag != "" {
+			keys = append(keys, tag)
+		}
 	}
 	return keys
 }

@@ -84,6 +84,7 @@ func Parse(file string, content []byte, set []string) (*Scenario, error) {
 	if s.Subscriptions.Count == 0 {
 		s.Subscriptions.Count = s.Origins.Channels
 	}
+	s.Text = content
 	return s, d.check(s)
 }
 

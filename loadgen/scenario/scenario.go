@@ -19,6 +19,8 @@ type Scenario struct {
 	Events        []Event       `yaml:"events"` // by time
 	Profiles      []string      `yaml:"profiles"`
 	Thresholds    []Threshold   `yaml:"thresholds"`
+
+	Text []byte // the YAML that it was read from
 }
 
 // Nodes are child processes that the generator starts.

@@ -8,11 +8,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
+	"github.com/seed-91e7e7c1/corona/loadgen/report"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 	"github.com/seed-91e7e7c1/corona/loadgen/run"
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
@@ -78,7 +80,19 @@ func (f *runFlags) run(command *cobra.Command, name string) error {
 	if err != nil {
 		return exit(command.Context(), err)
 	}
+	if err := report.Write(f.out, report.Run{Outcome: outcome, Scenario: string(s.Text), Command: f.command(name)}); err != nil {
+		return err
+	}
 	return f.print(command.OutOrStdout(), outcome.Result)
+}
+
+// command returns what repeats the run.
+func (f *runFlags) command(name string) string {
+	text := "corona loadgen run " + name
+	for _, pair := range f.set {
+		text += " --set " + strconv.Quote(pair)
+	}
+	return text
 }
 
 // exit gives an error its code.
