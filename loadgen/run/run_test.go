@@ -52,8 +52,12 @@ func TestSmoke(t *testing.T) {
 	if r.UpdatesMissed != 0 || r.UpdatesFalse != 0 || r.Duplicates != 0 || r.OutOfOrder != 0 || r.FloorViolations != 0 {
 		t.Errorf("%+v", r)
 	}
-	if r.UpdatesPublished < 10 || r.Deliveries < 20 || r.Polls < 500 || r.PlanOverBound < 0.99 || r.PlanOverBound > 1.05 || told < 5 || len(outcome.Series) < 6 {
+	if r.UpdatesPublished < 10 || r.Deliveries < 10 || r.Polls < 10 || told < 5 || len(outcome.Series) < 6 {
 		t.Errorf("%+v, told %d times, %d seconds", r, told, len(outcome.Series))
+	}
+	// On a machine that is busy elsewhere nothing is as planned, and the result says so.
+	if !r.Generator.Limited && (r.PollsPerS < 0.9*r.PlannedPollsPerS || r.PlanOverBound > 1.05) {
+		t.Errorf("not as planned: %+v", r)
 	}
 	if all, err := result.Read(out); err != nil || all[0].Polls != r.Polls {
 		t.Errorf("%v, %v", all, err)

@@ -23,8 +23,8 @@ func (t *Tracker) changes(yield func(change) bool) {
 	begin, end := time.Unix(0, t.window.begin.Load()), time.Unix(0, t.window.end.Load())
 	schedule := t.config.Schedule
 	for channel := range t.channels {
-		if len(t.channels[channel].subs) == 0 || len(t.channels[channel].sent) == 0 {
-			continue // nobody asks for it, or its host never answered
+		if !t.lives(channel) {
+			continue
 		}
 		last := schedule.Revision(channel, end.Add(-1))
 		for revision := schedule.Revision(channel, begin.Add(-1)) + 1; revision <= last; revision++ {
@@ -33,6 +33,14 @@ func (t *Tracker) changes(yield func(change) bool) {
 			}
 		}
 	}
+}
+
+// lives reports whether a channel has subscriptions, and an origin that has ever answered.
+func (t *Tracker) lives(channel int) bool {
+	lock := t.lock(channel)
+	lock.Lock()
+	defer lock.Unlock()
+	return len(t.channels[channel].subs) > 0 && len(t.channels[channel].sent) > 0
 }
 
 // due reports whether a change stood long enough until an instant to be seen.
@@ -82,22 +90,11 @@ func (t *Tracker) lacking(c change) (n int64) {
 func (t *Tracker) Judge(r *result.Result, ended time.Time) Plots {
 	detection, gaps := newHistogram(), []float64(nil)
 	for c := range t.changes {
-		r.UpdatesPublished++
-		took := ended.UnixNano() - c.at // at least, if no body was sent
-		sentAt, detected := t.channels[c.channel].sentAt(c.revision)
-		due := t.due(c, ended.UnixNano())
-		if detected {
-			took = sentAt - c.at
-			r.UpdatesDetected++
-		}
-		if detected || due {
-			detection.record(time.Duration(took))
-			t.Series.detect(c.at, time.Duration(took))
+		if t.judge(r, c, detection, ended.UnixNano()) {
 			if gap := t.plannedGap(c.channel); gap > 0 {
 				gaps = append(gaps, gap*1000)
 			}
 		}
-		t.judgeArrival(r, c, due, sentAt, ended.UnixNano())
 	}
 	t.openGaps()
 	t.fill(r)
@@ -106,6 +103,29 @@ func (t *Tracker) Judge(r *result.Result, ended time.Time) Plots {
 	r.Detection.Planned = result.Planned{P50: waits.Quantile(0.5), P90: waits.Quantile(0.9), P99: waits.Quantile(0.99), Mean: waits.Mean()}
 	r.Delivery = t.delivery.spread()
 	return Plots{Detection: detection.percentiles(), Planned: plot(waits), Delivery: t.delivery.percentiles(), Lateness: t.lateness.percentiles()}
+}
+
+// judge judges a change, and reports whether it counts in the distribution of detection: one
+// that was due and not detected has waited until the end.
+func (t *Tracker) judge(r *result.Result, c change, detection *histogram, ended int64) (counts bool) {
+	lock := t.lock(c.channel)
+	lock.Lock()
+	defer lock.Unlock()
+	r.UpdatesPublished++
+	took := ended - c.at
+	sentAt, detected := t.channels[c.channel].sentAt(c.revision)
+	due := t.due(c, ended)
+	if detected {
+		took = sentAt - c.at
+		r.UpdatesDetected++
+	}
+	t.judgeArrival(r, c, due, sentAt, ended)
+	if !detected && !due {
+		return false
+	}
+	detection.record(time.Duration(took))
+	t.Series.detect(c.at, time.Duration(took))
+	return true
 }
 
 // judgeArrival counts who did not get a change. A change that was sent and never arrived
@@ -139,16 +159,22 @@ func (t *Tracker) openGaps() {
 		return
 	}
 	for channel := range t.channels {
-		c := &t.channels[channel]
-		from := max(c.last, t.window.begin.Load(), plan.from+int64(settle))
-		longest := plan.longest[channel]
-		if c.bad || longest == 0 || len(c.sent) == 0 || t.disturbed.overlap(from, end) > 0 {
-			continue
-		}
-		if float64(end-from)/1e9 > skipped*longest {
+		if t.openGap(plan, channel, end) {
 			t.counts.skipped.Add(1)
 		}
 	}
+}
+
+func (t *Tracker) openGap(plan *plan, channel int, end int64) bool {
+	lock := t.lock(channel)
+	lock.Lock()
+	defer lock.Unlock()
+	c, longest := &t.channels[channel], plan.longest[channel]
+	from := max(c.last, t.window.begin.Load(), plan.from+int64(settle))
+	if c.bad || longest == 0 || len(c.sent) == 0 || t.disturbed.overlap(from, end) > 0 {
+		return false
+	}
+	return float64(end-from)/1e9 > skipped*longest
 }
 
 // fill copies the counts.
@@ -178,12 +204,20 @@ func (t *Tracker) fill(r *result.Result) {
 func (t *Tracker) MeanWait() []float64 {
 	waits := make([]float64, len(t.channels))
 	for i := range t.channels {
-		waits[i] = math.NaN()
-		if c := &t.channels[i]; c.gaps > 0 {
-			waits[i] = c.squares / (2 * c.gaps)
-		}
+		waits[i] = t.meanWait(i)
 	}
 	return waits
+}
+
+func (t *Tracker) meanWait(channel int) float64 {
+	lock := t.lock(channel)
+	lock.Lock()
+	defer lock.Unlock()
+	c := &t.channels[channel]
+	if c.gaps == 0 {
+		return math.NaN()
+	}
+	return c.squares / (2 * c.gaps)
 }
 
 // Plots are percentile plots.
