@@ -20,9 +20,9 @@ func newLoadgenCommand() *cobra.Command {
 		Use:   "loadgen",
 		Short: "Generate load: scenarios, and origins whose updates are known in advance",
 		Long: `Generate load to try a node with, without asking anything of the Web: "run" carries a
-scenario out and judges it, "scenarios" lists those that are built in, "compare" says what
-differs between results beyond chance, "origin" serves
-channels whose updates are all known in advance, and counts the requests.`,
+scenario out and judges it, "scenarios" lists those that are built in, "compare" says
+what differs between results beyond chance, "origin" serves channels whose updates are
+all known in advance, and counts the requests.`,
 		Example: "  corona loadgen run smoke\n  corona loadgen origin --channels 100 --speedup 60",
 		Args:    cli.WantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {

@@ -16,7 +16,10 @@ func NewScenarios() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "scenarios",
 		Short: "List the scenarios that are built in, or print one as YAML",
-		Args:  cli.WantArgs(),
+		Long: `List the scenarios that "corona loadgen run" knows by name, each with its question, or
+print one: changed, it is a scenario of your own.`,
+		Example: "  corona loadgen scenarios\n  corona loadgen scenarios --print smoke > mine.yaml",
+		Args:    cli.WantArgs(),
 		RunE: func(command *cobra.Command, _ []string) error {
 			if print != "" {
 				return printScenario(command, print)
