@@ -61,12 +61,33 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 		ctx.Error("No such channel. /_channels lists those that there are.\n", fasthttp.StatusNotFound)
 		return
 	}
-	o.polls[o.numberOf(&shown)].Add(1)
-	if wait, early := o.limits.take(o.hostOf(&shown), now); wait > 0 {
-		o.refuse(ctx, wait, early)
-		return
+	number := o.numberOf(&shown)
+	o.polls[number].Add(1)
+	revision := o.answer(ctx, &shown, number, now)
+	if o.config.Observe != nil {
+		o.observe(ctx, number, now, revision)
 	}
-	o.serveShown(ctx, &shown, now)
+}
+
+// answer answers a request for a channel, and returns the revision that it tells of; 0:
+// of none.
+func (o *Origin) answer(ctx *fasthttp.RequestCtx, s *shown, number int, now time.Time) int64 {
+	host := o.hostOf(s)
+	if wait, early := o.limits.take(host, now); wait > 0 {
+		o.refuse(ctx, wait, early)
+		return 0
+	}
+	if !o.config.Faults.healthy() {
+		answered := o.fault(ctx, number, host)
+		now = o.config.Now() // an answer tells of the instant at which it is sent
+		o.setDate(ctx, host, now)
+		if answered {
+			return 0
+		}
+		*s = o.standing(number, now)
+	}
+	o.serveShown(ctx, s, now)
+	return s.revision
 }
 
 // refuse answers with 429 (RFC 6585, section 4).
@@ -96,7 +117,7 @@ func (o *Origin) look(path []byte, now time.Time) (shown, bool) {
 	if !found {
 		return shown{}, false
 	}
-	return shown{channel: channel, revision: o.content.Revision(channel, o.clock.at(now))}, true
+	return shown{channel: channel, revision: o.revision(channel, o.clock.at(now))}, true
 }
 
 // numberOf returns the number of the channel that what is shown is of.
@@ -128,7 +149,7 @@ func (o *Origin) changedAt(s *shown) time.Time {
 	if s.replay != nil {
 		return o.clockOf(s.replay).when(s.replay.ChangedAt(s.revision))
 	}
-	return o.clock.when(o.content.ChangedAt(s.channel, s.revision))
+	return o.clock.when(o.since(s.channel, s.revision))
 }
 
 // appendTag appends the quoted part of the ETag.
@@ -184,7 +205,7 @@ func (o *Origin) notModified(header *fasthttp.RequestHeader, s *shown, tag []byt
 }
 
 func (o *Origin) serveFull(ctx *fasthttp.RequestCtx, s *shown, now time.Time, compress bool) {
-	o.setLastModified(ctx, o.changedAt(s), now)
+	o.setLastModified(ctx, o.numberOf(s), o.changedAt(s), now)
 	o.stats.full.Add(1)
 	if s.replay != nil {
 		ctx.Response.Header.SetContentType(s.replay.ContentType)
@@ -201,8 +222,9 @@ func (o *Origin) serveFull(ctx *fasthttp.RequestCtx, s *shown, now time.Time, co
 // setLastModified tells the date of the change, but not within the same second:
 // another change in that second would bear the same date, and be lost to whoever
 // asks by date (RFC 9110, section 8.8.2.2).
-func (o *Origin) setLastModified(ctx *fasthttp.RequestCtx, changed, now time.Time) {
+func (o *Origin) setLastModified(ctx *fasthttp.RequestCtx, channel int, changed, now time.Time) {
 	if changed.Unix() < now.Unix() {
+		changed = changed.Add(o.clockError(o.HostOf(channel)))
 		var room [32]byte
 		ctx.Response.Header.SetCanonical(headerLastModified, fasthttp.AppendHTTPDate(room[:0], changed.UTC()))
 	}

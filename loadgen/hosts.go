@@ -13,6 +13,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
+	"github.com/seed-91e7e7c1/corona/internal/arrival"
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 )
 
@@ -47,14 +48,24 @@ func (o *Origin) Listen(ctx context.Context) ([]net.Listener, error) {
 	config := net.ListenConfig{KeepAlive: -1} // saves four system calls per connection
 	listeners := make([]net.Listener, 0, o.config.Hosts)
 	for h := range o.config.Hosts {
+		if o.Dead(h) {
+			continue
+		}
 		listener, err := config.Listen(ctx, "tcp4", hostAddress(o.base, h).String())
 		if err != nil {
 			closeAll(listeners)
 			return nil, fmt.Errorf("origin: host %d of %d: %w", h+1, o.config.Hosts, err)
 		}
-		listeners = append(listeners, listener)
 		if h == 0 {
 			o.base = listener.Addr().(*net.TCPAddr).AddrPort()
+		}
+		listeners = append(listeners, listener)
+		if o.config.Observe == nil {
+			continue
+		}
+		if listeners[len(listeners)-1], err = arrival.Stamp(listener); err != nil {
+			closeAll(listeners[:len(listeners)-1])
+			return nil, errors.Join(fmt.Errorf("origin: host %d: %w", h+1, err), listener.Close())
 		}
 	}
 	return listeners, nil
@@ -111,6 +122,7 @@ func (o *Origin) newServer(budget int) *fasthttp.Server {
 		NoDefaultServerHeader: true,
 		NoDefaultContentType:  true,
 		CloseOnShutdown:       true,
+		NoDefaultDate:         o.config.Faults.LyingClock > 0,
 		Logger:                connectionLog{o.config.Logger},
 	}
 	crowded := int32(budget * 3 / 4)

@@ -64,6 +64,14 @@ type Config struct {
 	MaxRate float64
 	// RetryAfter is how long a host wants to be left alone then; 0 means 1 min.
 	RetryAfter time.Duration
+	// Still leaves synthetic channels as they stood at the start; [Origin.Change] changes
+	// them all the same.
+	Still bool
+	// Faults are what is wrong with hosts and channels.
+	Faults Faults
+	// Observe is told of each poll right before its answer is sent, by many goroutines;
+	// nil: nobody is.
+	Observe func(Poll)
 	// Start is when the schedule's time is 0. Zero: when NewOrigin is done.
 	Start time.Time
 	// Now is the clock; nil means time.Now.
@@ -116,21 +124,26 @@ func (c *Config) validate() (netip.AddrPort, error) {
 	case c.Channels == 0 && len(c.Traces) == 0:
 		return netip.AddrPort{}, errors.New("nothing to serve: neither channels nor traces")
 	}
+	if err := c.Faults.validate(); err != nil {
+		return netip.AddrPort{}, err
+	}
 	return parseListen(c.Listen, c.Hosts)
 }
 
 // Origin is a set of content servers on loopback addresses.
 type Origin struct {
-	config  Config
-	content Content
-	clock   clock // of the schedule
-	step    clock // real time, for replays by steps
-	base    netip.AddrPort
-	replays []*replay
-	paths   map[string]*replay
-	stats   counters
-	limits  *limits         // nil: none
-	polls   []atomic.Uint32 // requests by channel, replays first
+	config   Config
+	content  Content
+	clock    clock // of the schedule
+	step     clock // real time, for replays by steps
+	base     netip.AddrPort
+	replays  []*replay
+	paths    map[string]*replay
+	stats    counters
+	limits   *limits // nil: none
+	bumps    bumps
+	throttle throttle        // nil: none is throttled
+	polls    []atomic.Uint32 // requests by channel, replays first
 
 	cacheControl []byte // empty: none
 
@@ -155,6 +168,9 @@ func NewOrigin(config Config) (*Origin, error) {
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
 	o.limits = newLimits(config.Hosts, config.MaxRate, config.RetryAfter)
+	if config.Faults.Throttled > 0 {
+		o.throttle = make(throttle, config.Hosts)
+	}
 	if config.MaxAge > 0 {
 		o.cacheControl = appendSeconds([]byte("max-age="), config.MaxAge)
 	}

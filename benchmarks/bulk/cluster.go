@@ -17,9 +17,10 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 const (
@@ -143,7 +144,7 @@ func (b *bulk) measure(ctx context.Context, r *clusterResult) error {
 	r.Node = make(map[string]nodeShare)
 	for i, node := range b.cluster.Nodes {
 		share := nodeShare{Us: b.perLine(after.nodes[i] - before.nodes[i]), Bytes: float64(after.written[i]-before.written[i]) / float64(b.subscriptions)}
-		if share.Resident, err = scrape.Resident(node.PID()); err != nil {
+		if share.Resident, err = process.Resident(node.PID()); err != nil {
 			return err
 		}
 		r.Node[node.Name] = share
@@ -168,11 +169,11 @@ type spent struct {
 
 func (b *bulk) spent(ctx context.Context) (s spent, err error) {
 	for _, node := range b.cluster.Nodes {
-		processor, err := scrape.CPUTime(node.PID())
+		processor, err := process.CPUTime(node.PID())
 		if err != nil {
 			return s, err
 		}
-		written, err := scrape.Written(node.PID())
+		written, err := process.Written(node.PID())
 		if err != nil {
 			return s, err
 		}

@@ -13,8 +13,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // result is what the scenario found. Processor times are what count on a machine
@@ -73,7 +74,7 @@ func run(ctx context.Context, o options) (r result, err error) {
 	if r.Again, err = s.importAll(ctx); err != nil {
 		return r, err
 	}
-	if r.ResidentBytes, err = scrape.Resident(s.node.PID()); err != nil {
+	if r.ResidentBytes, err = process.Resident(s.node.PID()); err != nil {
 		return r, err
 	}
 	if r.Channel, err = s.walk(ctx, "/v1/channels"); err != nil {
@@ -114,7 +115,7 @@ func (s *scenario) importAll(ctx context.Context) (r importResult, err error) {
 	defer list.Close()
 	command := exec.CommandContext(ctx, s.binary, "import", "-", "--server", s.url)
 	command.Stdin, command.Stderr = list, os.Stderr
-	before, err := scrape.CPUTime(s.node.PID())
+	before, err := process.CPUTime(s.node.PID())
 	if err != nil {
 		return r, err
 	}
@@ -124,7 +125,7 @@ func (s *scenario) importAll(ctx context.Context) (r importResult, err error) {
 		return r, fmt.Errorf("import: %w", err)
 	}
 	took := time.Since(begun)
-	after, err := scrape.CPUTime(s.node.PID())
+	after, err := process.CPUTime(s.node.PID())
 	if err != nil {
 		return r, err
 	}

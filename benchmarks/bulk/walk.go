@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 const (
@@ -42,7 +42,7 @@ func (s *scenario) walk(ctx context.Context, path string) (r walkResult, err err
 	if err != nil {
 		return r, err
 	}
-	cpuBefore, err := scrape.CPUTime(s.node.PID())
+	cpuBefore, err := process.CPUTime(s.node.PID())
 	if err != nil {
 		return r, err
 	}
@@ -70,7 +70,7 @@ func (s *scenario) walk(ctx context.Context, path string) (r walkResult, err err
 	if r.Items != len(seen) || r.Items != s.channels {
 		return r, fmt.Errorf("%s: %d items, %d of them different, want %d", path, r.Items, len(seen), s.channels)
 	}
-	cpuAfter, err := scrape.CPUTime(s.node.PID())
+	cpuAfter, err := process.CPUTime(s.node.PID())
 	if err != nil {
 		return r, err
 	}

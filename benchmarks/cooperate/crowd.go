@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // stage is one width of a channel's wedge.

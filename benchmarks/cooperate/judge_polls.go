@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/arrival"
+	"github.com/seed-91e7e7c1/corona/internal/arrival"
 )
 
 // overCaps returns a line for each host that was asked more often than most times within an

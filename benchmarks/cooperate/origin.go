@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/arrival"
+	"github.com/seed-91e7e7c1/corona/internal/arrival"
 )
 
 // channelPath is where the origin's channels are, by number.

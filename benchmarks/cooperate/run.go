@@ -14,9 +14,10 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // run is one cluster with its origin and readers.
@@ -174,10 +175,10 @@ const (
 func (r *run) used(ctx context.Context) (all []reading, err error) {
 	for _, node := range r.cluster.Nodes {
 		u := reading{wedge: make(map[string]float64), at: r.origin.now()}
-		if u.processor, err = scrape.CPUTime(node.PID()); err != nil {
+		if u.processor, err = process.CPUTime(node.PID()); err != nil {
 			return nil, errors.Join(err, node.Alive())
 		}
-		if u.resident, err = scrape.Resident(node.PID()); err != nil {
+		if u.resident, err = process.Resident(node.PID()); err != nil {
 			return nil, err
 		}
 		metrics, err := scrape.Read(ctx, node.API)

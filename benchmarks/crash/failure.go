@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // What a failed run shows, at most.

@@ -8,8 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // node is the program under test, one process after the other on one data

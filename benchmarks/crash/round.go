@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // round takes a process from any instant to its end.

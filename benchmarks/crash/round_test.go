@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // newTestRun is a run whose node is a shell script.

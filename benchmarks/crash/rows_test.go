@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault/diskfaulttest"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // Rows of bad input that only a real process on a real disk can show, one by one

@@ -26,7 +26,7 @@ import (
 	"path/filepath"
 	"syscall"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 func main() {

@@ -21,6 +21,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/costs"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // calmOptions say what is watched while nothing happens.
@@ -142,13 +143,13 @@ func use(ctx context.Context, c *cluster.Cluster) (all []used, err error) {
 			return nil, err
 		}
 		u := used{elections: metrics.Sum(elected), polls: metrics.Sum(polled)}
-		if u.resident, err = scrape.Resident(node.PID()); err != nil {
+		if u.resident, err = process.Resident(node.PID()); err != nil {
 			return nil, err
 		}
-		if u.processor, err = scrape.CPUTime(node.PID()); err != nil {
+		if u.processor, err = process.CPUTime(node.PID()); err != nil {
 			return nil, err
 		}
-		if u.sent, err = scrape.Sent(node.PID()); err != nil {
+		if u.sent, err = process.Sent(node.PID()); err != nil {
 			return nil, err
 		}
 		all = append(all, u)

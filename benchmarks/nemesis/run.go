@@ -16,9 +16,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/arrival"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+	"github.com/seed-91e7e7c1/corona/internal/arrival"
 )
 
 // run is one seed: a cluster of its own with all that surrounds it.

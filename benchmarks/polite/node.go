@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // contact is what the node tells publishers.

@@ -11,9 +11,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/internal/originaudit"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // execute makes the runs in a folder of their own.
@@ -182,7 +183,7 @@ func (r *run) sample(ctx context.Context) error {
 			return err
 		case <-ticker.C:
 		}
-		resident, err := scrape.Resident(r.node.PID())
+		resident, err := process.Resident(r.node.PID())
 		if err != nil {
 			return errors.Join(r.node.Alive(), fmt.Errorf("memory of the node: %w", err))
 		}

@@ -5,11 +5,11 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math"
 	"math/rand/v2"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	workload "github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
 // place is a channel of the scenario.
@@ -25,8 +25,8 @@ type place struct {
 // each other. The most popular channel comes first.
 func layOut(o options) []place {
 	random := rand.New(rand.NewPCG(o.seed, 0))
-	crowds := shares(o.channels, o.subscriptions, 0.5)
-	sizes := shares(o.hosts, max(o.channels, o.hosts), 0.5)
+	crowds := workload.Shares(o.channels, o.subscriptions, 0.5)
+	sizes := workload.Shares(o.hosts, max(o.channels, o.hosts), 0.5)
 	places := make([]place, 0, o.channels)
 	for host, size := range sizes {
 		for k := range size {
@@ -40,21 +40,6 @@ func layOut(o options) []place {
 		places[i].subscribers = crowds[i]
 	}
 	return places
-}
-
-// shares divides a total by Zipf's law among n, each of which gets 1 at least.
-func shares(n, total int, exponent float64) []int {
-	sum := 0.0
-	for i := range n {
-		sum += math.Pow(float64(i+1), -exponent)
-	}
-	result, given, exact := make([]int, n), 0, 0.0
-	for i := range n {
-		exact += float64(total-n) * math.Pow(float64(i+1), -exponent) / sum
-		result[i] = 1 + int(math.Round(exact)) - given
-		given = int(math.Round(exact))
-	}
-	return result
 }
 
 // originChannels is how many channels the origin needs so that all places are there.

@@ -15,8 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // cluster is nodes that run. Whoever starts one closes it.
@@ -234,19 +235,19 @@ func (c *cluster) usage(ctx context.Context) (u usage, err error) {
 		}
 		u.elections += metrics.Sum(c.elected)
 	}
-	if u.clients, err = scrape.CPUTime(os.Getpid()); err != nil {
+	if u.clients, err = process.CPUTime(os.Getpid()); err != nil {
 		return u, err
 	}
 	for _, p := range c.processes {
-		processor, err := scrape.CPUTime(p.PID())
+		processor, err := process.CPUTime(p.PID())
 		if err != nil {
 			return u, err
 		}
-		written, err := scrape.Written(p.PID())
+		written, err := process.Written(p.PID())
 		if err != nil {
 			return u, err
 		}
-		resident, err := scrape.Resident(p.PID())
+		resident, err := process.Resident(p.PID())
 		if err != nil {
 			return u, err
 		}

@@ -15,7 +15,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // result is what the scenario found.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // restartAll stops the node and starts it, kills it and starts it.
@@ -24,7 +25,7 @@ func (s *scenario) restartAll(ctx context.Context) (*restart, error) {
 	if r.PeakPollsPerS, err = s.peak(ctx); err != nil {
 		return nil, err
 	}
-	if r.StartRSS, err = scrape.Resident(s.node.PID()); err != nil {
+	if r.StartRSS, err = process.Resident(s.node.PID()); err != nil {
 		return nil, err
 	}
 	if err := s.node.Kill(); err != nil {

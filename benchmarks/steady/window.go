@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // reading is what node and origin tell at an instant.
@@ -22,13 +23,13 @@ func (s *scenario) read(ctx context.Context) (r reading, err error) {
 		return r, err
 	}
 	r.at = time.Now()
-	if r.originCPU, err = scrape.CPUTime(s.origin.PID()); err != nil {
+	if r.originCPU, err = process.CPUTime(s.origin.PID()); err != nil {
 		return r, err
 	}
-	if r.resident, err = scrape.Resident(s.node.PID()); err != nil {
+	if r.resident, err = process.Resident(s.node.PID()); err != nil {
 		return r, err
 	}
-	r.writtenToDisk, err = scrape.Written(s.node.PID())
+	r.writtenToDisk, err = process.Written(s.node.PID())
 	return r, err
 }
 

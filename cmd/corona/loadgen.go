@@ -11,22 +11,25 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/load"
 	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 func newLoadgenCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "loadgen",
-		Short: "Generate load: origins whose updates are known in advance",
-		Long: `Generate load to try a node with, without asking anything of the Web: "origin" serves
-channels whose updates are all known in advance, and counts the requests.`,
-		Example: "  corona loadgen origin --channels 100 --speedup 60\n  corona loadgen origin --help",
+		Short: "Generate load: scenarios, and origins whose updates are known in advance",
+		Long: `Generate load to try a node with, without asking anything of the Web: "run" carries a
+scenario out and judges it, "scenarios" lists those that are built in, "compare" says
+what differs between results beyond chance, "origin" serves channels whose updates are
+all known in advance, and counts the requests.`,
+		Example: "  corona loadgen run smoke\n  corona loadgen origin --channels 100 --speedup 60",
 		Args:    cli.WantArgs("COMMAND…"),
 		RunE: func(command *cobra.Command, args []string) error {
 			return cli.FlagError(command, fmt.Errorf("unknown command %q", args[0]))
 		},
 	}
-	command.AddCommand(newOriginCommand())
+	command.AddCommand(load.NewRun(), load.NewScenarios(), load.NewCompare(), newOriginCommand())
 	return command
 }
 

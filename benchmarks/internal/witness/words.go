@@ -7,7 +7,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // Stacks returns the first line of each stack that the last process printed.

@@ -1,4 +1,6 @@
-package scrape
+// Package process reads what the kernel tells of processes (proc(5)): processor time,
+// memory, bytes written and sent.
+package process
 
 import (
 	"fmt"

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -100,14 +101,22 @@ func (p *Process) Start() error {
 	if info, err := p.log.Stat(); err == nil {
 		p.printed = info.Size()
 	}
-	if err := p.process.Start(); err != nil {
-		return fmt.Errorf("start %s: %w", p.args[0], err)
-	}
-	process, ended := p.process, make(chan struct{})
+	dieWithParent(p.process)
+	process, started, ended := p.process, make(chan error, 1), make(chan struct{})
 	go func() { // ends with the process, whose end is waited for below
-		_ = process.Wait() // the process's state tells
+		// Linux ends the process with the thread that started it: this one, kept until then.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := process.Start()
+		started <- err
+		if err == nil {
+			_ = process.Wait() // the process's state tells
+		}
 		close(ended)
 	}()
+	if err := <-started; err != nil {
+		return fmt.Errorf("start %s: %w", p.args[0], err)
+	}
 	p.ended = ended
 	return nil
 }

@@ -146,3 +146,21 @@ func TestOwnAddress(t *testing.T) {
 		t.Errorf("address %s", address)
 	}
 }
+
+func TestPause(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		need.Missing(t, "Windows suspends no process")
+	}
+	process := begin(t, "echo ready; while :; do echo tick; sleep 0.01; done")
+	grown := func() bool {
+		before := len(process.LogTail())
+		time.Sleep(100 * time.Millisecond)
+		return len(process.LogTail()) > before
+	}
+	if err := process.Pause(); err != nil || grown() {
+		t.Errorf("after Pause (%v) the process goes on", err)
+	}
+	if err := process.Resume(); err != nil || !grown() {
+		t.Errorf("after Resume (%v) the process does not go on", err)
+	}
+}

@@ -1,0 +1,88 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/loadgen/result"
+	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
+)
+
+// events lets each event happen when its time has come, whatever became of those before:
+// what is done to a node runs beside. An event that fails is noted, and the run goes on.
+func (r *run) events(ctx context.Context, begin time.Time) (err error) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	happened := make([]result.Event, len(r.Scenario.Events))
+	for i, e := range r.Scenario.Events {
+		at := begin.Add(e.At)
+		if err = pause(ctx, at); err != nil {
+			happened = happened[:i]
+			break
+		}
+		happened[i] = result.Event{AtS: e.At.Seconds(), What: describe(e)}
+		do := func() {
+			if err := r.happen(ctx, e, at); err != nil {
+				happened[i].Err = err.Error()
+			}
+		}
+		if e.Do == scenario.Crowd || e.Do == scenario.Update {
+			do()
+		} else {
+			running.Go(do)
+		}
+	}
+	r.result.Events = happened
+	return err
+}
+
+func describe(e scenario.Event) string {
+	switch e.Do {
+	case scenario.Crowd:
+		return fmt.Sprintf("%d subscriptions to channel %d", e.Subscriptions, e.Channel)
+	case scenario.Update:
+		return fmt.Sprintf("update of channel %d", e.Channel)
+	}
+	return fmt.Sprintf("%s node %d", e.Do, e.Node)
+}
+
+// How long after an event gaps between polls count again.
+const (
+	calmAfter    = 10 * time.Second // of a node that is back
+	takeoverTime = 90 * time.Second // of a node that others replace: leases of a minute end first
+)
+
+func (r *run) happen(ctx context.Context, e scenario.Event, at time.Time) error {
+	switch e.Do {
+	case scenario.Crowd:
+		return r.flash(ctx, e)
+	case scenario.Update:
+		r.origin.Change(e.Channel, at)
+		return nil
+	}
+	n := r.nodes[e.Node-1]
+	switch e.Do {
+	case scenario.Kill, scenario.Stop, scenario.Pause:
+		r.tracker.Disturb(at)
+		if len(r.nodes) > 1 {
+			r.tracker.Calm(at.Add(takeoverTime))
+		}
+	default:
+		defer func() { r.tracker.Calm(time.Now().Add(calmAfter)) }()
+	}
+	return n.do(ctx, e.Do)
+}
+
+// flash makes many subscriptions to one channel at once.
+func (r *run) flash(ctx context.Context, e scenario.Event) error {
+	channels := make([]int32, e.Subscriptions)
+	for i := range channels {
+		channels[i] = int32(e.Channel)
+	}
+	err := r.subscribe(ctx, e.Channel, channels)
+	r.openStreams(r.Scenario.Subscriptions.Streams)
+	return errors.Join(err, r.solve(time.Now()))
+}

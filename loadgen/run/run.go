@@ -1,0 +1,184 @@
+// Package run carries a scenario out: origins and sinks in this process, nodes as its
+// children, subscriptions, a warm-up, the measured window with its events, and the time in
+// which what was published may still arrive. It ends in a [result.Result], also when it is
+// interrupted, and leaves no process behind.
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/loadgen"
+	"github.com/seed-91e7e7c1/corona/loadgen/result"
+	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
+	"github.com/seed-91e7e7c1/corona/loadgen/sink"
+	"github.com/seed-91e7e7c1/corona/loadgen/track"
+	"github.com/seed-91e7e7c1/corona/loadgen/truth"
+)
+
+// Options say how to run a scenario.
+type Options struct {
+	Scenario *scenario.Scenario
+	Out      string         // folder of the results, which holds nothing yet
+	Binary   string         // the program that nodes are started from
+	Progress func(Progress) // called each second; nil: nobody asks
+}
+
+// Outcome is what a run found.
+type Outcome struct {
+	Result *result.Result
+	Series []track.Point
+	Nodes  []NodePoint
+	Plots  track.Plots
+	Window [2]float64 // seconds of the run
+	Waits  [2]float64 // planned mean and bound, in milliseconds: of subscribers
+}
+
+// ErrInput is a scenario that this machine cannot run, or a target that is none.
+var ErrInput = errors.New("cannot run")
+
+// ErrNode is a node that could not be reached, or ended by itself.
+var ErrNode = errors.New("node")
+
+// run is one that is under way.
+type run struct {
+	Options
+	settings truth.Settings
+	begun    time.Time
+	limit    time.Duration // the longest that it may take
+
+	origin   *loadgen.Origin
+	tracker  *track.Tracker
+	webhooks *sink.Webhooks
+	streams  sink.StreamCounts
+	nodes    []*node
+	clients  []*api.Client
+	crowd    *crowd
+	plan     atomic.Pointer[truth.Plan]
+	rates    []float64 // the nodes', by channel, at the end of the window; nil: not known
+	raw      *rawFile
+	sampler  *sampler
+
+	background *background
+	result     *result.Result
+	early      uint64 // requests to hosts at rest, before the window
+	phase      phase
+}
+
+// Run runs a scenario. The context's end cuts it short. An error means that there is no
+// result.
+func Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
+	r, err := prepare(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.close()) }()
+	if err := r.start(ctx); err != nil {
+		return nil, err
+	}
+	err = r.phases(ctx)
+	if err != nil && !errors.Is(err, context.Canceled) {
+		return nil, err
+	}
+	return r.finish(ctx)
+}
+
+// prepare checks what can be checked before anything starts.
+func prepare(o Options) (*run, error) {
+	r := &run{Options: o, result: &result.Result{Scenario: o.Scenario.Name, Seed: o.Scenario.Seed}}
+	if err := r.checkDescriptors(); err != nil {
+		return nil, err
+	}
+	var err error
+	if len(o.Scenario.Target) == 0 {
+		if r.settings, err = truth.ParseArgs(o.Scenario.Nodes.Args, o.Scenario.Nodes.Count); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrInput, err)
+		}
+	}
+	return r, result.Make(o.Out)
+}
+
+// phases leads from the first subscription to the end of the time in which what was
+// published may arrive.
+func (r *run) phases(ctx context.Context) error {
+	for _, step := range []struct {
+		name string
+		long time.Duration // as planned; 0: as long as it takes
+		do   func(context.Context) error
+	}{
+		{"ramp", r.Scenario.Subscriptions.Ramp, r.ramp},
+		{"fill", 0, r.fill},
+		{"warm-up", r.Scenario.Warmup, r.warmup},
+		{"window", r.Scenario.Duration, r.window},
+		{"drain", 0, r.drain},
+	} {
+		r.phase.enter(step.name, step.long)
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("%s: %w", step.name, err)
+		}
+		if err := r.background.failed(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start opens origins and sinks, and starts nodes.
+func (r *run) start(ctx context.Context) error {
+	r.begun = time.Now()
+	r.background = newBackground()
+	var err error
+	if r.raw, err = newRawFile(filepath.Join(r.Out, result.Raw)); err != nil {
+		return err
+	}
+	if err := r.startWorld(ctx); err != nil {
+		return err
+	}
+	if err := r.startNodes(ctx); err != nil {
+		return err
+	}
+	r.sampler = newSampler(r)
+	r.background.run(r.sampler.loop)
+	r.background.run(r.tell)
+	return nil
+}
+
+// close ends what runs in this process, and every child.
+func (r *run) close() (err error) {
+	if r.background != nil {
+		err = r.background.stop()
+	}
+	for _, n := range r.nodes {
+		err = errors.Join(err, n.close())
+	}
+	if r.raw != nil {
+		err = errors.Join(err, r.raw.Close())
+	}
+	return err
+}
+
+// pause waits, or returns the context's error.
+func pause(ctx context.Context, until time.Time) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
+
+// logName is where a node's log goes.
+func (r *run) logName(number int) string {
+	return filepath.Join(r.Out, fmt.Sprintf("node-%d.log", number))
+}
+
+// makeData makes a folder for a node's data, which the run removes.
+func makeData() (string, error) { return os.MkdirTemp("", "corona-loadgen-") }

@@ -1,0 +1,110 @@
+// Package scenario reads what a load test is to do: nodes, origins, subscriptions,
+// events and thresholds, from YAML. Every key but name and duration has a default.
+// What is wrong is refused with file, line and key before anything starts.
+package scenario
+
+import "time"
+
+// Scenario is a load test.
+type Scenario struct {
+	Name     string        `yaml:"name"`
+	Seed     uint64        `yaml:"seed"`     // content, update times and popularity follow from it
+	Duration time.Duration `yaml:"duration"` // the measured window
+	Warmup   time.Duration `yaml:"warmup"`   // after ramp and first polls; nothing in it counts
+
+	Nodes         Nodes         `yaml:"nodes"`
+	Target        []string      `yaml:"target"` // URLs of nodes that run already; none: Nodes are started
+	Origins       Origins       `yaml:"origins"`
+	Subscriptions Subscriptions `yaml:"subscriptions"`
+	Events        []Event       `yaml:"events"` // by time
+	Profiles      []string      `yaml:"profiles"`
+	Thresholds    []Threshold   `yaml:"thresholds"`
+
+	Text []byte // the YAML that it was read from
+}
+
+// Nodes are child processes that the generator starts.
+type Nodes struct {
+	Count int      `yaml:"count"`
+	Args  []string `yaml:"args"` // of corona serve, beside addresses and folders
+}
+
+// Origins are the content servers.
+type Origins struct {
+	Channels   int        `yaml:"channels"`
+	Hosts      int        `yaml:"hosts"`   // addresses of 127.0.0.0/8
+	Speedup    float64    `yaml:"speedup"` // of update times
+	Popularity Popularity `yaml:"popularity"`
+	Changes    Changes    `yaml:"changes"`
+	Latency    Latency    `yaml:"latency"`
+	Errors     Share      `yaml:"errors"`    // of requests: answered 503
+	Slow       ShareFor   `yaml:"slow"`      // of channels: each answer takes so long
+	Dead       Share      `yaml:"dead"`      // of hosts: connections are refused
+	Throttled  ShareFor   `yaml:"throttled"` // of hosts: a third of the time they answer 429, for so long
+	TLS        bool       `yaml:"tls"`
+	LyingClock Share      `yaml:"lying_clock"` // of hosts: dates are off by hours
+}
+
+// Latency is a log-normal distribution of how long answers take.
+type Latency struct {
+	P50 time.Duration `yaml:"p50"` // 0: none
+	P99 time.Duration `yaml:"p99"` // 0: P50
+}
+
+// Subscriptions are made over the ramp, and read by sinks.
+type Subscriptions struct {
+	Count     int           `yaml:"count"` // 0: one for each channel
+	Ramp      time.Duration `yaml:"ramp"`
+	Sinks     Sinks         `yaml:"sinks"`
+	Endpoints int           `yaml:"endpoints"` // URLs that webhooks go to
+	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together
+	Hang      Share         `yaml:"hang"`      // of endpoints: never answer
+	Fail      Share         `yaml:"fail"`      // of endpoints: answer 500
+}
+
+// Sinks are shares that come to 1.
+type Sinks struct {
+	Webhook Share `yaml:"webhook"`
+	SSE     Share `yaml:"sse"`
+}
+
+// The events.
+const (
+	Kill   = "kill"   // SIGKILL to a node
+	Start  = "start"  // a node that was killed or stopped
+	Stop   = "stop"   // SIGTERM to a node
+	Pause  = "pause"  // SIGSTOP to a node
+	Resume = "resume" // SIGCONT
+	Crowd  = "crowd"  // subscriptions to a channel
+	Update = "update" // a channel changes, beside its schedule
+)
+
+// Event is something that happens in the window.
+type Event struct {
+	At            time.Duration `yaml:"at"` // since the window's beginning
+	Do            string        `yaml:"do"`
+	Node          int           `yaml:"node"` // from 1
+	Channel       int           `yaml:"channel"`
+	Subscriptions int           `yaml:"subscriptions"`
+}
+
+// Threshold is a limit on a figure of the result.
+type Threshold struct {
+	Metric string `yaml:"metric"` // a name in result.json, with a dot into objects
+	Max    *Limit `yaml:"max"`
+	Min    *Limit `yaml:"min"`
+}
+
+// Default returns a scenario in which every key but name and duration has its default.
+func Default() *Scenario {
+	return &Scenario{
+		Seed:   1,
+		Warmup: 10 * time.Second,
+		Nodes:  Nodes{Count: 1, Args: []string{"--interval", "30s", "--floor", "5s"}},
+		Origins: Origins{
+			Channels: 1000, Hosts: 10, Speedup: 60,
+			Popularity: Popularity{Exponent: 0.5}, Changes: Changes{Kind: Poisson},
+		},
+		Subscriptions: Subscriptions{Ramp: 5 * time.Second, Sinks: Sinks{Webhook: 0.5, SSE: 0.5}, Endpoints: 100, Streams: 10},
+	}
+}
