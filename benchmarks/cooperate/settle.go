@@ -9,8 +9,8 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/child"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // settling is how plans went to the optimum after an event. Excess is the planned wait
