@@ -148,17 +148,6 @@ func newMachine(t testing.TB) *machine {
 	return m
 }
 
-// apply applies one command at a time and returns its result.
-func (m *machine) apply(t testing.TB, at time.Time, command *wire.Command) state.Result {
-	t.Helper()
-	command.TimeUs = wire.Micros(at)
-	a := m.entry(marshal(t, &wire.Entry{Commands: []*wire.Command{command}}))
-	if a.err != nil {
-		t.Fatal(a.err)
-	}
-	return a.results[0]
-}
-
 func (m *machine) entry(data []byte) applied {
 	m.index++
 	return m.Apply(&raft.Log{Index: m.index, Type: raft.LogCommand, Data: data}).(applied)
