@@ -66,6 +66,11 @@ type Process struct {
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has ended and Wait has returned
 	printed int64         // where in the log the process begins
+
+	// Bound has Linux kill processes when the one that started them has ended, however that
+	// happened. They are then started in the network namespace of the process, not in that
+	// of the caller's thread.
+	Bound bool
 }
 
 // New returns a process that is not started. What it prints is appended to a
@@ -101,21 +106,47 @@ func (p *Process) Start() error {
 	if info, err := p.log.Stat(); err == nil {
 		p.printed = info.Size()
 	}
-	dieWithParent(p.process)
-	process, started, ended := p.process, make(chan error, 1), make(chan struct{})
+	run := p.run
+	if p.Bound {
+		dieWithParent(p.process)
+		run = p.runBound
+	}
+	if err := run(p.process); err != nil {
+		return fmt.Errorf("start %s: %w", p.args[0], err)
+	}
+	return nil
+}
+
+// run starts a process on this thread.
+func (p *Process) run(process *exec.Cmd) error {
+	if err := process.Start(); err != nil {
+		return err
+	}
+	ended := make(chan struct{})
 	go func() { // ends with the process, whose end is waited for below
-		// Linux ends the process with the thread that started it: this one, kept until then.
+		_ = process.Wait() // the process's state tells
+		close(ended)
+	}()
+	p.ended = ended
+	return nil
+}
+
+// runBound starts a process on a thread that is kept until it has ended: Linux ends it with
+// the thread that started it.
+func (p *Process) runBound(process *exec.Cmd) error {
+	started, ended := make(chan error, 1), make(chan struct{})
+	go func() { // ends with the process, whose end is waited for below
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := process.Start()
 		started <- err
 		if err == nil {
 			_ = process.Wait() // the process's state tells
+			close(ended)
 		}
-		close(ended)
 	}()
 	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", p.args[0], err)
+		return err
 	}
 	p.ended = ended
 	return nil

@@ -164,3 +164,26 @@ func TestPause(t *testing.T) {
 		t.Errorf("after Resume (%v) the process does not go on", err)
 	}
 }
+
+// TestBound: a bound process is started, ends and is killed as others are.
+func TestBound(t *testing.T) {
+	for _, test := range []struct {
+		binary  string
+		started bool
+	}{{"/bin/sleep", true}, {"/bin/no-such-program", false}} {
+		process, err := New(filepath.Join(t.TempDir(), "log"), test.binary, "600")
+		if err != nil {
+			t.Fatal(err)
+		}
+		process.Bound = true
+		if err := process.Start(); (err == nil) != test.started {
+			t.Fatalf("%s: %v", test.binary, err)
+		}
+		if !test.started {
+			continue
+		}
+		if err := errors.Join(process.Alive(), process.Kill(), process.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -95,6 +95,7 @@ func (r *run) makeNodes(ctx context.Context) (nodes []*node, err error) {
 		if n.process, err = child.New(n.logName, r.Binary, append(args, r.Scenario.Nodes.Args...)...); err != nil {
 			return nodes, err
 		}
+		n.process.Bound = true
 	}
 	return nodes, nil
 }
