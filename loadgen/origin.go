@@ -70,7 +70,7 @@ type Config struct {
 	// Faults are what is wrong with hosts and channels.
 	Faults Faults
 	// Observe is told of each poll right before its answer is sent, by many goroutines;
-	// nil: nobody is.
+	// nil: not called.
 	Observe func(Poll)
 	// Start is when the schedule's time is 0. Zero: when NewOrigin is done.
 	Start time.Time

@@ -134,7 +134,7 @@ func (r *run) settle(ctx context.Context, e event) (one settling, err error) {
 	return one, ctx.Err()
 }
 
-// note takes in how far plans are from the optimum, so long after the event.
+// note records how far plans are from the optimum at a time after the event.
 func (s *settling) note(excess float64, after time.Duration, judged bool) {
 	switch {
 	case excess > mostExcess:

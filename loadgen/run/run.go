@@ -27,7 +27,7 @@ type Options struct {
 	Scenario *scenario.Scenario
 	Out      string         // folder of the results, which holds nothing yet
 	Binary   string         // the program that nodes are started from
-	Progress func(Progress) // called each second; nil: nobody asks
+	Progress func(Progress) // called each second; nil: not called
 }
 
 // Outcome is what a run found.

@@ -14,7 +14,7 @@ const MostFilters = 500
 
 // Stream reads the updates of some subscriptions over one connection at a time.
 type Stream struct {
-	clients []*api.Client // a connection that breaks is made anew to the next one
+	clients []*api.Client // a stream whose connection breaks connects to the next one
 	filter  api.StreamFilter
 	members map[string][]Member // by channel
 	arrive  func(number int, a Arrival)

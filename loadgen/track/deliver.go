@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// subscription is what is known of one.
+// subscription is the state of one subscription as the tracker has seen it.
 type subscription struct {
 	number  int
 	channel int

@@ -70,7 +70,7 @@ type counts struct {
 	filled                             atomic.Int64 // channels that were sent a first body, ever
 }
 
-// channelState is what is known of a channel.
+// channelState is the state of a channel as the tracker has seen it.
 type channelState struct {
 	last    int64 // arrival of the latest poll, Unix nanoseconds; 0: none
 	polls   uint32

@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
-// progress says how far a run is: a line that is written anew on a terminal, elsewhere a
+// progress says how far a run is: a line that is rewritten on a terminal, elsewhere a
 // line now and then.
 type progress struct {
 	w        io.Writer
