@@ -93,7 +93,7 @@ func (pl *planner) measure(now time.Time) {
 func (pl *planner) starting(m Measured) bool {
 	firsts := pl.book.plan.firsts - pl.firsts
 	pl.firsts = pl.book.plan.firsts
-	polls := m.PollsPerInterval * lookEach.Seconds() / pl.config.Interval.Seconds()
+	polls := m.PollsPerInterval * measureEach.Seconds() / pl.config.Interval.Seconds()
 	return m.Starting || float64(firsts)*firstsShare > polls
 }
 
