@@ -240,6 +240,7 @@ type Stats struct {
 	BodyBytes   uint64 // sent in answers with 200, as compressed
 	Refused     uint64 // answered 429
 	Early       uint64 // of the refused: came, knowing better, within RetryAfter of a refusal
+	Lies        uint64 // answers whose dates are wrong
 }
 
 // Stats returns what the origin did so far.

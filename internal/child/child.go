@@ -20,14 +20,15 @@ import (
 	"time"
 )
 
-// Build builds command corona into a folder and returns the program's path.
-func Build(ctx context.Context, folder string) (string, error) {
+// Build builds command corona into a folder, with build tags, and returns the program's
+// path.
+func Build(ctx context.Context, folder string, tags ...string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	binary := filepath.Join(folder, "corona")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/corona")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", strings.Join(tags, ","), "-o", binary, "./cmd/corona")
 	build.Dir = strings.TrimSpace(string(root))
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build corona: %w\n%s", err, out)

@@ -67,7 +67,7 @@ func (r *run) solve(from time.Time) error {
 func (r *run) window(ctx context.Context) error {
 	begin := time.Now()
 	end := begin.Add(r.Scenario.Duration)
-	r.early = r.origin.Stats().Early
+	r.before = r.origin.Stats()
 	r.tracker.SetWindow(begin, end)
 	r.sampler.begin(begin, end)
 	err := r.events(ctx, begin)

@@ -28,6 +28,8 @@ type Options struct {
 	Out      string         // folder of the results, which holds nothing yet
 	Binary   string         // the program that nodes are started from
 	Progress func(Progress) // called each second; nil: not called
+
+	lose func() bool // of tests: whether an update that arrives is lost at the sink; nil: none is
 }
 
 // Outcome is what a run found.
@@ -67,7 +69,7 @@ type run struct {
 
 	background *background
 	result     *result.Result
-	early      uint64 // requests to hosts at rest, before the window
+	before     loadgen.Stats // what the origins did before the window
 	phase      phase
 }
 

@@ -48,7 +48,7 @@ func (r *run) startWorld(ctx context.Context) error {
 	}
 	r.origin = origin
 	r.tracker = track.New(track.Config{
-		Schedule: origin, Channels: origin.Channels(), Begin: r.begun, Longest: r.limit,
+		Schedule: origin, Channels: origin.Channels(), Hosts: s.Origins.Hosts, Begin: r.begun, Longest: r.limit,
 		Floor: r.settings.Floor, Nodes: max(len(s.Target), s.Nodes.Count), Raw: r.raw,
 	})
 	r.background.run(func(ctx context.Context) error { return origin.Serve(ctx, listeners...) })
@@ -76,13 +76,17 @@ func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll
 // arrived takes a webhook of a subscription, if that is known.
 func (r *run) arrived(id string, a sink.Arrival) bool {
 	number, known := r.crowd.number(id)
-	if known {
+	if known && !r.loses() {
 		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
 	}
 	return known
 }
 
+func (r *run) loses() bool { return r.lose != nil && r.lose() }
+
 // streamed takes an update that a stream brought for a subscription.
 func (r *run) streamed(number int, a sink.Arrival) {
-	r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	if !r.loses() {
+		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	}
 }
