@@ -72,6 +72,9 @@ type Process struct {
 	// happened. They are then started in the network namespace of the process, not in that
 	// of the caller's thread.
 	Bound bool
+
+	// Env are variables, as NAME=VALUE, beside those of the process that starts it.
+	Env []string
 }
 
 // New returns a process that is not started. What it prints is appended to a
@@ -103,6 +106,9 @@ func (p *Process) LogName() string { return p.logName }
 func (p *Process) Start() error {
 	p.process = exec.Command(p.args[0], p.args[1:]...)
 	p.process.Stdout, p.process.Stderr = p.log, p.log
+	if len(p.Env) > 0 {
+		p.process.Env = append(os.Environ(), p.Env...)
+	}
 	fmt.Fprintf(p.log, "--- start %s\n", strings.Join(p.args, " "))
 	if info, err := p.log.Stat(); err == nil {
 		p.printed = info.Size()

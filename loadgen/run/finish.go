@@ -33,6 +33,7 @@ func (r *run) finish(ctx context.Context) (*Outcome, error) {
 	outcome.Nodes = r.sampler.mu.points
 	outcome.Window = [2]float64{r.sampler.mu.from.Sub(r.begun).Seconds(), r.sampler.mu.to.Sub(r.begun).Seconds()}
 	r.sampler.mu.Unlock()
+	outcome.Profiles = r.profiled
 	return outcome, r.result.Write(r.Out)
 }
 
@@ -113,8 +114,8 @@ func (r *run) processes() {
 const (
 	mostLate        = 10 * time.Millisecond
 	mostStill       = time.Second // at one time
-	mostProcessor   = 0.8 // of all cores
-	mostDescriptors = 0.9 // of the limit
+	mostProcessor   = 0.8         // of all cores
+	mostDescriptors = 0.9         // of the limit
 )
 
 // generator judges the generator itself.

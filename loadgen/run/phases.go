@@ -70,6 +70,8 @@ func (r *run) window(ctx context.Context) error {
 	r.before = r.origin.Stats()
 	r.tracker.SetWindow(begin, end)
 	r.sampler.begin(begin, end)
+	taken := r.takeProfiles(ctx)
+	defer taken()
 	err := r.events(ctx, begin)
 	err = errors.Join(err, pause(ctx, end), r.alive())
 	if now := time.Now(); now.Before(end) {

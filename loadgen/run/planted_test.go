@@ -97,7 +97,11 @@ func TestPollsLeftOut(t *testing.T) {
 		t.Logf("%d polls, %d left out", r.Polls, r.PollsSkipped)
 		return float64(r.PollsSkipped) / float64(r.Polls)
 	}
-	if left := share(planted); left < 0.004 || left > 0.05 {
+	left := share(planted)
+	if err := os.Unsetenv("CORONA_PLANTED_BUG"); err != nil { // which the sound program refuses
+		t.Fatal(err)
+	}
+	if left < 0.004 || left > 0.05 {
 		t.Errorf("%.2f %% of polls are said to be left out, and 1 %% was", 100*left)
 	}
 	if none := share(sound); none > 0.002 {

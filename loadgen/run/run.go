@@ -40,6 +40,8 @@ type Outcome struct {
 	Plots  track.Plots
 	Window [2]float64 // seconds of the run
 	Waits  [2]float64 // planned mean and bound, in milliseconds: of subscribers
+
+	Profiles []*Profile // in the order of nodes and kinds
 }
 
 // ErrInput is a scenario that this machine cannot run, or a target that is none.
@@ -65,6 +67,7 @@ type run struct {
 	plan     atomic.Pointer[truth.Plan]
 	rates    []float64 // the nodes', by channel, at the end of the window; nil: not known
 	raw      *rawFile
+	profiled []*Profile
 	sampler  *sampler
 
 	background *background

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
@@ -47,6 +49,11 @@ func (r *run) startWorld(ctx context.Context) error {
 		return err
 	}
 	r.origin = origin
+	if ca := origin.CA(); ca != nil {
+		if err := os.WriteFile(r.caFile(), ca, 0o644); err != nil {
+			return err
+		}
+	}
 	r.tracker = track.New(track.Config{
 		Schedule: origin, Channels: origin.Channels(), Hosts: s.Origins.Hosts, Begin: r.begun, Longest: r.limit,
 		Floor: r.settings.Floor, Nodes: max(len(s.Target), s.Nodes.Count), Raw: r.raw,
@@ -61,11 +68,14 @@ func (r *run) startWorld(ctx context.Context) error {
 	return nil
 }
 
+// caFile holds the certificate of the origins' authority, where there is one.
+func (r *run) caFile() string { return filepath.Join(r.Out, "origins-ca.pem") }
+
 func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll)) loadgen.Config {
 	o := &s.Origins
 	return loadgen.Config{
-		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup,
-		Still: o.Changes.Kind == scenario.Never, Observe: observe,
+		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
+		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, Observe: observe,
 		Faults: loadgen.Faults{
 			P50: o.Latency.P50, P99: o.Latency.P99, Errors: float64(o.Errors), Dead: float64(o.Dead), LyingClock: float64(o.LyingClock),
 			Slow: float64(o.Slow.Share), SlowFor: o.Slow.For, Throttled: float64(o.Throttled.Share), ThrottledFor: o.Throttled.For,

@@ -72,6 +72,7 @@ func (p *Popularity) parse(from string) error {
 // The kinds of update schedule.
 const (
 	Poisson = "poisson" // intervals of the paper's survey, gaps close to exponential
+	Daily   = "daily"   // the same, more by day than by night: the start is midnight in the schedule's time
 	Never   = "none"    // nothing changes but by events
 )
 
@@ -79,8 +80,8 @@ const (
 type Changes struct{ Kind string }
 
 func (c *Changes) parse(from string) error {
-	if from != Poisson && from != Never {
-		return fmt.Errorf("want %s or %s", Poisson, Never)
+	if from != Poisson && from != Daily && from != Never {
+		return fmt.Errorf("want %s, %s or %s", Poisson, Daily, Never)
 	}
 	c.Kind = from
 	return nil

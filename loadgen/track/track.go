@@ -45,7 +45,7 @@ type Tracker struct {
 	locks  [256]sync.Mutex // of channels by number, and of their subscriptions
 
 	channels []channelState
-	arrivals []int64 // by channel, the latest polls of as many as there are nodes: a ring
+	arrivals []int64        // by channel, the latest polls of as many as there are nodes: a ring
 	refused  []atomic.Int64 // by host, when it last answered 429, Unix nanoseconds; 0: never
 
 	subs struct {
