@@ -67,6 +67,9 @@ type Config struct {
 	// Daily has more change by day than by night, in the schedule's time: the start is
 	// midnight.
 	Daily bool
+	// History is a file as [ReadTraceFile] reads it, or a folder of them: synthetic channels
+	// change when the documents in it did. Empty: by the survey's intervals.
+	History string
 	// TLS has hosts serve with certificates of an authority of their own ([Origin.CA]).
 	TLS bool
 	// Still leaves synthetic channels as they stood at the start; [Origin.Change] changes
@@ -146,6 +149,7 @@ type Origin struct {
 	paths     map[string]*replay
 	stats     counters
 	limits    *limits // nil: none
+	history   history // nil: none
 	bumps     bumps
 	throttle  throttle        // nil: none is throttled
 	authority *authority      // nil: no TLS
@@ -173,6 +177,11 @@ func NewOrigin(config Config) (*Origin, error) {
 		return nil, fmt.Errorf("origin: %w", err)
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	if config.History != "" {
+		if o.history, err = readHistory(config.History); err != nil {
+			return nil, fmt.Errorf("origin: %w", err)
+		}
+	}
 	if config.TLS {
 		if o.authority, err = newAuthority(config.Now()); err != nil {
 			return nil, fmt.Errorf("origin: %w", err)

@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -58,8 +59,13 @@ func Write(folder string, r Run) error {
 	return file.Close()
 }
 
-// number writes a figure with four digits.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
+// number writes a figure with four digits, and whole ones without an exponent.
+func number(v float64) string {
+	if math.Abs(v) >= 1000 && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
+}
 
 // ms writes milliseconds.
 func ms(v float64) string {

@@ -75,7 +75,7 @@ func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll
 	o := &s.Origins
 	return loadgen.Config{
 		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
-		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, Observe: observe,
+		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, History: o.Changes.File, Observe: observe,
 		Faults: loadgen.Faults{
 			P50: o.Latency.P50, P99: o.Latency.P99, Errors: float64(o.Errors), Dead: float64(o.Dead), LyingClock: float64(o.LyingClock),
 			Slow: float64(o.Slow.Share), SlowFor: o.Slow.For, Throttled: float64(o.Throttled.Share), ThrottledFor: o.Throttled.For,
