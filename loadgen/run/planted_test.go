@@ -84,28 +84,39 @@ func TestLyingClocks(t *testing.T) {
 	}
 }
 
-// A node that leaves out one poll in 100 is told from one that polls as planned.
-func TestPollsLeftOut(t *testing.T) {
-	sound := program(t)
-	planted, err := child.Build(t.Context(), t.TempDir(), "planted")
+// plantedProgram builds the program with planted bugs, or takes LOADGEN_PLANTED_BINARY.
+func plantedProgram(t *testing.T) string {
+	t.Helper()
+	if binary := os.Getenv("LOADGEN_PLANTED_BINARY"); binary != "" {
+		return binary
+	}
+	binary, err := child.Build(t.Context(), t.TempDir(), "planted")
 	if err != nil {
 		t.Fatal(err)
 	}
+	return binary
+}
+
+// A node that leaves out one poll in 100 is told from one that polls as planned. Where the
+// generator was the limit, polls may be late for want of a processor, and count too.
+func TestPollsLeftOut(t *testing.T) {
+	sound, planted := program(t), plantedProgram(t)
 	t.Setenv("CORONA_PLANTED_BUG", "19")
-	share := func(binary string) float64 {
-		r := outcome(t, Options{Binary: binary})
+	share := func(binary string) (left float64, limited bool) {
+		// Gaps are judged from five seconds after the plan on. Equal channels have equal rates:
+		// at rates between which the last polls are divided, one left out may be as planned.
+		r := outcome(t, Options{Binary: binary}, "duration=14s", "origins.popularity=even")
 		t.Logf("%d polls, %d left out", r.Polls, r.PollsSkipped)
-		return float64(r.PollsSkipped) / float64(r.Polls)
+		return float64(r.PollsSkipped) / float64(r.Polls), r.Generator.Limited
 	}
-	left := share(planted)
+	if left, limited := share(planted); left < 0.003 || left > 0.05 && !limited {
+		t.Errorf("%.2f %% of polls are said to be left out, and 1 %% was", 100*left)
+	}
 	if err := os.Unsetenv("CORONA_PLANTED_BUG"); err != nil { // which the sound program refuses
 		t.Fatal(err)
 	}
-	if left < 0.004 || left > 0.05 {
-		t.Errorf("%.2f %% of polls are said to be left out, and 1 %% was", 100*left)
-	}
-	if none := share(sound); none > 0.002 {
-		t.Errorf("%.2f %% of polls are said to be left out, and none was", 100*none)
+	if left, limited := share(sound); left > 0.001 && !limited {
+		t.Errorf("%.2f %% of polls are said to be left out, and none was", 100*left)
 	}
 }
 
