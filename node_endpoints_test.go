@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -14,11 +15,12 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 )
 
-// moodySink is a webhook's endpoint that fails until it is to work, and an origin whose
-// feeds get an entry when they are told to.
+// moodySink is a webhook's endpoint that answers nothing before it begins to, and fails then
+// until it is to work; and an origin whose feeds get an entry when they are told to.
 type moodySink struct {
-	http *http.Server
-	url  string
+	http   *http.Server
+	url    string
+	begins chan struct{} // closed when it begins to answer
 
 	mu      sync.Mutex
 	entries int
@@ -32,7 +34,7 @@ func newMoodySink(t *testing.T) *moodySink {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &moodySink{url: "http://" + listener.Addr().String(), entries: 1, taken: make(map[string]int)}
+	s := &moodySink{url: "http://" + listener.Addr().String(), begins: make(chan struct{}), entries: 1, taken: make(map[string]int)}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /feed/", s.feed)
 	mux.HandleFunc("POST /hook", s.hook)
@@ -62,6 +64,7 @@ func (s *moodySink) hook(w http.ResponseWriter, r *http.Request) {
 		} `json:"data"`
 	}
 	err := json.Unmarshal(content, &message)
+	<-s.begins
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.works || err != nil || json.Unmarshal(content, &update) != nil {
@@ -125,12 +128,19 @@ func TestClusterSparesSink(t *testing.T) {
 			urlsPolledBy(nodes, i, sink.url+"/feed/", each)...)...)
 	}
 	awaitPollers(t, nodes[0], len(nodes), len(ids))
+	// A node that hears of an update after the first failure sends it, and counts as a try: so
+	// the sink waits until all of them are there.
 	sink.set(func() { sink.entries++ })
+	eventually(t, "an update of each channel", rigPatience, func() bool {
+		all, err := nodes[0].Channels(t.Context(), nil, len(ids))
+		return err == nil && len(all) == len(ids) && !slices.ContainsFunc(all, func(c api.Channel) bool { return c.Version < 2 })
+	})
+	close(sink.begins)
 	eventually(t, "the first message", rigPatience, func() bool { _, at := sink.failedAfter(0); return !at.IsZero() })
 	_, first := sink.failedAfter(0)
-	const noticed = 4 * time.Second // all channels' updates were: the schedule's next step comes after 4.5 to 5 s
+	const told = 4 * time.Second // all nodes were: the schedule's next step comes after 4.5 to 5 s
 	time.Sleep(time.Until(first.Add(20 * time.Second)))
-	if n, _ := sink.failedAfter(noticed); n != 1 {
+	if n, _ := sink.failedAfter(told); n != 1 {
 		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one", n)
 	}
 	awaitFailing(t, nodes, ids)

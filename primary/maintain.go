@@ -8,7 +8,8 @@ import (
 // lookEach is how often an owner looks whether rates have to follow.
 const lookEach = time.Second
 
-// rest is the least time between two solves, in times of what the last one took.
+// rest is the least time between two solves, in times of what the last one took of the
+// processor: solves take a fiftieth of one at most.
 const rest = 50
 
 // optimise keeps rates what they should be, until ctx is done.
@@ -64,14 +65,15 @@ func (pl *planner) fail() {
 
 const failureRest = time.Minute
 
-// conclude notes a solve that began at a time, and what it has led to.
-func (pl *planner) conclude(began time.Time, full bool, all sums) {
+// conclude notes a solve that began at a time and used so much processor time, and what
+// it has led to.
+func (pl *planner) conclude(began time.Time, used time.Duration, full bool, all sums) {
 	now := time.Now()
 	took := now.Sub(began)
 	pl.metrics.solved(full, took, all)
 	pl.book.Lock()
 	defer pl.book.Unlock()
-	pl.notBefore = now.Add(rest * took)
+	pl.notBefore = now.Add(rest * used)
 	pl.sums = all
 	if pl.config.Budget > 0 {
 		pl.book.plan.budget = pl.rates.plan.Budget()

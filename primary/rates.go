@@ -9,6 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/honeycomb/local"
+	"github.com/seed-91e7e7c1/corona/internal/process"
 )
 
 // planner finds the rates of all channels that this node leads, and orders them.
@@ -70,11 +71,18 @@ func (pl *planner) solve(full bool) error {
 	pl.solving.Lock()
 	defer pl.solving.Unlock()
 	began := time.Now()
-	if err := pl.rates.run(pl.read(full), pl.exchange.corrector()); err != nil {
+	var all sums
+	var err error
+	used := process.Timed(func() {
+		if err = pl.rates.run(pl.read(full), pl.exchange.corrector()); err == nil {
+			all = pl.apply()
+		}
+	})
+	if err != nil {
 		pl.fail()
 		return err
 	}
-	pl.conclude(began, full, pl.apply())
+	pl.conclude(began, used, full, all)
 	if full && pl.exchange != nil {
 		pl.metrics.told.Inc()
 		pl.config.Tell(pl.exchange.sum(pl.rates.plan, pl.rates.columns.buckets))

@@ -249,8 +249,7 @@ func (r *run) judge(ctx context.Context) (violations []witness.Violation, err er
 			r.origin.FirstSeen(record.Number, r.recorder.Now())
 		}
 	}
-	r.recorder.With(func(h *witness.History) { violations = witness.Check(h, snapshot) })
-	return violations, nil
+	return witness.Check(r.recorder.Copy(), snapshot), nil
 }
 
 // tell prints what was violated and returns an error.

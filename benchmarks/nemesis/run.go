@@ -241,8 +241,7 @@ func (r *run) check(ctx context.Context) (violations []witness.Violation, err er
 			r.origin.FirstSeen(record.Number, r.recorder.Now())
 		}
 	}
-	r.recorder.With(func(h *witness.History) { violations = witness.Check(h, snapshot) })
-	return violations, nil
+	return witness.Check(r.recorder.Copy(), snapshot), nil
 }
 
 // wellAgain holds that each node serves, and takes a write for each range, in time after

@@ -84,7 +84,15 @@ func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case s.fails(delivery.Label, delivery.At):
 		delivery.Answer = http.StatusInternalServerError
 	}
-	s.recorder.With(func(h *History) { h.Deliveries = append(h.Deliveries, delivery) })
+	late := false // its sender did not wait for the recorder
+	s.recorder.With(func(h *History) {
+		if late = r.Context().Err() != nil; !late {
+			h.Deliveries = append(h.Deliveries, delivery)
+		}
+	})
+	if late {
+		return
+	}
 	s.recorder.happened(momentDelivered)
 	if outage != nil {
 		outage.refuse(w)
