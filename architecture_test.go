@@ -59,7 +59,7 @@ var exclusive = map[string][]string{
 	"github.com/hashicorp/memberlist":   {"internal"}, // internal/members
 	"github.com/anishathalye/porcupine": {"internal"}, // internal/testcluster/history
 	"github.com/spf13/cobra":            {"cmd"},
-	"github.com/google/pprof":           {"cmd"},
+	"github.com/google/pprof":           {"cmd", "loadgen"}, // loadgen/profiles
 	"github.com/standard-webhooks":      {"notify"},
 	"code.dny.dev/ssrf":                 {"internal"},
 }
@@ -101,7 +101,7 @@ var rooms = map[string]room{
 	"notify/position":          {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
 	"notify/streak":            {[]string{"channel"}, true, "when an endpoint is tried, and by which deliverer, are rules on values"},
 	"notify/payload":           {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
-	"notify/stream":            {[]string{"api", "channel", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
+	"notify/stream":            {[]string{"api", "channel", "internal/part", "notify/payload", "notify/internal/metric"}, false, "streams know nothing of webhooks"},
 	"honeycomb/local":          {[]string{"honeycomb"}, true, "one owner's solve is pure: summaries in, rates and a summary out"},
 	"wedge/hosts/grants":       {[]string{"channel", "internal/planted"}, true, "who gets how much of a cap is decided by values and the time"},
 	"wedge/hosts":              {[]string{"channel", "wedge/hosts/grants"}, false, "what nodes tell each other of hosts needs neither orders nor reports"},

@@ -25,6 +25,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/fetcher"
 	"github.com/seed-91e7e7c1/corona/internal/datadir"
+	"github.com/seed-91e7e7c1/corona/internal/part"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/notify"
 	"github.com/seed-91e7e7c1/corona/ownership"
@@ -97,7 +98,8 @@ func (n *Node) open(ctx context.Context) (err error) {
 		return err
 	}
 	events := &observer{volume: n.volume}
-	if err := n.openStore(ctx, events); err != nil {
+	part.Do(ctx, part.Commit, func(ctx context.Context) { err = n.openStore(ctx, events) })
+	if err != nil {
 		return err
 	}
 	if n.fetcher, err = n.newFetcher(); err != nil {
@@ -140,14 +142,16 @@ func (n *Node) watch() {
 func (n *Node) start() error {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
-	n.running.Go(func() { n.notifier.Run(ctx) })
+	n.running.Go(func() { part.Do(ctx, part.Deliver, n.notifier.Run) })
 	n.running.Go(func() { n.owner.Run(ctx) })
-	n.running.Go(func() {
-		if err := n.engine.Run(ctx); err != nil {
-			n.config.Fatal(fmt.Errorf("poll: %w", err))
-		}
-	})
+	n.running.Go(func() { part.Do(ctx, part.Poll, n.poll) })
 	return n.startOrders(ctx)
+}
+
+func (n *Node) poll(ctx context.Context) {
+	if err := n.engine.Run(ctx); err != nil {
+		n.config.Fatal(fmt.Errorf("poll: %w", err))
+	}
 }
 
 // Close stops the node: polling and delivery first, then what they wrote to. It

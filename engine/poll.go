@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"math/rand/v2"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/store"
 	"github.com/seed-91e7e7c1/corona/fetcher"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 )
 
 // poll asks the origin once and finds out what that means.
@@ -46,6 +48,11 @@ func (a *asker) reserve(ctx context.Context, p *poll) (room fetcher.Room, r resu
 
 // exchange makes the poll's request, and goes by what comes back.
 func (a *asker) exchange(ctx context.Context, p *poll, room fetcher.Room) result {
+	if planted.Bug(19) && p.holding.Texts.HasValidators() && rand.IntN(100) == 0 {
+		room.Release()
+		p.Sent = p.Begun
+		return result{outcome: notModified, kind: p.holding.Kind, holding: p.holding, status: 304}
+	}
 	req := p.request()
 	req.Room, req.Permit = room, fetcher.Permit{Channel: p.id, Stands: a.leased}
 	resp, err := a.fetcher.Fetch(ctx, req)

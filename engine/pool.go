@@ -1,6 +1,10 @@
 package engine
 
-import "context"
+import (
+	"context"
+
+	"github.com/seed-91e7e7c1/corona/internal/part"
+)
 
 // pool is the workers: started when there is work and none is idle, never more than
 // Config.Workers. The one that became idle last works first, so that few goroutines run
@@ -35,6 +39,7 @@ func (e *Engine) dispatch(now int64) {
 
 // work polls until the pool stops.
 func (e *Engine) work(ctx context.Context, inbox chan poll) {
+	part.Join(ctx)
 	for p := range inbox {
 		for more := true; more; {
 			r := e.asker.poll(ctx, &p)

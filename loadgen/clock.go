@@ -6,10 +6,11 @@ import (
 )
 
 // clock turns the world's time into a schedule's, which runs speedup times as
-// fast and is 0 at start.
+// fast, by hours of the day where there are some, and is 0 at start.
 type clock struct {
 	start   time.Time
 	speedup float64
+	daily   *daily // nil: evenly
 }
 
 // at returns the schedule's time at an instant; 0 for those before the start.
@@ -22,13 +23,13 @@ func (c clock) at(now time.Time) time.Duration {
 const scheduleEnd = 1 << 62
 
 func (c clock) scaled(elapsed time.Duration) time.Duration {
-	return time.Duration(min(float64(elapsed)*c.speedup, scheduleEnd))
+	return c.daily.bend(time.Duration(min(float64(elapsed)*c.speedup, scheduleEnd)))
 }
 
 // when returns the first instant at which the schedule's time is at or after t,
 // which is after the start: the inverse of at, to the nanosecond.
 func (c clock) when(t time.Duration) time.Time {
-	elapsed := time.Duration(math.Ceil(float64(t) / c.speedup))
+	elapsed := time.Duration(math.Ceil(float64(c.daily.straight(t)) / c.speedup))
 	for c.scaled(elapsed) < t {
 		elapsed++
 	}

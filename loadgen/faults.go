@@ -133,8 +133,12 @@ func (o *Origin) setDate(ctx *fasthttp.RequestCtx, host int, now time.Time) {
 	if o.config.Faults.LyingClock == 0 {
 		return
 	}
+	wrong := o.clockError(host)
+	if wrong != 0 {
+		o.stats.lies.Add(1)
+	}
 	var room [32]byte
-	ctx.Response.Header.SetCanonical(headerDate, fasthttp.AppendHTTPDate(room[:0], now.Add(o.clockError(host)).UTC()))
+	ctx.Response.Header.SetCanonical(headerDate, fasthttp.AppendHTTPDate(room[:0], now.Add(wrong).UTC()))
 }
 
 // clockError is by how much a host's clock is wrong: up to twelve hours either way.

@@ -12,7 +12,7 @@ import (
 )
 
 // counters are the origin's numbers on their way to [Stats].
-type counters struct{ requests, full, notModified, bodyBytes, refused, early atomic.Uint64 }
+type counters struct{ requests, full, notModified, bodyBytes, refused, early, lies atomic.Uint64 }
 
 func (c *counters) read() Stats {
 	return Stats{
@@ -22,6 +22,7 @@ func (c *counters) read() Stats {
 		BodyBytes:   c.bodyBytes.Load(),
 		Refused:     c.refused.Load(),
 		Early:       c.early.Load(),
+		Lies:        c.lies.Load(),
 	}
 }
 

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"context"
+	"crypto/tls"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -95,6 +96,9 @@ func (o *Origin) Serve(ctx context.Context, listeners ...net.Listener) error {
 	}
 	server := o.newServer(budget)
 	all := &fanIn{listeners: listeners, conns: make(chan net.Conn), done: make(chan struct{}), log: o.config.Logger}
+	if o.authority != nil {
+		all.secure = o.authority.config()
+	}
 	all.start()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(all) }()
@@ -168,6 +172,7 @@ type fanIn struct {
 	close     sync.Once
 	running   sync.WaitGroup
 	log       *slog.Logger
+	secure    *tls.Config // nil: no TLS
 }
 
 func (f *fanIn) start() {
@@ -216,6 +221,9 @@ func (f *fanIn) ended() bool {
 func (f *fanIn) Accept() (net.Conn, error) {
 	select {
 	case conn := <-f.conns:
+		if f.secure != nil {
+			conn = tls.Server(conn, f.secure) // its handshake is the goroutine's that serves it
+		}
 		return conn, nil
 	case <-f.done:
 		return nil, net.ErrClosed

@@ -69,10 +69,21 @@ func (b *bumps) of(channel int) []time.Duration {
 
 // scheduled returns the revision that the schedule has at a time; 1 where it is off.
 func (o *Origin) scheduled(channel int, at time.Duration) int64 {
-	if o.config.Still {
+	switch {
+	case o.config.Still:
 		return 1
+	case o.history != nil:
+		return o.history.revision(o.content.Schedule, channel, at)
 	}
 	return o.content.Revision(channel, at)
+}
+
+// scheduledAt returns when the schedule comes to a revision.
+func (o *Origin) scheduledAt(channel int, revision int64) time.Duration {
+	if o.history != nil {
+		return o.history.changedAt(o.content.Schedule, channel, revision)
+	}
+	return o.content.ChangedAt(channel, revision)
 }
 
 // revision returns the revision of a synthetic channel that stands at a time.
@@ -93,10 +104,10 @@ func (o *Origin) since(channel int, revision int64) time.Duration {
 		case revision == made:
 			return bump
 		case revision < made:
-			return o.content.ChangedAt(channel, revision-int64(i))
+			return o.scheduledAt(channel, revision-int64(i))
 		}
 	}
-	return o.content.ChangedAt(channel, revision-int64(len(o.bumps.of(channel))))
+	return o.scheduledAt(channel, revision-int64(len(o.bumps.of(channel))))
 }
 
 // Revision returns the revision of channel n that stands at an instant, 1 or later.
@@ -112,7 +123,12 @@ func (o *Origin) ChangedAt(n int, revision int64) time.Time {
 
 // Interval returns the mean time between two changes of channel n, which is synthetic.
 func (o *Origin) Interval(n int) time.Duration {
-	return time.Duration(float64(o.content.Interval(n-len(o.replays))) / o.config.Speedup)
+	channel := n - len(o.replays)
+	interval := o.content.Interval(channel)
+	if o.history != nil {
+		interval = o.history.interval(channel)
+	}
+	return time.Duration(float64(interval) / o.config.Speedup)
 }
 
 // Window returns how many revisions back the entries of synthetic channel n reach.

@@ -64,6 +64,14 @@ type Config struct {
 	MaxRate float64
 	// RetryAfter is how long a host wants to be left alone then; 0 means 1 min.
 	RetryAfter time.Duration
+	// Daily has more change by day than by night, in the schedule's time: the start is
+	// midnight.
+	Daily bool
+	// History is a file as [ReadTraceFile] reads it, or a folder of them: synthetic channels
+	// change when the documents in it did. Empty: by the survey's intervals.
+	History string
+	// TLS has hosts serve with certificates of an authority of their own ([Origin.CA]).
+	TLS bool
 	// Still leaves synthetic channels as they stood at the start; [Origin.Change] changes
 	// them all the same.
 	Still bool
@@ -132,18 +140,20 @@ func (c *Config) validate() (netip.AddrPort, error) {
 
 // Origin is a set of content servers on loopback addresses.
 type Origin struct {
-	config   Config
-	content  Content
-	clock    clock // of the schedule
-	step     clock // real time, for replays by steps
-	base     netip.AddrPort
-	replays  []*replay
-	paths    map[string]*replay
-	stats    counters
-	limits   *limits // nil: none
-	bumps    bumps
-	throttle throttle        // nil: none is throttled
-	polls    []atomic.Uint32 // requests by channel, replays first
+	config    Config
+	content   Content
+	clock     clock // of the schedule
+	step      clock // real time, for replays by steps
+	base      netip.AddrPort
+	replays   []*replay
+	paths     map[string]*replay
+	stats     counters
+	limits    *limits // nil: none
+	history   history // nil: none
+	bumps     bumps
+	throttle  throttle        // nil: none is throttled
+	authority *authority      // nil: no TLS
+	polls     []atomic.Uint32 // requests by channel, replays first
 
 	cacheControl []byte // empty: none
 
@@ -167,6 +177,16 @@ func NewOrigin(config Config) (*Origin, error) {
 		return nil, fmt.Errorf("origin: %w", err)
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	if config.History != "" {
+		if o.history, err = readHistory(config.History); err != nil {
+			return nil, fmt.Errorf("origin: %w", err)
+		}
+	}
+	if config.TLS {
+		if o.authority, err = newAuthority(config.Now()); err != nil {
+			return nil, fmt.Errorf("origin: %w", err)
+		}
+	}
 	o.limits = newLimits(config.Hosts, config.MaxRate, config.RetryAfter)
 	if config.Faults.Throttled > 0 {
 		o.throttle = make(throttle, config.Hosts)
@@ -189,7 +209,10 @@ func NewOrigin(config Config) (*Origin, error) {
 		start = config.Now()
 	}
 	o.polls = make([]atomic.Uint32, o.Channels())
-	o.clock, o.step = clock{start, config.Speedup}, clock{start, 1}
+	o.clock, o.step = clock{start: start, speedup: config.Speedup}, clock{start: start, speedup: 1}
+	if config.Daily {
+		o.clock.daily = newsDay
+	}
 	return o, nil
 }
 
@@ -223,13 +246,20 @@ func (o *Origin) Channels() int { return len(o.replays) + o.config.Channels }
 func (o *Origin) URL(n int) string { return string(o.appendURL(nil, n)) }
 
 func (o *Origin) appendURL(dst []byte, n int) []byte {
-	dst = append(dst, "http://"...)
+	dst = append(dst, o.scheme()...)
 	if n < len(o.replays) {
 		return append(o.base.AppendTo(dst), o.replays[n].path...)
 	}
 	n -= len(o.replays)
 	dst = hostAddress(o.base, n%o.config.Hosts).AppendTo(dst)
 	return o.appendPath(dst, n)
+}
+
+func (o *Origin) scheme() string {
+	if o.authority != nil {
+		return "https://"
+	}
+	return "http://"
 }
 
 // Stats is what an origin did so far.
@@ -240,6 +270,7 @@ type Stats struct {
 	BodyBytes   uint64 // sent in answers with 200, as compressed
 	Refused     uint64 // answered 429
 	Early       uint64 // of the refused: came, knowing better, within RetryAfter of a refusal
+	Lies        uint64 // answers whose dates are wrong
 }
 
 // Stats returns what the origin did so far.

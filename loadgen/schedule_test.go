@@ -99,7 +99,7 @@ func TestGaps(t *testing.T) {
 func TestClockWhenIsAtsInverse(t *testing.T) {
 	start := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 	rapid.Check(t, func(t *rapid.T) {
-		c := clock{start, rapid.Float64Range(minSpeedup, maxSpeedup).Draw(t, "speedup")}
+		c := clock{start: start, speedup: rapid.Float64Range(minSpeedup, maxSpeedup).Draw(t, "speedup")}
 		at := time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "at"))
 		when := c.when(at)
 		if got := c.at(when); got < at {
@@ -112,7 +112,7 @@ func TestClockWhenIsAtsInverse(t *testing.T) {
 }
 
 func TestClockEnds(t *testing.T) {
-	c := clock{time.Unix(0, 0), maxSpeedup}
+	c := clock{start: time.Unix(0, 0), speedup: maxSpeedup}
 	at := c.at(time.Unix(1e9, 0))
 	if at != scheduleEnd {
 		t.Fatalf("after 32 years a million times as fast: %s, want the end", at)

@@ -10,6 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/internal/part"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
@@ -35,11 +36,15 @@ func (j *judge) Report(ctx context.Context, report engine.Report) (engine.Answer
 	stripe := j.stripe(report.Channel)
 	stripe.Lock()
 	defer stripe.Unlock()
-	answer, err := j.report(ctx, report)
-	if errors.Is(err, ownership.ErrStale) {
-		// The commit lost against one whose outcome was not known: judge again.
+	var answer engine.Answer
+	var err error
+	part.Do(ctx, part.Judge, func(ctx context.Context) {
 		answer, err = j.report(ctx, report)
-	}
+		if errors.Is(err, ownership.ErrStale) {
+			// The commit lost against one whose outcome was not known: judge again.
+			answer, err = j.report(ctx, report)
+		}
+	})
 	j.metrics.count(err)
 	return answer, err
 }

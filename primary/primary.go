@@ -20,6 +20,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/honeycomb"
+	"github.com/seed-91e7e7c1/corona/internal/part"
 	"github.com/seed-91e7e7c1/corona/overlay"
 	"github.com/seed-91e7e7c1/corona/ownership"
 )
@@ -180,7 +181,7 @@ func (o *Owner) Run(ctx context.Context) {
 	var others sync.WaitGroup // which wait for commits and reads, as rates must not
 	others.Go(func() { o.sweeper.run(ctx, sweepInterval(o.config.Interval)) })
 	others.Go(func() { o.follow(ctx) })
-	o.optimise(ctx)
+	part.Do(ctx, part.Solve, o.optimise)
 	others.Wait()
 }
 

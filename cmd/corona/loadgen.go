@@ -200,6 +200,7 @@ type originEnd struct {
 	BodyBytes   uint64 `json:"body_bytes"`
 	Refused     uint64 `json:"refused"`
 	Early       uint64 `json:"early"` // of the refused
+	Lies        uint64 `json:"-"`     // these origins' clocks are right
 }
 
 // originPrinter prints for people or for programs.

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/cmd/corona/channels"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/lists"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/load"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/sim"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/solve"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/status"
@@ -82,7 +83,7 @@ func newRootCommand() *cobra.Command {
 		newUpdatesCommand(), watch.NewCommand(), status.NewCommand(), lists.NewImport(), lists.NewExport())
 	addGroup(root, "tools", "Tools:",
 		solve.NewCommand(), sim.NewCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), trace.NewCommand(),
-		newLoadgenCommand(), newVersionCommand())
+		newLoadgenCommand(), load.NewProfile(), newVersionCommand())
 	root.AddCommand(newSettingsTopic())
 	root.SetHelpCommandGroupID("tools")
 	root.SetCompletionCommandGroupID("tools")

@@ -1,6 +1,7 @@
 package arrival
 
 import (
+	"crypto/tls"
 	"net"
 	"time"
 )
@@ -17,6 +18,9 @@ func Stamp(l net.Listener) (net.Listener, error) {
 // OfConn returns when the kernel received what was read last from a connection, if it said
 // so.
 func OfConn(c net.Conn) (at time.Time, known bool) {
+	if secure, ok := c.(*tls.Conn); ok {
+		c = secure.NetConn()
+	}
 	stamped, ok := c.(*conn)
 	if !ok || stamped.last.IsZero() {
 		return at, false

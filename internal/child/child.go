@@ -20,14 +20,15 @@ import (
 	"time"
 )
 
-// Build builds command corona into a folder and returns the program's path.
-func Build(ctx context.Context, folder string) (string, error) {
+// Build builds command corona into a folder, with build tags, and returns the program's
+// path.
+func Build(ctx context.Context, folder string, tags ...string) (string, error) {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
 		return "", fmt.Errorf("find the module: %w", err)
 	}
 	binary := filepath.Join(folder, "corona")
-	build := exec.CommandContext(ctx, "go", "build", "-o", binary, "./cmd/corona")
+	build := exec.CommandContext(ctx, "go", "build", "-tags", strings.Join(tags, ","), "-o", binary, "./cmd/corona")
 	build.Dir = strings.TrimSpace(string(root))
 	if out, err := build.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build corona: %w\n%s", err, out)
@@ -71,6 +72,9 @@ type Process struct {
 	// happened. They are then started in the network namespace of the process, not in that
 	// of the caller's thread.
 	Bound bool
+
+	// Env are variables, as NAME=VALUE, beside those of the process that starts it.
+	Env []string
 }
 
 // New returns a process that is not started. What it prints is appended to a
@@ -102,6 +106,9 @@ func (p *Process) LogName() string { return p.logName }
 func (p *Process) Start() error {
 	p.process = exec.Command(p.args[0], p.args[1:]...)
 	p.process.Stdout, p.process.Stderr = p.log, p.log
+	if len(p.Env) > 0 {
+		p.process.Env = append(os.Environ(), p.Env...)
+	}
 	fmt.Fprintf(p.log, "--- start %s\n", strings.Join(p.args, " "))
 	if info, err := p.log.Stat(); err == nil {
 		p.printed = info.Size()

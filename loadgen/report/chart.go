@@ -98,13 +98,13 @@ func (c *chart) axes(b *strings.Builder, f frame) {
 		fmt.Fprintf(b, `<line class="grid" x1="%g" x2="%g" y1="%.1f" y2="%.1f"/><text x="%g" y="%.1f" text-anchor="end">%s</text>`,
 			left, width-right, f.y(v), f.y(v), left-4, f.y(v)+4, number(v))
 	}
-	for i := range 5 {
-		v := f.minX + (f.maxX-f.minX)*float64(i)/4
+	const most = 5
+	step := ceiling((f.maxX - f.minX) / most)
+	for v := math.Ceil(f.minX/step) * step; v <= f.maxX*(1+1e-9); v += step {
 		text := number(v)
 		if c.ticks != nil {
 			text = c.ticks(v)
 		}
-		anchor := [...]string{"start", "middle", "middle", "middle", "end"}[i]
-		fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="%s">%s</text>`, f.x(v), height-6, anchor, text)
+		fmt.Fprintf(b, `<text x="%.1f" y="%g" text-anchor="middle">%s</text>`, min(max(f.x(v), left+10), width-right-16), height-6, text)
 	}
 }

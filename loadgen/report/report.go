@@ -7,7 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
-	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,31 +38,34 @@ type view struct {
 	R           *result.Result
 	OK          bool
 	Charts      []chart
+	Profiles    []profileView
 	Environment string
 }
 
 // Write writes report.html into a folder.
 func Write(folder string, r Run) error {
+	shown := view{
+		Run: r, R: r.Result, OK: r.Result.OK(), Charts: charts(r.Outcome), Profiles: readProfiles(folder, r.Profiles),
+		Environment: fmt.Sprintf("%s, %d cores, %s/%s", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH),
+	}
 	file, err := os.Create(filepath.Join(folder, result.Report))
 	if err != nil {
 		return err
 	}
-	if err := write(file, r); err != nil {
+	if err := page.Execute(file, shown); err != nil {
 		file.Close()
 		return fmt.Errorf("report: %w", err)
 	}
 	return file.Close()
 }
 
-func write(w io.Writer, r Run) error {
-	return page.Execute(w, view{
-		Run: r, R: r.Result, OK: r.Result.OK(), Charts: charts(r.Outcome),
-		Environment: fmt.Sprintf("%s, %d cores, %s/%s", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH),
-	})
+// number writes a figure with four digits, and whole ones without an exponent.
+func number(v float64) string {
+	if math.Abs(v) >= 1000 && math.Abs(v) < 1e15 {
+		return strconv.FormatFloat(math.Round(v), 'f', 0, 64)
+	}
+	return strconv.FormatFloat(v, 'g', 4, 64)
 }
-
-// number writes a figure with four digits.
-func number(v float64) string { return strconv.FormatFloat(v, 'g', 4, 64) }
 
 // ms writes milliseconds.
 func ms(v float64) string {

@@ -24,6 +24,15 @@ func (r *Result) Figure(name string) (value float64, known bool) {
 	return 0, false
 }
 
+// Figures returns all figures by their names.
+func (r *Result) Figures() map[string]float64 {
+	all := make(map[string]float64)
+	for _, f := range figuresOf(r) {
+		all[f.name] = f.value
+	}
+	return all
+}
+
 // figure is a number of the result.
 type figure struct {
 	name  string

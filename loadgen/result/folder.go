@@ -43,18 +43,13 @@ func (r *Result) Write(folder string) error {
 // maxFile bounds a result.json that is read, in bytes.
 const maxFile = 16 << 20
 
-// Read reads the results of a folder: its result.json, or those of the folders in it.
-// They come in the order of their folders' names.
+// Read reads the results of a folder: its result.json, or those of the folders in it. out/a
+// that is no folder stands for out/a-1, out/a-2 and so on. They come in the order of their
+// folders' names.
 func Read(folder string) ([]*Result, error) {
-	files, err := filepath.Glob(filepath.Join(folder, "*", File))
+	files, err := find(folder)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := os.Stat(filepath.Join(folder, File)); err == nil {
-		files = []string{filepath.Join(folder, File)}
-	}
-	if len(files) == 0 {
-		return nil, fmt.Errorf("%s: no %s there, nor in its folders", folder, File)
 	}
 	slices.Sort(files)
 	results := make([]*Result, 0, len(files))
@@ -66,6 +61,24 @@ func Read(folder string) ([]*Result, error) {
 		results = append(results, r)
 	}
 	return results, nil
+}
+
+// find returns the names of the files.
+func find(folder string) ([]string, error) {
+	for _, pattern := range []string{File, filepath.Join("*", File)} {
+		files, err := filepath.Glob(filepath.Join(folder, pattern))
+		if err != nil || len(files) > 0 {
+			return files, err
+		}
+	}
+	if _, err := os.Stat(folder); err == nil {
+		return nil, fmt.Errorf("%s: no %s there, nor in its folders", folder, File)
+	}
+	files, err := filepath.Glob(filepath.Join(folder+"-[0-9]*", File))
+	if err == nil && len(files) == 0 {
+		err = fmt.Errorf("%s: no such folder, nor %s-1", folder, folder)
+	}
+	return files, err
 }
 
 func readFile(file string) (*Result, error) {

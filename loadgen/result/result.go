@@ -35,6 +35,7 @@ type Result struct {
 	BudgetRatio     float64 `json:"budget_ratio"` // polls beside the most that the budget allows
 	FloorViolations int64   `json:"floor_violations"`
 	HostViolations  int64   `json:"host_violations"` // requests to hosts that had asked to be left alone
+	LyingDates      int64   `json:"lying_dates"`     // answers whose dates were hours off
 
 	CPUSeconds   float64 `json:"cpu_s"` // of all nodes, in the window
 	CPUPerPollUs float64 `json:"cpu_us_per_poll"`

@@ -70,7 +70,7 @@ func TestOK(t *testing.T) {
 
 func TestFolder(t *testing.T) {
 	folder := t.TempDir()
-	for _, run := range []string{"2", "1"} {
+	for _, run := range []string{"2", "1", "a-1", "a-2", "b-1"} {
 		r := &Result{Scenario: "x" + run}
 		inside := filepath.Join(folder, run)
 		if err := Make(inside); err != nil {
@@ -83,8 +83,14 @@ func TestFolder(t *testing.T) {
 			t.Errorf("a folder with a result: %v", err)
 		}
 	}
-	if all, err := Read(folder); err != nil || len(all) != 2 || all[0].Scenario != "x1" {
+	if all, err := Read(folder); err != nil || len(all) != 5 || all[0].Scenario != "x1" {
 		t.Errorf("%v, %v", all, err)
+	}
+	if side, err := Read(filepath.Join(folder, "a")); err != nil || len(side) != 2 || side[1].Scenario != "xa-2" {
+		t.Errorf("%v, %v", side, err)
+	}
+	if _, err := Read(filepath.Join(folder, "c")); err == nil {
+		t.Error("runs that are not there are read")
 	}
 	if one, err := Read(filepath.Join(folder, "2")); err != nil || len(one) != 1 || one[0].Scenario != "x2" {
 		t.Errorf("%v, %v", one, err)

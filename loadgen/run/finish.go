@@ -33,6 +33,7 @@ func (r *run) finish(ctx context.Context) (*Outcome, error) {
 	outcome.Nodes = r.sampler.mu.points
 	outcome.Window = [2]float64{r.sampler.mu.from.Sub(r.begun).Seconds(), r.sampler.mu.to.Sub(r.begun).Seconds()}
 	r.sampler.mu.Unlock()
+	outcome.Profiles = r.profiled
 	return outcome, r.result.Write(r.Out)
 }
 
@@ -42,7 +43,8 @@ func (r *run) figures(outcome *Outcome, ended time.Time) {
 	out.Channels, out.Subscriptions = r.origin.Channels(), r.crowd.total()
 	outcome.Plots = r.tracker.Judge(out, ended)
 	out.Duration = r.windowSeconds()
-	out.HostViolations = int64(r.origin.Stats().Early - r.early)
+	served := r.origin.Stats()
+	out.HostViolations, out.LyingDates = int64(served.Early-r.before.Early), int64(served.Lies-r.before.Lies)
 	r.lost()
 	plan := r.plan.Load()
 	if plan == nil {
@@ -111,8 +113,9 @@ func (r *run) processes() {
 // What a generator may use and still say that it was not the limit.
 const (
 	mostLate        = 10 * time.Millisecond
-	mostProcessor   = 0.8 // of all cores
-	mostDescriptors = 0.9 // of the limit
+	mostStill       = time.Second // at one time
+	mostProcessor   = 0.8         // of all cores
+	mostDescriptors = 0.9         // of the limit
 )
 
 // generator judges the generator itself.
@@ -126,6 +129,9 @@ func (r *run) generator(open int) {
 	}
 	if late > mostLate {
 		limit("its timers were up to %s late (p99), %s are allowed", late.Round(100*time.Microsecond), mostLate)
+	}
+	if still := r.sampler.quantile(1); still > mostStill {
+		limit("it stood still for up to %s, %s is allowed", still.Round(100*time.Millisecond), mostStill)
 	}
 	if share := g.CPUSeconds / max(r.result.Duration, 1e-9) / float64(runtime.NumCPU()); share > mostProcessor {
 		limit("it took %.0f %% of all cores", 100*share)

@@ -96,6 +96,9 @@ func (r *run) makeNodes(ctx context.Context) (nodes []*node, err error) {
 			return nodes, err
 		}
 		n.process.Bound = true
+		if r.Scenario.Origins.TLS {
+			n.process.Env = []string{"SSL_CERT_FILE=" + r.caFile()} // which crypto/x509 takes for the system's
+		}
 	}
 	return nodes, nil
 }

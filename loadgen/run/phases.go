@@ -67,9 +67,11 @@ func (r *run) solve(from time.Time) error {
 func (r *run) window(ctx context.Context) error {
 	begin := time.Now()
 	end := begin.Add(r.Scenario.Duration)
-	r.early = r.origin.Stats().Early
+	r.before = r.origin.Stats()
 	r.tracker.SetWindow(begin, end)
 	r.sampler.begin(begin, end)
+	taken := r.takeProfiles(ctx)
+	defer taken()
 	err := r.events(ctx, begin)
 	err = errors.Join(err, pause(ctx, end), r.alive())
 	if now := time.Now(); now.Before(end) {

@@ -28,6 +28,8 @@ type Options struct {
 	Out      string         // folder of the results, which holds nothing yet
 	Binary   string         // the program that nodes are started from
 	Progress func(Progress) // called each second; nil: not called
+
+	lose func() bool // of tests: whether an update that arrives is lost at the sink; nil: none is
 }
 
 // Outcome is what a run found.
@@ -38,6 +40,8 @@ type Outcome struct {
 	Plots  track.Plots
 	Window [2]float64 // seconds of the run
 	Waits  [2]float64 // planned mean and bound, in milliseconds: of subscribers
+
+	Profiles []*Profile // in the order of nodes and kinds
 }
 
 // ErrInput is a scenario that this machine cannot run, or a target that is none.
@@ -63,11 +67,12 @@ type run struct {
 	plan     atomic.Pointer[truth.Plan]
 	rates    []float64 // the nodes', by channel, at the end of the window; nil: not known
 	raw      *rawFile
+	profiled []*Profile
 	sampler  *sampler
 
 	background *background
 	result     *result.Result
-	early      uint64 // requests to hosts at rest, before the window
+	before     loadgen.Stats // what the origins did before the window
 	phase      phase
 }
 

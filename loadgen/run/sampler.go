@@ -75,22 +75,28 @@ func (s *sampler) loop(ctx context.Context) error {
 		if err := pause(ctx, next); err != nil {
 			return nil
 		}
-		s.lateness(next)
-		if n%int(time.Second/tick) == 0 {
+		now := time.Now()
+		left := s.lateness(next, now)
+		n, next = n+left, next.Add(time.Duration(left)*tick)
+		if n%int(time.Second/tick) <= left {
 			last = s.second(last)
-		}
-		if late := time.Since(next); late > time.Second {
-			next = next.Add(late) // it was suspended: one tick tells all
 		}
 	}
 }
 
-// lateness notes how late a tick came.
-func (s *sampler) lateness(meant time.Time) {
+// lateness notes how late a tick came, and those that were due by then and are left out for
+// it: a generator that stood still for a second was late a hundred times, not once. It
+// returns the number of those.
+func (s *sampler) lateness(meant, now time.Time) (left int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.mu.from.IsZero() && !meant.Before(s.mu.from) && meant.Before(s.mu.to) {
-		s.mu.late = append(s.mu.late, time.Since(meant))
+	for ; ; left++ {
+		if !s.mu.from.IsZero() && !meant.Before(s.mu.from) && meant.Before(s.mu.to) {
+			s.mu.late = append(s.mu.late, now.Sub(meant))
+		}
+		if meant = meant.Add(tick); meant.After(now) {
+			return left
+		}
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
@@ -47,8 +49,13 @@ func (r *run) startWorld(ctx context.Context) error {
 		return err
 	}
 	r.origin = origin
+	if ca := origin.CA(); ca != nil {
+		if err := os.WriteFile(r.caFile(), ca, 0o644); err != nil {
+			return err
+		}
+	}
 	r.tracker = track.New(track.Config{
-		Schedule: origin, Channels: origin.Channels(), Begin: r.begun, Longest: r.limit,
+		Schedule: origin, Channels: origin.Channels(), Hosts: s.Origins.Hosts, Begin: r.begun, Longest: r.limit,
 		Floor: r.settings.Floor, Nodes: max(len(s.Target), s.Nodes.Count), Raw: r.raw,
 	})
 	r.background.run(func(ctx context.Context) error { return origin.Serve(ctx, listeners...) })
@@ -61,11 +68,14 @@ func (r *run) startWorld(ctx context.Context) error {
 	return nil
 }
 
+// caFile holds the certificate of the origins' authority, where there is one.
+func (r *run) caFile() string { return filepath.Join(r.Out, "origins-ca.pem") }
+
 func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll)) loadgen.Config {
 	o := &s.Origins
 	return loadgen.Config{
-		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup,
-		Still: o.Changes.Kind == scenario.Never, Observe: observe,
+		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
+		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, History: o.Changes.File, Observe: observe,
 		Faults: loadgen.Faults{
 			P50: o.Latency.P50, P99: o.Latency.P99, Errors: float64(o.Errors), Dead: float64(o.Dead), LyingClock: float64(o.LyingClock),
 			Slow: float64(o.Slow.Share), SlowFor: o.Slow.For, Throttled: float64(o.Throttled.Share), ThrottledFor: o.Throttled.For,
@@ -76,13 +86,17 @@ func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll
 // arrived takes a webhook of a subscription, if that is known.
 func (r *run) arrived(id string, a sink.Arrival) bool {
 	number, known := r.crowd.number(id)
-	if known {
+	if known && !r.loses() {
 		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
 	}
 	return known
 }
 
+func (r *run) loses() bool { return r.lose != nil && r.lose() }
+
 // streamed takes an update that a stream brought for a subscription.
 func (r *run) streamed(number int, a sink.Arrival) {
-	r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	if !r.loses() {
+		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/loadgen/profiles"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 )
 
@@ -31,6 +32,7 @@ func (d *decoder) check(s *Scenario) error {
 	d.wrong = nil
 	d.checkRun(s)
 	d.checkOrigins(&s.Origins)
+	d.want(!s.Origins.TLS || len(s.Target) == 0, "origins.tls", "a target's nodes do not know the origins' authority")
 	d.checkSubscriptions(s)
 	d.checkEvents(s)
 	for i, t := range s.Thresholds {
@@ -63,7 +65,9 @@ func (d *decoder) checkRun(s *Scenario) {
 	d.want(s.Duration > 0 && s.Duration <= maxTime, "duration", "want more than 0 and at most %s", maxTime)
 	d.want(s.Warmup <= maxTime, "warmup", "want at most %s", maxTime)
 	d.want(s.Nodes.Count >= 1 && s.Nodes.Count <= maxNodes, "nodes.count", "want 1 to %d", maxNodes)
-	d.want(len(s.Profiles) == 0, "profiles", "profiles are not taken yet")
+	for i, kind := range s.Profiles {
+		d.want(slices.Contains(profiles.Kinds(), kind) && slices.Index(s.Profiles, kind) == i, fmt.Sprintf("profiles[%d]", i), "want each of %s once", strings.Join(profiles.Kinds(), ", "))
+	}
 	for i, target := range s.Target {
 		u, err := url.Parse(target)
 		d.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", fmt.Sprintf("target[%d]", i), "want a URL such as http://127.0.0.1:8410")
@@ -77,7 +81,6 @@ func (d *decoder) checkOrigins(o *Origins) {
 	d.want(o.Latency.P99 == 0 || o.Latency.P99 >= o.Latency.P50, "origins.latency.p99", "want p50 or more")
 	d.want(o.Latency.P99 <= time.Minute && o.Latency.P50 <= time.Minute, "origins.latency", "want at most 1m")
 	d.want(o.Slow.For <= time.Minute, "origins.slow", "want at most 1m")
-	d.want(!o.TLS, "origins.tls", "origins with TLS are not there yet")
 }
 
 func (d *decoder) checkSubscriptions(s *Scenario) {

@@ -16,8 +16,8 @@ type Scenario struct {
 	Target        []string      `yaml:"target"` // URLs of nodes that run already; none: Nodes are started
 	Origins       Origins       `yaml:"origins"`
 	Subscriptions Subscriptions `yaml:"subscriptions"`
-	Events        []Event       `yaml:"events"` // by time
-	Profiles      []string      `yaml:"profiles"`
+	Events        []Event       `yaml:"events"`   // by time
+	Profiles      []string      `yaml:"profiles"` // of each node, in the window
 	Thresholds    []Threshold   `yaml:"thresholds"`
 
 	Text []byte // the YAML that it was read from
@@ -37,11 +37,11 @@ type Origins struct {
 	Popularity Popularity `yaml:"popularity"`
 	Changes    Changes    `yaml:"changes"`
 	Latency    Latency    `yaml:"latency"`
-	Errors     Share      `yaml:"errors"`    // of requests: answered 503
-	Slow       ShareFor   `yaml:"slow"`      // of channels: each answer takes so long
-	Dead       Share      `yaml:"dead"`      // of hosts: connections are refused
-	Throttled  ShareFor   `yaml:"throttled"` // of hosts: a third of the time they answer 429, for so long
-	TLS        bool       `yaml:"tls"`
+	Errors     Share      `yaml:"errors"`      // of requests: answered 503
+	Slow       ShareFor   `yaml:"slow"`        // of channels: each answer takes so long
+	Dead       Share      `yaml:"dead"`        // of hosts: connections are refused
+	Throttled  ShareFor   `yaml:"throttled"`   // of hosts: a third of the time they answer 429, for so long
+	TLS        bool       `yaml:"tls"`         // with certificates of an authority of the run
 	LyingClock Share      `yaml:"lying_clock"` // of hosts: dates are off by hours
 }
 

@@ -79,7 +79,9 @@ func TestRefused(t *testing.T) {
 		{"name: x\nduration: 1m\ntarget: [nonsense]\n", "x.yaml:3: target[0]"},
 		{"name: x\nduration: 1m\ntarget: ['http://127.0.0.1:1']\nevents: [{at: 1s, do: kill, node: 1}]\n", "x.yaml:4: events[0].do"},
 		{"name: x\nduration: 1m\nsubscriptions: {sinks: {webhook: 50%, sse: 40%}}\n", "x.yaml:3: subscriptions.sinks: webhook and sse come to 90%"},
-		{"name: x\nduration: 1m\nprofiles: [cpu]\n", "x.yaml:3: profiles"},
+		{"name: x\nduration: 1m\ntarget: ['http://127.0.0.1:1']\norigins: {tls: true}\n", "x.yaml:4: origins.tls"},
+		{"name: x\nduration: 1m\nprofiles: [cpu, block]\n", "x.yaml:3: profiles[1]: want each of cpu"},
+		{"name: x\nduration: 1m\nprofiles: [cpu, cpu]\n", "x.yaml:3: profiles[1]"},
 		{"name: &a x\nduration: *a\n", "x.yaml:2: duration: aliases"},
 		{"- x\n", "want keys"},
 	}

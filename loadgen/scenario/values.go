@@ -72,17 +72,26 @@ func (p *Popularity) parse(from string) error {
 // The kinds of update schedule.
 const (
 	Poisson = "poisson" // intervals of the paper's survey, gaps close to exponential
+	Daily   = "daily"   // the same, more by day than by night: the start is midnight in the schedule's time
+	Replay  = "replay"  // when recorded documents did
 	Never   = "none"    // nothing changes but by events
 )
 
 // Changes says when channels change.
-type Changes struct{ Kind string }
+type Changes struct {
+	Kind string
+	File string // of a replay: recorded histories, a file or a folder
+}
 
 func (c *Changes) parse(from string) error {
-	if from != Poisson && from != Never {
-		return fmt.Errorf("want %s or %s", Poisson, Never)
+	if file, replay := strings.CutPrefix(from, Replay+":"); replay && file != "" {
+		*c = Changes{Replay, file}
+		return nil
 	}
-	c.Kind = from
+	if from != Poisson && from != Daily && from != Never {
+		return fmt.Errorf("want %s, %s, %s:FILE or %s", Poisson, Daily, Replay, Never)
+	}
+	*c = Changes{Kind: from}
 	return nil
 }
 

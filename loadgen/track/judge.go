@@ -171,7 +171,7 @@ func (t *Tracker) openGap(plan *plan, channel int, end int64) bool {
 	defer lock.Unlock()
 	c, longest := &t.channels[channel], plan.longest[channel]
 	from := max(c.last, t.window.begin.Load(), plan.from+int64(settle))
-	if c.bad || longest == 0 || len(c.sent) == 0 || t.disturbed.overlap(from, end) > 0 {
+	if longest == 0 || len(c.sent) == 0 || t.excused(c, channel, from, end) {
 		return false
 	}
 	return float64(end-from)/1e9 > skipped*longest

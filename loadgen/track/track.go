@@ -18,12 +18,14 @@ type Schedule interface {
 	Revision(channel int, at time.Time) int64
 	ChangedAt(channel int, revision int64) time.Time
 	Window(channel int) int // how many revisions back a document shows
+	HostOf(channel int) int // below Config.Hosts
 }
 
 // Config is what a tracker has to know.
 type Config struct {
 	Schedule Schedule
 	Channels int
+	Hosts    int
 	Begin    time.Time     // the run's; series count from here
 	Longest  time.Duration // of the run: bounds the series
 	Floor    time.Duration // between two polls of a channel by one address; 0: none
@@ -43,7 +45,8 @@ type Tracker struct {
 	locks  [256]sync.Mutex // of channels by number, and of their subscriptions
 
 	channels []channelState
-	arrivals []int64 // by channel, the latest polls of as many as there are nodes: a ring
+	arrivals []int64        // by channel, the latest polls of as many as there are nodes: a ring
+	refused  []atomic.Int64 // by host, when it last answered 429, Unix nanoseconds; 0: never
 
 	subs struct {
 		sync.RWMutex
@@ -99,6 +102,7 @@ func New(c Config) *Tracker {
 		config:   c,
 		channels: make([]channelState, c.Channels),
 		arrivals: make([]int64, c.Channels*max(c.Nodes, 1)),
+		refused:  make([]atomic.Int64, c.Hosts),
 		Series:   newSeries(c.Begin, c.Longest),
 		lateness: newHistogram(),
 		delivery: newHistogram(),
@@ -144,6 +148,9 @@ func (t *Tracker) Poll(p loadgen.Poll) {
 	c := &t.channels[p.Channel]
 	t.gap(c, &p)
 	c.bad = p.Revision == 0
+	if p.Status == 429 {
+		raise(&t.refused[t.config.Schedule.HostOf(p.Channel)], p.Answered.UnixNano())
+	}
 	if p.Status == 200 {
 		t.send(c, &p)
 	}
@@ -203,7 +210,7 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 	seconds := float64(at-before) / 1e9
 	c.gaps += seconds
 	c.squares += seconds * seconds
-	if before < plan.from+int64(settle) || plan.gaps[p.Channel] == 0 || c.bad || t.disturbed.overlap(before, at) > 0 {
+	if before < plan.from+int64(settle) || plan.gaps[p.Channel] == 0 || t.excused(c, p.Channel, before, at) {
 		return
 	}
 	planned, longest := plan.gaps[p.Channel], plan.longest[p.Channel]
@@ -216,6 +223,14 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 	late := time.Duration(max(seconds-planned, 0) * 1e9)
 	t.lateness.record(late)
 	t.Series.late(at, late)
+}
+
+// excused reports whether a node may have had a reason to wait from one instant to another:
+// nodes were away, the channel's last answer had no content, or its host refused a channel,
+// after which it rests as a whole.
+func (t *Tracker) excused(c *channelState, channel int, from, to int64) bool {
+	refused := t.refused[t.config.Schedule.HostOf(channel)].Load()
+	return c.bad || refused >= from && refused <= to || t.disturbed.overlap(from, to) > 0
 }
 
 // floorError is how much sooner than the floor a poll may seem to come: a request arrives

@@ -26,7 +26,9 @@ func (p periodic) ChangedAt(_ int, revision int64) time.Time {
 
 func (p periodic) Window(int) int { return p.window }
 
-// rig is a run of one channel with two subscriptions, in a time of its own: polled each
+func (p periodic) HostOf(int) int { return 0 }
+
+// rig is a run of a channel with two subscriptions, and another one of its host, in a time of its own: polled each
 // gap, from 0 s to 100 s, of which 20 s to 80 s count.
 type rig struct {
 	*Tracker
@@ -37,10 +39,10 @@ type rig struct {
 func newRig(nodes, window int) *rig {
 	begin := time.Unix(1_000_000, 0)
 	r := &rig{Tracker: New(Config{
-		Schedule: periodic{begin, window}, Channels: 1, Begin: begin, Longest: 3 * time.Minute, Floor: time.Second, Nodes: nodes,
+		Schedule: periodic{begin, window}, Channels: 2, Hosts: 1, Begin: begin, Longest: 3 * time.Minute, Floor: time.Second, Nodes: nodes,
 	}), begin: begin}
 	r.subs = []int{r.Subscribe(0, begin, false), r.Subscribe(0, begin, false)}
-	r.SetPlan(begin, []float64{2}, []float64{2})
+	r.SetPlan(begin, []float64{2, 0}, []float64{2, 0})
 	r.SetWindow(r.at(20), r.at(80))
 	return r
 }
@@ -67,6 +69,12 @@ func (r *rig) poll(seconds float64, to ...int) {
 	for _, sub := range to {
 		r.deliver(sub, uint64(revision), seconds+0.5, revision)
 	}
+}
+
+// refuse is a poll of the other channel that is answered 429.
+func (r *rig) refuse(seconds float64) {
+	at := r.at(seconds)
+	r.Poll(loadgen.Poll{Channel: 1, Arrived: at, Answered: at, Status: 429})
 }
 
 func (r *rig) deliver(sub int, version uint64, seconds float64, revisions ...int64) {
@@ -124,6 +132,14 @@ func TestGaps(t *testing.T) {
 			r.Poll(loadgen.Poll{Channel: 0, Arrived: r.at(40), Answered: r.at(40), Status: 503})
 			r.begin = r.begin.Add(10 * time.Second)
 		}, 0, 0},
+		{"while its host rests", 1, func(r *rig) {
+			r.refuse(40)
+			r.begin = r.begin.Add(10 * time.Second)
+		}, 0, 0},
+		{"after its host's rest", 1, func(r *rig) {
+			r.refuse(38)
+			r.begin = r.begin.Add(2 * time.Second)
+		}, 1, 0},
 		{"outage", 1, func(r *rig) {
 			r.Disturb(r.at(39))
 			r.begin = r.begin.Add(10 * time.Second)
@@ -204,7 +220,7 @@ func TestDeliveries(t *testing.T) {
 // What stood too short to be seen, and what a sick endpoint does not take, is not missed.
 func TestNotDue(t *testing.T) {
 	r := newRig(1, 5)
-	r.SetPlan(r.begin, []float64{30}, []float64{30}) // 2 × 30 s, and five revisions stand for 50 s
+	r.SetPlan(r.begin, []float64{30, 0}, []float64{30, 0}) // 2 × 30 s, and five revisions stand for 50 s
 	r.poll(1)
 	if out := r.judged(); out.UpdatesMissed != 0 || out.UpdatesPublished != 6 {
 		t.Errorf("%+v", out)

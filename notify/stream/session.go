@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/part"
 )
 
 const (
@@ -49,7 +50,9 @@ func newSession(h *Hub, table []channel.Range, at place) *session {
 }
 
 // run follows until the session or ctx ends.
-func (s *session) run(ctx context.Context) {
+func (s *session) run(ctx context.Context) { part.Do(ctx, part.Deliver, s.deliver) }
+
+func (s *session) deliver(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	var all sync.WaitGroup
 	for i := range s.followers {

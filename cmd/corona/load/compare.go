@@ -15,7 +15,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 )
 
-const compareLong = `Compare results: each folder holds a result.json, or folders with one for each run.
+const compareLong = `Compare results: each folder holds a result.json, or folders with one for each run;
+OUT/a stands for OUT/a-1, OUT/a-2, … as "corona loadgen run --repeat" leaves them.
 Intervals come from a bootstrap over runs, and p-values are corrected for the number of
 figures (Holm). Exit code 1: a figure is worse beyond chance, and by more than
 --fail-over. With one run of a side chance is unknown, and nothing is a regression.`
@@ -102,4 +103,14 @@ func printComparison(w io.Writer, c *compare.Comparison) error {
 		fmt.Fprintln(w, "no regression beyond chance")
 	}
 	return nil
+}
+
+// printSpread prints figures over several runs.
+func printSpread(w io.Writer, ranges []compare.Range) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(table, "figure\tmean\tleast\tmost")
+	for _, r := range ranges {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", r.Name, number(r.Mean), number(r.Least), number(r.Most))
+	}
+	return table.Flush()
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/loadgen/run"
-	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
 // progress says how far a run is: a line that is rewritten on a terminal, elsewhere a
@@ -21,8 +20,8 @@ type progress struct {
 	phase    string
 }
 
-func newProgress(w io.Writer, s *scenario.Scenario) *progress {
-	return &progress{w: w, name: s.Name, terminal: cli.IsTerminal(w)}
+func newProgress(w io.Writer, name string) *progress {
+	return &progress{w: w, name: name, terminal: cli.IsTerminal(w)}
 }
 
 // lineEvery is how often a line is written where there is no terminal.

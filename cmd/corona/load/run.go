@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -22,9 +23,12 @@ import (
 
 // runFlags are the flags of corona loadgen run.
 type runFlags struct {
-	out  string
-	set  []string
-	json bool
+	out       string
+	set       []string
+	runs      int
+	against   string // another program to start nodes from, by turns; "": none
+	tolerated percent
+	json      bool
 }
 
 const runLong = `Run a scenario: origins whose updates are known in advance, sinks, and, unless the
@@ -36,11 +40,18 @@ report.html, which opens without a network. Exit codes: 0 all thresholds hold; 1
 broken, the run was interrupted, or the generator was the bottleneck; 2 the scenario is
 wrong; 3 a node could not be reached or ended by itself.
 
+With --repeat or --against there are several runs, each in a folder of its own in --out:
+a-1, a-2, …; with --against a is that program, b is this one, and they take turns: a b b a.
+Then the two are compared (compare.json, and see "corona loadgen compare"). Exit code 1:
+this build is worse beyond chance and by more than --fail-over, one of its runs breaks a
+threshold, or the generator was the bottleneck of a run.
+
 Ctrl-C ends the run with a report of what there is. A load test of --target nodes
 subscribes them to origins on this machine, which they poll with --allow-private.`
 
 const runExample = `  corona loadgen run smoke
   corona loadgen run 100k --out /tmp/100k --set duration=5m
+  corona loadgen run smoke --repeat 6 --against ./corona-before --fail-over 5%
   corona loadgen scenarios --print smoke > mine.yaml && corona loadgen run mine.yaml`
 
 // NewRun returns the command.
@@ -58,6 +69,9 @@ func NewRun() *cobra.Command {
 	}
 	command.Flags().StringVar(&flags.out, "out", "", "`folder` for the results, which holds nothing yet (default: loadgen-NAME-TIME)")
 	command.Flags().StringArrayVar(&flags.set, "set", nil, "`key=value` in place of the scenario's, such as origins.hosts=10; may be repeated")
+	command.Flags().IntVar(&flags.runs, "repeat", 1, "how often to run it")
+	command.Flags().StringVar(&flags.against, "against", "", "another build of corona, a `file`: nodes are started from it and from this one by turns")
+	command.Flags().Var(&flags.tolerated, "fail-over", "with --against: how much worse a figure may be, such as 5%")
 	cli.AddJSON(command, &flags.json)
 	return command
 }
@@ -67,6 +81,9 @@ func (f *runFlags) run(command *cobra.Command, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := f.checkRepeat(s); err != nil {
+		return err
+	}
 	if f.out == "" {
 		f.out = fmt.Sprintf("loadgen-%s-%s", s.Name, time.Now().UTC().Format("20060102-150405"))
 	}
@@ -74,16 +91,28 @@ func (f *runFlags) run(command *cobra.Command, name string) error {
 	if err != nil {
 		return fmt.Errorf("find the program: %w", err)
 	}
-	bar := newProgress(command.ErrOrStderr(), s)
-	outcome, err := run.Run(command.Context(), run.Options{Scenario: s, Out: f.out, Binary: binary, Progress: bar.show})
-	bar.close()
-	if err != nil {
-		return exit(command.Context(), err)
+	if f.runs > 1 || f.against != "" {
+		return f.repeat(command, name, s, binary)
 	}
-	if err := report.Write(f.out, report.Run{Outcome: outcome, Scenario: string(s.Text), Command: f.command(name)}); err != nil {
+	outcome, err := f.once(command, name, s, binary, f.out)
+	if err != nil {
 		return err
 	}
 	return f.print(command.OutOrStdout(), outcome.Result)
+}
+
+// once runs the scenario with nodes from a program, into a folder.
+func (f *runFlags) once(command *cobra.Command, name string, s *scenario.Scenario, binary, folder string) (*run.Outcome, error) {
+	bar := newProgress(command.ErrOrStderr(), s.Name)
+	if base := filepath.Base(folder); folder != f.out {
+		bar.name += " " + base
+	}
+	outcome, err := run.Run(command.Context(), run.Options{Scenario: s, Out: folder, Binary: binary, Progress: bar.show})
+	bar.close()
+	if err != nil {
+		return nil, exit(command.Context(), err)
+	}
+	return outcome, report.Write(folder, report.Run{Outcome: outcome, Scenario: string(s.Text), Command: f.command(name)})
 }
 
 // command returns what repeats the run.

@@ -3,13 +3,18 @@ package solve
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"runtime"
 	"runtime/pprof"
 
+	"github.com/google/pprof/profile"
 	"github.com/spf13/pflag"
+
+	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/view"
 )
 
 // profileFlags ask for profiles of a command's work.
@@ -38,7 +43,7 @@ func (f *profileFlags) start(ctx context.Context) (*profiler, error) {
 	p := &profiler{flags: *f}
 	if f.view != "" {
 		var err error
-		if p.listener, err = listenLoopback(ctx, f.view); err != nil {
+		if p.listener, err = view.Listen(ctx, f.view); err != nil {
 			return nil, fmt.Errorf("--pprof %s: %w", f.view, err)
 		}
 	}
@@ -89,18 +94,19 @@ func (p *profiler) close() error {
 	return listener.Close()
 }
 
-// listenLoopback listens at an address of this machine alone: a profile tells
-// what a program does, and the view runs tools to show it.
-func listenLoopback(ctx context.Context, address string) (net.Listener, error) {
-	host, port, err := net.SplitHostPort(address)
+// view shows the CPU profile until the context ends, when the flags ask for it.
+func (p *profiler) view(ctx context.Context, log io.Writer) error {
+	if p.listener == nil {
+		return nil
+	}
+	listener := p.listener
+	p.listener = nil
+	cpu, err := profile.ParseData(p.cpu.Bytes())
+	if err == nil && len(cpu.Sample) == 0 {
+		err = errors.New("--pprof: the work was over before the profile had a sample; try a higher --repeat")
+	}
 	if err != nil {
-		return nil, err
+		return errors.Join(err, listener.Close())
 	}
-	if host == "" || host == "localhost" {
-		host = "127.0.0.1"
-	}
-	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
-		return nil, fmt.Errorf("%s is not a loopback address, such as 127.0.0.1:6060", host)
-	}
-	return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
+	return view.Serve(ctx, listener, cpu, nil, log)
 }

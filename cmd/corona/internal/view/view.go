@@ -1,8 +1,8 @@
-package solve
+// Package view shows profiles in google/pprof's web view, to this machine alone.
+package view
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -17,31 +17,39 @@ import (
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 )
 
-// view serves the CPU profile in google/pprof's web view until the context ends,
-// when the flags ask for it.
-func (p *profiler) view(ctx context.Context, log io.Writer) error {
-	if p.listener == nil {
-		return nil
-	}
-	listener := p.listener
-	p.listener = nil
+// Serve shows a profile, less another one unless base is nil, until the context ends. It
+// closes the listener.
+func Serve(ctx context.Context, listener net.Listener, shown, base *profile.Profile, log io.Writer) error {
 	defer listener.Close()
-	cpu, err := profile.ParseData(p.cpu.Bytes())
-	if err != nil {
-		return err
-	}
-	if len(cpu.Sample) == 0 {
-		return errors.New("--pprof: the work was over before the profile had a sample; try a higher --repeat")
+	args := []string{"-http=" + listener.Addr().String(), "-no_browser", "-symbolize=none"}
+	if base != nil {
+		args = append(args, "-diff_base=base")
 	}
 	fmt.Fprintf(log, "corona: the profile is at http://%s/flamegraph until interrupted\n", listener.Addr())
 	return driver.PProf(&driver.Options{
-		Flagset: newViewFlags("-http="+listener.Addr().String(), "-no_browser", "-symbolize=none", "solve"),
-		Fetch:   viewSource{cpu},
+		Flagset: newViewFlags(append(args, "shown")...),
+		Fetch:   viewSource{"shown": shown, "base": base},
 		UI:      viewUI{log},
 		HTTPServer: func(args *driver.HTTPServerArgs) error {
 			return serveView(ctx, listener, args.Handlers)
 		},
 	})
+}
+
+// Listen listens at an address of this machine alone: a profile tells
+// what a program does, and the view runs tools to show it.
+func Listen(ctx context.Context, address string) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, err
+	}
+	if host == "" || host == "localhost" {
+		host = "127.0.0.1"
+	}
+	if ip := net.ParseIP(host); ip == nil || !ip.IsLoopback() {
+		return nil, fmt.Errorf("%s is not a loopback address, such as 127.0.0.1:6060", host)
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", net.JoinHostPort(host, port))
 }
 
 // serveView serves pages until the context ends.
@@ -81,11 +89,11 @@ func loopbackName(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// viewSource is the one profile that there is to see.
-type viewSource struct{ cpu *profile.Profile }
+// viewSource holds the profiles that there are to see.
+type viewSource map[string]*profile.Profile
 
-func (s viewSource) Fetch(string, time.Duration, time.Duration) (*profile.Profile, string, error) {
-	return s.cpu, "", nil
+func (s viewSource) Fetch(name string, _, _ time.Duration) (*profile.Profile, string, error) {
+	return s[name], "", nil
 }
 
 // viewUI passes on what the view has to complain about.

@@ -1,0 +1,152 @@
+package run
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/loadgen/result"
+)
+
+// outcome runs smoke in a few seconds.
+func outcome(t *testing.T, o Options, set ...string) *result.Result {
+	t.Helper()
+	o.Scenario, o.Out = short(t, set...), filepath.Join(t.TempDir(), "out")
+	found, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found.Result
+}
+
+// broken returns the names of the thresholds that are broken.
+func broken(r *result.Result) (names []string) {
+	for _, v := range r.Thresholds {
+		if !v.OK {
+			names = append(names, v.Name)
+		}
+	}
+	return names
+}
+
+const noneMissing = "thresholds=[{metric: deliveries_missing, max: 0}]"
+
+// A sink that loses one update in 50 is named by the figure, down to the number.
+func TestLostDeliveries(t *testing.T) {
+	var arrived, lost atomic.Int64
+	lose := func() bool {
+		if arrived.Add(1)%50 != 0 {
+			return false
+		}
+		lost.Add(1)
+		return true
+	}
+	r := outcome(t, Options{Binary: program(t), lose: lose}, noneMissing)
+	if got := broken(r); len(got) != 1 || got[0] != "deliveries_missing <=" || r.OK() {
+		t.Errorf("broken: %v", got)
+	}
+	if r.DeliveriesMissing == 0 || r.DeliveriesMissing > lost.Load() || r.UpdatesMissed == 0 {
+		t.Errorf("%d missing, %d updates missed; %d were lost", r.DeliveriesMissing, r.UpdatesMissed, lost.Load())
+	}
+}
+
+// within returns a program that starts another with one more argument.
+func within(t *testing.T, binary, more string) string {
+	t.Helper()
+	script := filepath.Join(t.TempDir(), "corona")
+	text := fmt.Sprintf("#!/bin/sh\nexec %s \"$@\" %s\n", binary, more)
+	if err := os.WriteFile(script, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	return script
+}
+
+// A node that solves with a budget of its own is named: what it could do with the one that
+// it was given is known.
+func TestWrongBudget(t *testing.T) {
+	r := outcome(t, Options{Binary: within(t, program(t), "--budget 400")}, "thresholds=[{metric: plan_over_bound, max: 1.05}]")
+	if got := broken(r); len(got) != 1 || r.PlanOverBound < 1.2 || r.PlanOverBound > 10 {
+		t.Errorf("plan over bound %g; broken: %v", r.PlanOverBound, got)
+	}
+}
+
+// Origins whose clocks lie are survived, and counted.
+func TestLyingClocks(t *testing.T) {
+	r := outcome(t, Options{Binary: program(t)}, "origins.lying_clock=50%", "thresholds=[{metric: updates_missed, max: 0}, {metric: deliveries_missing, max: 0}, {metric: lying_dates, min: 1}]")
+	if got := broken(r); len(got) > 0 || r.LyingDates > r.Polls || !r.OK() && !r.Generator.Limited {
+		t.Errorf("broken: %v; %d lies of %d polls", got, r.LyingDates, r.Polls)
+	}
+}
+
+// plantedProgram builds the program with planted bugs, or takes LOADGEN_PLANTED_BINARY.
+func plantedProgram(t *testing.T) string {
+	t.Helper()
+	if binary := os.Getenv("LOADGEN_PLANTED_BINARY"); binary != "" {
+		return binary
+	}
+	binary, err := child.Build(t.Context(), t.TempDir(), "planted")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return binary
+}
+
+// A node that leaves out one poll in 100 is told from one that polls as planned. Where the
+// generator was the limit, polls may be late for want of a processor, and count too.
+func TestPollsLeftOut(t *testing.T) {
+	sound, planted := program(t), plantedProgram(t)
+	t.Setenv("CORONA_PLANTED_BUG", "19")
+	share := func(binary string) (left float64, limited bool) {
+		// Gaps are judged from five seconds after the plan on. Equal channels have equal rates:
+		// at rates between which the last polls are divided, one left out may be as planned.
+		r := outcome(t, Options{Binary: binary}, "duration=14s", "origins.popularity=even")
+		t.Logf("%d polls, %d left out", r.Polls, r.PollsSkipped)
+		return float64(r.PollsSkipped) / float64(r.Polls), r.Generator.Limited
+	}
+	if left, limited := share(planted); left < 0.003 || left > 0.05 && !limited {
+		t.Errorf("%.2f %% of polls are said to be left out, and 1 %% was", 100*left)
+	}
+	if err := os.Unsetenv("CORONA_PLANTED_BUG"); err != nil { // which the sound program refuses
+		t.Fatal(err)
+	}
+	if left, limited := share(sound); left > 0.001 && !limited {
+		t.Errorf("%.2f %% of polls are said to be left out, and none was", 100*left)
+	}
+}
+
+// A generator that is suspended in the window says that it was the limit.
+func TestSuspendedGenerator(t *testing.T) {
+	folder := t.TempDir()
+	out := filepath.Join(folder, "out")
+	generator, err := child.Begin(filepath.Join(folder, "log"), program(t), "loadgen", "run", "smoke", "--out", out,
+		"--set", "duration=6s", "--set", "warmup=1s", "--set", "nodes.args=[--interval, 2s, --floor, 500ms]", "--set", noneMissing)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer generator.Close()
+	inWindow := func() (bool, error) { return strings.Contains(generator.LogTail(), "smoke window"), nil }
+	if err := child.Await(t.Context(), "the window", time.Minute, inWindow, generator); err != nil {
+		t.Fatal(err)
+	}
+	err = generator.Pause()
+	time.Sleep(2 * time.Second) // what is measured
+	if err := errors.Join(err, generator.Resume()); err != nil {
+		t.Fatal(err)
+	}
+	if code, ended := generator.AwaitEnd(t.Context(), 2*time.Minute); !ended || code != 1 {
+		t.Errorf("exit code %d, ended %t:\n%s", code, ended, generator.LogTail())
+	}
+	all, err := result.Read(out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g := all[0].Generator; !g.Limited || !strings.Contains(strings.Join(g.Reasons, " "), "stood still") {
+		t.Errorf("%+v", g)
+	}
+}
