@@ -62,6 +62,10 @@ type group struct {
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
 
+	filling struct {
+		sync.Mutex
+		since map[raft.ServerID]time.Time // when nonvoters were seen to have nearly all of the log; see caught
+	}
 	handing struct {
 		sync.Mutex
 		failed map[raft.ServerID]uint64 // replicas that did not take over leadership, and what they had taken by then; see transfer
@@ -77,6 +81,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
+	g.filling.since = make(map[raft.ServerID]time.Time)
 	g.handing.failed = make(map[raft.ServerID]uint64)
 	var err error
 	if g.state, err = states.Machine(r); err != nil {
@@ -90,7 +95,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	}
 	g.fsm.transfer = &transferrer{
 		group: id, from: from, to: to, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
-		files: cfg.files, dir: filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10)),
+		files: cfg.files, dir: stateDir(cfg, id),
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
 	if err := g.finishRestore(); err != nil {
@@ -103,12 +108,26 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	return g, nil
 }
 
+// stateDir is where states of a range are on their way.
+func stateDir(cfg Config, id uint32) string {
+	return filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10))
+}
+
 func (g *group) finishRestore() error {
 	_, marker, err := g.snapshots.read()
 	if err != nil {
 		return err
 	}
 	return g.fsm.finishRestore(marker)
+}
+
+// begin founds the group, unless the ranges of this node were born: then a log that is
+// missing is lost.
+func (g *group) begin(born bool) error {
+	if born {
+		return g.founded()
+	}
+	return g.bootstrap()
 }
 
 // bootstrap founds the group, unless it was founded before.

@@ -46,7 +46,7 @@ func openMeta(dir string, cfg Config, tools tools) (*metaGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &metaGroup{dir: dir, tools: tools, store: store, fsm: &metaFSM{}, stop: make(chan struct{})}
+	m := &metaGroup{dir: dir, tools: tools, store: store, fsm: &metaFSM{changed: func(*wire.Meta) {}}, stop: make(chan struct{})}
 	if m.raftID, err = ownRaftID(store, cfg.Node); err == nil {
 		err = m.checkMode(cfg.Cluster != nil)
 	}
@@ -80,8 +80,9 @@ func (m *metaGroup) checkMode(several bool) error {
 	}
 }
 
-// start starts the group's replica of this node, founding the group if it is new.
-func (m *metaGroup) start(seat seat) error {
+// start starts the group's replica of this node. A founder founds the group if it is new; a
+// node that has joined waits for the group to send it its log.
+func (m *metaGroup) start(seat seat, founds bool) error {
 	conf := raftConfig(seat, m.tools, metaRange)
 	m.seat = seat
 	conf.SnapshotThreshold = 1024 // entries: it is small, and every start adds one
@@ -89,8 +90,10 @@ func (m *metaGroup) start(seat seat) error {
 	if err != nil {
 		return fmt.Errorf("start meta group: %w", err)
 	}
-	if err := bootstrap(conf, m.store, m.store, snapshots, seat); err != nil {
-		return fmt.Errorf("start meta group: %w", err)
+	if founds {
+		if err := bootstrap(conf, m.store, m.store, snapshots, seat); err != nil {
+			return fmt.Errorf("start meta group: %w", err)
+		}
 	}
 	m.raft, err = seat.run(conf, m.fsm, m.store, m.store, snapshots, metaRange, m.fsm.check)
 	if err != nil {

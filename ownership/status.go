@@ -9,7 +9,7 @@ import (
 // Counts returns the number of channels and of subscriptions in the ranges of
 // this node.
 func (s *Store) Counts() (channels, subscriptions uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		moreChannels, moreSubscriptions := g.state.Counts()
 		channels, subscriptions = channels+moreChannels, subscriptions+moreSubscriptions
 	}
@@ -18,7 +18,7 @@ func (s *Store) Counts() (channels, subscriptions uint64) {
 
 // UpdateBytes returns the bytes of the updates kept in the ranges of this node.
 func (s *Store) UpdateBytes() (bytes uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		bytes += g.state.UpdateBytes()
 	}
 	return bytes
@@ -37,7 +37,7 @@ func (s *Store) Ranges() []RangeStatus {
 // Unsnapshotted returns the bytes of log entries that no snapshot covers: a start
 // replays them.
 func (s *Store) Unsnapshotted() (bytes uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		bytes += g.fsm.behind.Load()
 	}
 	return bytes
@@ -52,7 +52,7 @@ const tooFarBehind = 4
 // Ready returns nil when all ranges of this node have a leader that serves, as far as
 // it knows, or an ErrUnavailable that names one that has not; or ErrBehind.
 func (s *Store) Ready() error {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		if !g.serving.Load() && (s.net == nil || !g.follows()) {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
 		}
@@ -78,7 +78,7 @@ func (s *Store) Table() []channel.Range {
 
 // serving returns how many ranges this node leads and serves.
 func (s *Store) serving() (n int) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		if g.serving.Load() {
 			n++
 		}
@@ -99,7 +99,7 @@ func (s *Store) addGauges() {
 	})
 	m.gauge("queued_bytes", "Bytes of commands that wait for their range's log.", func() float64 {
 		n := 0
-		for _, g := range s.groups {
+		for _, g := range s.groups() {
 			n += g.queue.size()
 		}
 		return float64(n)

@@ -30,7 +30,7 @@ type server struct {
 	conn     net.Conn
 	remote   Identity
 	limits   limits
-	handlers map[Kind]Handler
+	handler  func(from Identity, kind Kind) Handler
 	out      *outbox
 }
 
@@ -59,7 +59,7 @@ func (s *server) read(ctx context.Context, r *bufio.Reader, all *sync.WaitGroup)
 		if err != nil {
 			return err
 		}
-		handler := s.handlers[f.kind]
+		handler := s.handler(s.remote, f.kind)
 		if handler == nil || f.role != roleCall {
 			if err := s.answer(ctx, frame{kind: f.kind, role: roleNone, group: f.group, call: f.call}); err != nil {
 				return err
