@@ -110,6 +110,7 @@ var rooms = map[string]room{
 	"cmd/corona/internal/cli":      {[]string{"api", "channel", "deltas", "internal/timespan"}, false, "what the commands share must not know the commands"},
 	"cmd/corona/channels":          {[]string{"api", "channel", "deltas", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},
 	"cmd/corona/lists":             {[]string{"api", "channel", "cmd/corona/internal"}, false, nodeCommand},
+	"cmd/corona/nodes":             {[]string{"api", "cmd/corona/internal"}, false, nodeCommand},
 	"cmd/corona/status":            {[]string{"api", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},
 	"cmd/corona/subscriptions":     {[]string{"api", "channel", "cmd/corona/internal", "cmd/corona/channels"}, false, nodeCommand},
 	"cmd/corona/watch":             {[]string{"api", "channel", "cmd/corona/internal", "internal/timespan"}, false, nodeCommand},

@@ -144,58 +144,6 @@ func (s *Store) changeHere(ctx context.Context, command *wire.MetaCommand) (*wir
 	}
 }
 
-// mayChange refuses what the health of nodes forbids.
-func (s *Store) mayChange(command *wire.MetaCommand) error {
-	table := s.meta.fsm.meta()
-	switch c := command.Change.(type) {
-	case *wire.MetaCommand_Join:
-		for _, n := range table.Nodes {
-			if n.Name == c.Join.GetNode().GetName() && n.Id != c.Join.GetNode().GetId() && NodeState(n.State) != NodeRemoved && !s.silentOther(n.Id) {
-				return fmt.Errorf("%w: node %s answers and has the same name", ErrInvalid, n.Id)
-			}
-		}
-	case *wire.MetaCommand_SetNode:
-		return s.maySet(table, c.SetNode)
-	}
-	return nil
-}
-
-// silentOther reports whether another node has not answered for long.
-func (s *Store) silentOther(id string) bool { return id != s.net.self() && s.silent(id) }
-
-func (s *Store) maySet(table *wire.Meta, c *wire.SetNode) error {
-	r := rangeOn(table, c.Id)
-	switch NodeState(c.State) {
-	case NodeRemoved:
-		if r != nil && !s.silentOther(c.Id) {
-			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrInvalid, nodeName(c.Id), r.Id)
-		}
-	case NodeDraining:
-		left := 0
-		for _, n := range table.Nodes {
-			if n.Id != c.Id && NodeState(n.State) == NodeMember && !s.silentOther(n.Id) {
-				left++
-			}
-		}
-		if r != nil && left < int(table.Replicas) {
-			return fmt.Errorf("%w: %d nodes would be left that can have range %d, which needs %d", ErrInvalid, left, r.Id, table.Replicas)
-		}
-	}
-	return nil
-}
-
-// rangeOn returns a range with a replica on a node, nil if there is none.
-func rangeOn(table *wire.Meta, node string) *wire.Range {
-	for _, r := range table.Ranges {
-		for _, id := range append(append([]string(nil), r.Replicas...), r.Joining...) {
-			if nodeID(raft.ServerID(id)) == node {
-				return r
-			}
-		}
-	}
-	return nil
-}
-
 // admitNode takes a fresh node in, for package founding.
 func (s *Store) admitNode(ctx context.Context, node *wire.Node) (*wire.Meta, error) {
 	return s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: &wire.Join{Node: node}}})

@@ -68,7 +68,7 @@ func (f *metaFSM) apply(log *raft.Log) error {
 	switch c := command.Change.(type) {
 	case *wire.MetaCommand_Birth:
 		if len(f.mu.meta.Cluster) > 0 {
-			break
+			return nil
 		}
 		if f.mu.meta = c.Birth.Table; f.mu.meta == nil {
 			f.mu.meta = &wire.Meta{Cluster: c.Birth.Cluster, BornUs: c.Birth.TimeUs, Replicas: c.Birth.Replicas, Ranges: c.Birth.Ranges}

@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
@@ -120,6 +122,7 @@ func (n *network) close() {
 type NodeHealth struct {
 	ID, Name, Address string
 	State             NodeState
+	Replicas          int  // of ranges, those that are being made too
 	Self              bool // this node, of which Health says nothing
 	peer.Health
 }
@@ -142,9 +145,16 @@ func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Mis
 
 // Nodes returns the nodes of the cluster by ID, none of a cluster of one.
 func (l *leadership) Nodes() (nodes []NodeHealth) {
-	for _, node := range l.known.Load().GetNodes() {
+	table := l.known.Load()
+	replicas := make(map[string]int)
+	for _, r := range table.GetRanges() {
+		for _, id := range slices.Concat(r.Replicas, r.Joining) {
+			replicas[nodeID(raft.ServerID(id))]++
+		}
+	}
+	for _, node := range table.GetNodes() {
 		health, _ := l.net.peers.Health(node.Id)
-		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, State: NodeState(node.State), Self: node.Id == l.net.self(), Health: health})
+		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, State: NodeState(node.State), Replicas: replicas[node.Id], Self: node.Id == l.net.self(), Health: health})
 	}
 	return nodes
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // Counts returns the number of channels and of subscriptions in the ranges of
@@ -52,7 +53,13 @@ const tooFarBehind = 4
 // Ready returns nil when all ranges of this node have a leader that serves, as far as
 // it knows, or an ErrUnavailable that names one that has not; or ErrBehind.
 func (s *Store) Ready() error {
+	if table := s.known.Load(); table != nil && !present(table, s.net.self()) {
+		return fmt.Errorf("%w: this node was removed from the cluster", ErrUnavailable)
+	}
 	for _, g := range s.groups() {
+		if last, _ := g.log.LastIndex(); last == 0 && g.state.Index() == 0 {
+			continue // it is being filled
+		}
 		if !g.serving.Load() && (s.net == nil || !g.follows()) {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
 		}
@@ -64,6 +71,12 @@ func (s *Store) Ready() error {
 		return fmt.Errorf("%w: no snapshot covers %d bytes of it, want %d at most", ErrBehind, behind, most)
 	}
 	return nil
+}
+
+// present reports whether a table has a node that was not removed.
+func present(table *wire.Meta, id string) bool {
+	n := tableNode(table, id)
+	return n != nil && NodeState(n.State) != NodeRemoved
 }
 
 // Table returns all ranges of the cluster in the order of their buckets.
