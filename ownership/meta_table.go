@@ -77,6 +77,11 @@ func joinTable(table *wire.Meta, node *wire.Node) error {
 		}
 		return nil
 	}
+	if len(table.Nodes) == 0 { // the node that was a cluster alone
+		table.Nodes, table.MetaReplicas, table.MetaVoters = []*wire.Node{node}, []string{node.Id}, 1
+		table.StateMachine = stateMachine
+		return nil
+	}
 	for _, n := range table.Nodes {
 		if n.Name == node.Name {
 			n.State = uint32(placement.Removed)

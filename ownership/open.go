@@ -119,12 +119,16 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		}
 		return s.meta.birth(s.cfg, s.tools.log)
 	}
+	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
+	self := &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address}
+	if err := s.meta.grow(ctx, self); err != nil {
+		return nil, err
+	}
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
 	s.founding, err = founding.New(founding.Config{
-		Self:   &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address},
+		Self:   self,
 		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
 		Decide: func(nodes []*wire.Node) *wire.Meta { return decide(s.cfg, nodes, s.cfg.Now()) },
 		Newest: s.known.Load, Admit: s.admitNode, Logger: s.tools.log,

@@ -18,9 +18,14 @@ const placeWithin = 2 * time.Minute
 // filled makes some subscriptions, at all nodes in turn, and returns their channels by ID.
 func (w *town) filled(n int, path string) map[string]channel.ID {
 	w.t.Helper()
+	return w.filledAt(w.nodes, n, path)
+}
+
+func (w *town) filledAt(nodes []*townNode, n int, path string) map[string]channel.ID {
+	w.t.Helper()
 	made := make(map[string]channel.ID)
 	for i := range n {
-		s := w.subscribe(w.nodes[i%len(w.nodes)], wish(fmt.Sprintf("http://example.com/%s/%d", path, i), "", webhook))
+		s := w.subscribe(nodes[i%len(nodes)], wish(fmt.Sprintf("http://example.com/%s/%d", path, i), "", webhook))
 		made[s.ID] = s.Channel
 	}
 	return made
@@ -115,6 +120,46 @@ func TestJoin(t *testing.T) {
 	if _, err := fourth.store.View().Channel(context.Background(), channel.IDOf("http://example.com/nothing")); !errors.Is(err, channel.ErrNotFound) {
 		t.Errorf("a channel that does not exist: %v", err)
 	}
+}
+
+// TestGrowth: the directory of a node that was a cluster alone becomes the first of three
+// nodes, with all that was acknowledged, and no node is needed more than the others then.
+func TestGrowth(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 0, 26, nil)
+	first := w.add("node-0")
+	alone := open(t, Config{Dir: first.dir, Node: first.name, Ranges: 4, files: first.files()})
+	made := make(map[string]channel.ID)
+	for i := range 20 {
+		s := subscribe(t, alone, wish(fmt.Sprintf("http://example.com/alone/%d", i), "", webhook))
+		made[s.ID] = s.Channel
+	}
+	cluster := alone.Cluster()
+	shut(t, alone)
+	if err := first.open(3); err != nil { // with data it founds nothing
+		t.Fatal(err)
+	}
+	if first.store.Cluster() != cluster {
+		t.Errorf("it is of cluster %s now, not %s", first.store.Cluster(), cluster)
+	}
+	first.shows(made)
+	for i := range 2 {
+		if err := w.add(fmt.Sprint("node-", i+1)).open(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settled(3, w.nodes...)
+	first.stop()
+	for id, ch := range w.filledAt(w.nodes[1:], 10, "without") {
+		made[id] = ch
+	}
+	if err := first.open(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range w.nodes {
+		n.shows(made)
+	}
+	w.agreeEach()
 }
 
 // TestDrain: a node is drained without any subscription being lost or refused, leads nothing
