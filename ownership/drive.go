@@ -32,10 +32,11 @@ const (
 
 // driver is what the store's part of it needs besides.
 type driver struct {
-	views  Call[struct{}, placement.View]
-	steps  Call[placement.Step, struct{}]
-	silent map[string]time.Time // since when nodes have not answered
-	looked time.Time            // when all ranges were asked last
+	views   Call[struct{}, placement.View]
+	steps   Call[placement.Step, struct{}]
+	filling filling              // of the meta group
+	silent  map[string]time.Time // since when nodes have not answered
+	looked  time.Time            // when all ranges were asked last
 }
 
 // makeDriver makes the calls of the driver known to the node.
@@ -43,8 +44,8 @@ func (s *Store) makeDriver() {
 	s.driver.views = newCall(s.router, "configuration", func(_ context.Context, r channel.Range, _ struct{}) (placement.View, error) {
 		return s.viewHere(s.of[r.From])
 	})
-	s.driver.steps = newCall(s.router, "configure", func(ctx context.Context, r channel.Range, step placement.Step) (struct{}, error) {
-		return struct{}{}, s.configure(ctx, s.of[r.From], step)
+	s.driver.steps = newCall(s.router, "configure", func(_ context.Context, r channel.Range, step placement.Step) (struct{}, error) {
+		return struct{}{}, s.configure(s.of[r.From], step)
 	}).Once()
 }
 
@@ -72,7 +73,7 @@ func (s *Store) driveOnce(ctx context.Context) {
 		return // it has not applied its log yet
 	}
 	c := s.clusterOf(table)
-	if err := s.driveMeta(table, c); err != nil {
+	if err := s.driveMeta(table, c); err != nil && !errors.Is(err, errChanging) {
 		s.tools.log.Warn("the meta group's configuration does not change", "error", err)
 	}
 	if placement.Settled(c) && time.Since(s.driver.looked) < lookEvery {
@@ -161,7 +162,7 @@ func (s *Store) take(ctx context.Context, step placement.Step) error {
 // nearlyCaught is how many entries a replica may lack that has caught up.
 const nearlyCaught = 64
 
-var errChanging = errors.New("the range's configuration is being changed")
+var errChanging = errors.New("the configuration is being changed")
 
 // viewHere describes the configuration of a range that this node leads.
 func (s *Store) viewHere(way *route) (placement.View, error) {
@@ -169,44 +170,65 @@ func (s *Store) viewHere(way *route) (placement.View, error) {
 	if g == nil {
 		return placement.View{}, errElsewhere
 	}
-	future := g.raft.GetConfiguration()
-	if err := future.Error(); err != nil {
-		return placement.View{}, fmt.Errorf("configuration of range %d: %w: %w", g.id, ErrUnavailable, err)
-	}
-	if future.Index() > g.raft.CommitIndex() {
-		return placement.View{}, fmt.Errorf("range %d: %w: %w", g.id, ErrUnavailable, errChanging)
+	view, err := g.seat.view(g.raft, g.id, &g.filling)
+	if err != nil {
+		return placement.View{}, fmt.Errorf("range %d: %w: %w", g.id, ErrUnavailable, err)
 	}
 	channels, subscriptions := g.state.Counts()
-	view := placement.View{Index: future.Index(), Leader: string(g.seat.id), Load: float64(channels + subscriptions)}
+	view.Load = float64(channels + subscriptions)
+	return view, nil
+}
+
+// view describes the configuration of a group that this replica leads.
+func (s seat) view(r *raft.Raft, group uint32, filling *filling) (placement.View, error) {
+	future := r.GetConfiguration()
+	if err := future.Error(); err != nil {
+		return placement.View{}, fmt.Errorf("read configuration: %w", err)
+	}
+	if future.Index() > r.CommitIndex() {
+		return placement.View{}, errChanging
+	}
+	view := placement.View{Index: future.Index(), Leader: string(s.id)}
 	for _, server := range future.Configuration().Servers {
+		voter := server.Suffrage == raft.Voter
+		near := !voter && s.progress(group, server.ID).Last+nearlyCaught >= r.LastIndex()
 		view.Servers = append(view.Servers, placement.Server{
 			Replica: placement.Replica{ID: string(server.ID), Node: nodeID(server.ID)},
-			Voter:   server.Suffrage == raft.Voter, Caught: g.caught(server),
+			Voter:   voter, Caught: filling.caught(server.ID, near),
 		})
 	}
 	return view, nil
 }
 
-// caught returns how long a nonvoter has had nearly all of the log, as far as this leader has
+// filling knows since when nonvoters have had nearly all of the log, as far as the leader has
 // looked.
-func (g *group) caught(server raft.Server) time.Duration {
-	g.filling.Lock()
-	defer g.filling.Unlock()
-	if server.Suffrage == raft.Voter || g.seat.progress(g.id, server.ID).Last+nearlyCaught < g.raft.LastIndex() {
-		delete(g.filling.since, server.ID)
+type filling struct {
+	sync.Mutex
+	since map[raft.ServerID]time.Time
+}
+
+// caught notes whether a replica has nearly all now, and returns for how long it has.
+func (f *filling) caught(id raft.ServerID, near bool) time.Duration {
+	f.Lock()
+	defer f.Unlock()
+	if !near {
+		delete(f.since, id)
 		return 0
 	}
-	since, known := g.filling.since[server.ID]
+	if f.since == nil {
+		f.since = make(map[raft.ServerID]time.Time)
+	}
+	since, known := f.since[id]
 	if !known {
 		since = time.Now()
-		g.filling.since[server.ID] = since
+		f.since[id] = since
 	}
 	return time.Since(since)
 }
 
 // configure changes the configuration of a range that this node leads, if it still is the
 // one that the step was made for.
-func (s *Store) configure(_ context.Context, way *route, step placement.Step) error {
+func (s *Store) configure(way *route, step placement.Step) error {
 	g := way.serving()
 	if g == nil {
 		return errElsewhere
@@ -249,54 +271,4 @@ func (g *group) wait(change raft.Future) error {
 	case <-time.After(configureWithin):
 		return fmt.Errorf("configure range %d: %w: it takes long", g.id, ErrUnavailable)
 	}
-}
-
-// driveMeta takes one step towards a meta group of all nodes, of which metaVoters vote.
-func (s *Store) driveMeta(table *wire.Meta, c placement.Cluster) error {
-	future := s.meta.raft.GetConfiguration()
-	if err := future.Error(); err != nil {
-		return err
-	}
-	servers, index := future.Configuration().Servers, future.Index()
-	if index > s.meta.raft.CommitIndex() {
-		return nil
-	}
-	nodes := make(map[string]placement.Node)
-	for _, n := range c.Nodes {
-		nodes[n.ID] = n
-	}
-	if nodes[s.net.self()].State == NodeRemoved {
-		return s.meta.raft.LeadershipTransfer().Error()
-	}
-	have, voters := make(map[raft.ServerID]raft.Server), 0
-	for _, server := range servers {
-		have[server.ID] = server
-		if server.Suffrage == raft.Voter {
-			voters++
-		}
-		n, known := nodes[nodeID(server.ID)]
-		if !known || n.State == NodeRemoved {
-			return s.meta.raft.RemoveServer(server.ID, index, configureWithin).Error()
-		}
-	}
-	for _, id := range table.MetaReplicas {
-		replica, err := raftnet.ParseID(metaRange, raft.ServerID(id))
-		if err != nil {
-			return err
-		}
-		n := nodes[replica.Node]
-		server, known := have[replica.ID()]
-		switch {
-		case n.State == NodeRemoved:
-			if rangeOn(table, n.ID) == nil && !known {
-				return s.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: n.ID}}})
-			}
-		case !known:
-			return s.meta.raft.AddNonvoter(replica.ID(), replica.Address(), index, configureWithin).Error()
-		case server.Suffrage == raft.Voter || voters >= metaVoters || n.Silent > 0 || n.State != NodeMember:
-		case s.meta.seat.progress(metaRange, replica.ID()).Last+nearlyCaught >= s.meta.raft.LastIndex():
-			return s.meta.raft.AddVoter(replica.ID(), replica.Address(), index, configureWithin).Error()
-		}
-	}
-	return nil
 }

@@ -62,10 +62,7 @@ type group struct {
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
 
-	filling struct {
-		sync.Mutex
-		since map[raft.ServerID]time.Time // when nonvoters were seen to have nearly all of the log; see caught
-	}
+	filling filling // of nonvoters, while this replica leads
 	handing struct {
 		sync.Mutex
 		failed map[raft.ServerID]uint64 // replicas that did not take over leadership, and what they had taken by then; see transfer
@@ -81,7 +78,6 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
-	g.filling.since = make(map[raft.ServerID]time.Time)
 	g.handing.failed = make(map[raft.ServerID]uint64)
 	var err error
 	if g.state, err = states.Machine(r); err != nil {
@@ -345,6 +341,12 @@ func (g *group) lose() {
 	if g.fsm.observer != nil {
 		g.fsm.observer.RangeLost(g.rng(), g.led)
 	}
+}
+
+// empty reports whether the replica has nothing of its range yet: it is about to be filled.
+func (g *group) empty() bool {
+	last, _ := g.log.LastIndex()
+	return last == 0 && g.state.Index() == 0
 }
 
 func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.from, To: g.to} }

@@ -162,7 +162,7 @@ func (s *Store) announce(ctx context.Context, table *wire.Meta) {
 		go func() { // ends within a call's limit
 			ctx, cancel := context.WithTimeout(ctx, confirmWithin)
 			defer cancel()
-			_, _ = s.callMeta(ctx, n.Id, callTable, content) // who does not hear, asks
+			_, _ = s.callMeta(ctx, n.Id, callTable, content) // a node that does not hear learns it from raft, or asks
 		}()
 	}
 }

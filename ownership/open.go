@@ -21,7 +21,8 @@ import (
 // caller sees to it that no other process has the directory.
 //
 // With Config.Cluster the node is one of several: Open returns when the cluster is
-// founded and the replicas of this node run, whether its ranges have leaders or not.
+// founded, or has taken this node in, and the replicas of this node run, whether its ranges
+// have leaders or not. A directory of a node alone becomes that of the first of several.
 //
 // Its error is a [*datadir.FormatError], ErrForeign, ErrMode, ErrRanges, ErrCorrupt, the context's cause, or
 // a failure of the disk. Nothing is served from a damaged directory.

@@ -40,7 +40,7 @@ func (s *Store) learn(table *wire.Meta) {
 // placeRetry is the pause before the replicas are compared with the table again.
 const placeRetry = time.Second
 
-// follow makes this node's replicas those of each table that it learns, until ctx ends.
+// followTable makes this node's replicas those of each table that it learns, until ctx ends.
 func (s *Store) followTable(ctx context.Context) {
 	var retry <-chan time.Time
 	for {

@@ -57,8 +57,8 @@ func (s *Store) Ready() error {
 		return fmt.Errorf("%w: this node was removed from the cluster", ErrUnavailable)
 	}
 	for _, g := range s.groups() {
-		if last, _ := g.log.LastIndex(); last == 0 && g.state.Index() == 0 {
-			continue // it is being filled
+		if g.empty() {
+			continue
 		}
 		if !g.serving.Load() && (s.net == nil || !g.follows()) {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)

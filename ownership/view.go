@@ -176,7 +176,7 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, err error) {
 	channels, subscriptions = v.s.Counts()
 	for _, r := range *v.s.routes.Load() {
-		if r.local() != nil {
+		if g := r.local(); g != nil && !g.empty() {
 			continue
 		}
 		n, failed := v.s.views.counts.at(ctx, r, struct{}{})

@@ -27,11 +27,11 @@ type Handler func(ctx context.Context, call Call) (reply []byte, err error)
 // server is the acceptor's end of a connection in one lane: it reads calls and
 // answers them, each in a goroutine of its own.
 type server struct {
-	conn     net.Conn
-	remote   Identity
-	limits   limits
-	handler  func(from Identity, kind Kind) Handler
-	out      *outbox
+	conn    net.Conn
+	remote  Identity
+	limits  limits
+	handler func(from Identity, kind Kind) Handler
+	out     *outbox
 }
 
 // run serves the connection until it fails, the remote closes it or ctx ends, and

@@ -5,6 +5,9 @@
 // it sees, once they are as many as were expected. The node that holds the promises of
 // all of them decides on the cluster's table, keeps it, and tells it to the nodes that
 // promised. Two clusters would need more promises than there are nodes.
+//
+// A fresh node that has promised nothing and sees a cluster asks one of its nodes to take it
+// in instead.
 package founding
 
 import (

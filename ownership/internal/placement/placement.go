@@ -1,7 +1,7 @@
 // Package placement decides on which nodes the replicas of ranges lie. It is pure: from
 // the cluster's table, what the nodes' health is, and each range's raft configuration as
-// its leader knows it, [Next] makes the next steps, at most one of each range. Who carries
-// them out keeps nothing between two calls, so that any other may go on.
+// its leader knows it, [Next] makes the next steps, at most one of each range. The driver
+// that carries them out keeps nothing between two calls, so that another one may go on.
 //
 // A range gets a replica in this order: the table plans it ([Plan]), raft takes it as a
 // nonvoter ([AddNonvoter]), it catches up, raft gives it a vote ([AddVoter]), the table
