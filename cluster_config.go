@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/guard"
 )
@@ -29,6 +30,10 @@ type ClusterConfig struct {
 	// Replicas is how many nodes each range lives on, 1 to 7, decided at the birth of
 	// the cluster; default 3. While there are fewer nodes, each range is on all.
 	Replicas int
+	// ReplaceAfter is how long a node may give no answer until what it has of ranges is made
+	// on others, 10 s or more; default 10 min. It is that of the node which leads the
+	// cluster's meta group.
+	ReplaceAfter time.Duration
 	// Egress is a label of the address that origins see, 1 to 64 of A-Z a-z 0-9 . - _,
 	// the first a letter or digit. Nodes with one label share an origin's patience;
 	// default: none, a node with an address of its own.
@@ -46,6 +51,8 @@ type ClusterConfig struct {
 const (
 	defaultReplicas    = 3
 	maxReplicas        = 7
+	defaultReplace     = 10 * time.Minute
+	leastReplace       = 10 * time.Second
 	defaultFanOut      = 32
 	maxFanOut          = 1024
 	maxBootstrapExpect = 64
@@ -56,6 +63,7 @@ func (c ClusterConfig) withDefaults() ClusterConfig {
 	if c.Address != "" {
 		set(&c.Replicas, defaultReplicas)
 		set(&c.FanOut, defaultFanOut)
+		set(&c.ReplaceAfter, defaultReplace)
 	}
 	return c
 }
@@ -81,6 +89,7 @@ func (c ClusterConfig) validate() error {
 	check(len(c.Join) <= maxJoin, "join: %d addresses: want %d at most", len(c.Join), maxJoin)
 	check(c.BootstrapExpect >= 0 && c.BootstrapExpect <= maxBootstrapExpect, "bootstrap expect %d: want 1 to %d", c.BootstrapExpect, maxBootstrapExpect)
 	check(c.Replicas >= 1 && c.Replicas <= maxReplicas, "replicas %d: want 1 to %d", c.Replicas, maxReplicas)
+	check(c.ReplaceAfter >= leastReplace, "replace after %s: want %s or more", c.ReplaceAfter, leastReplace)
 	check(c.FanOut >= 1 && c.FanOut <= maxFanOut, "fan-out %d: want 1 to %d", c.FanOut, maxFanOut)
 	check(c.Egress == "" || nodeName.MatchString(c.Egress), "egress %q: want 1 to 64 letters, digits, dots, hyphens and underscores, a letter or digit first", c.Egress)
 	return errors.Join(errs...)
@@ -97,6 +106,7 @@ func (c ClusterConfig) validateAlone() error {
 		{"join", len(c.Join) > 0},
 		{"bootstrap expect", c.BootstrapExpect != 0},
 		{"replicas", c.Replicas != 0},
+		{"replace after", c.ReplaceAfter != 0},
 		{"egress", c.Egress != ""},
 		{"fan-out", c.FanOut != 0},
 		{"certs", c.Certs != ""},

@@ -3,6 +3,7 @@ package corona
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestClusterConfig: which settings a node of a cluster, and a node alone, may have.
@@ -31,6 +32,7 @@ func TestClusterConfig(t *testing.T) {
 		{"unspecified, insecure", with(loopback, func(c *ClusterConfig) { c.Insecure, c.Address = true, "0.0.0.0:1" }), "the address that other nodes reach"},
 		{"one replica", with(loopback, func(c *ClusterConfig) { c.Replicas = 1 }), ""},
 		{"eight replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = 8 }), "replicas 8: want 1 to 7"},
+		{"a node replaced soon", with(loopback, func(c *ClusterConfig) { c.ReplaceAfter = time.Second }), "replace after 1s: want 10s or more"},
 		{"a fan-out", with(loopback, func(c *ClusterConfig) { c.FanOut = 2 }), ""},
 		{"a negative fan-out", with(loopback, func(c *ClusterConfig) { c.FanOut = -1 }), "fan-out -1: want 1 to 1024"},
 		{"a negative number of replicas", with(loopback, func(c *ClusterConfig) { c.Replicas = -1 }), "replicas -1"},

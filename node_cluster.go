@@ -57,6 +57,7 @@ func (n *Node) cluster() *ownership.Cluster {
 		Listener: n.company.listener,
 		Address:  n.company.listener.Addr().String(),
 		Expect:   n.config.Cluster.BootstrapExpect,
+		Grace:    n.config.Cluster.ReplaceAfter,
 		Seen:     n.company.seen,
 		Joined:   n.company.joined,
 	}

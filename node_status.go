@@ -63,6 +63,21 @@ func (n *Node) optimiserView(plan *primary.Plan, firstPolls int) api.Optimiser {
 	}
 }
 
+// nodeState says in the contract's words how a node is.
+func nodeState(node ownership.NodeHealth) string {
+	switch {
+	case node.State == ownership.NodeRemoved:
+		return "removed"
+	case node.Silent():
+		return "dead"
+	case node.State == ownership.NodeDraining:
+		return "draining"
+	case node.Missed > 0:
+		return "suspect"
+	}
+	return "alive"
+}
+
 func (n *Node) clusterView() api.Cluster {
 	ranges := n.store.Ranges()
 	leads := make(map[string]int)
@@ -75,13 +90,10 @@ func (n *Node) clusterView() api.Cluster {
 		nodes = []ownership.NodeHealth{{Name: n.Name(), Self: true}}
 	}
 	for _, node := range nodes {
-		member := api.Member{Name: node.Name, Address: node.Address, State: "alive", Leads: leads[node.Name]}
-		switch {
-		case node.Silent():
-			member.State = "dead"
-		case node.Missed > 0:
-			member.State = "suspect"
+		if node.State == ownership.NodeRemoved {
+			continue
 		}
+		member := api.Member{Name: node.Name, Address: node.Address, State: nodeState(node), Leads: leads[node.Name]}
 		if node.RTT > 0 {
 			rtt, offset := milliseconds(node.RTT), milliseconds(node.ClockOffset)
 			member.RTTMs, member.ClockOffsetMs = &rtt, &offset

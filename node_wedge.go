@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -42,7 +43,7 @@ func (n *Node) openEngine() (err error) {
 		return fmt.Errorf("open engine: %w", err)
 	}
 	if poller != nil {
-		n.wedge = wedge.NewOwner(config, n.owner, n.store, poller, n.company.pollers)
+		n.wedge = wedge.NewOwner(config, n.owner, n.store, poller, n.pollersNow)
 		poller.Start(n.engine)
 		n.hosts.Start(n.engine)
 		n.poller = poller
@@ -86,16 +87,20 @@ func (n *Node) pollers() int {
 }
 
 func (n *Node) hostsConfig() hosts.Config {
-	config := hosts.Config{
+	return hosts.Config{
 		Self: n.company.self.ID, Ranges: n.store.Table(), Store: n.store, Ask: asker{n}, Call: n.company.callHosts,
-		Held: n.company.callHeld, Logger: n.config.Logger,
+		Held: n.company.callHeld, Others: n.otherNodes, Logger: n.config.Logger,
 	}
+}
+
+// otherNodes returns the IDs of the cluster's other nodes, without those that were removed.
+func (n *Node) otherNodes() (ids []string) {
 	for _, node := range n.store.Nodes() {
-		if !node.Self {
-			config.Others = append(config.Others, node.ID)
+		if !node.Self && node.State != ownership.NodeRemoved {
+			ids = append(ids, node.ID)
 		}
 	}
-	return config
+	return ids
 }
 
 // asker has the leaders of ranges answer this node's poller.
@@ -142,8 +147,17 @@ func (a asker) Shares(ctx context.Context, b channel.Bucket, q hosts.Question) (
 // egress is the label of the address that origins see.
 func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
 
-// pollers returns the nodes that poll what this one does, as the gossip sees them.
-func (c *company) pollers() (all []wedge.Member) {
+// pollersNow returns the nodes that poll: members of the cluster that are not drained.
+func (n *Node) pollersNow() []wedge.Member {
+	member := make(map[string]bool)
+	for _, node := range n.store.Nodes() {
+		member[node.ID] = node.State == ownership.NodeMember
+	}
+	return slices.DeleteFunc(n.company.alike(), func(m wedge.Member) bool { return !member[m.ID] })
+}
+
+// alike returns the nodes that read documents as this one does, as the gossip sees them.
+func (c *company) alike() (all []wedge.Member) {
 	for _, m := range c.members.List() {
 		if m.State == members.Alive && m.Cluster != "" && m.Cluster == c.self.Cluster && m.Extracts == deltas.ExtractorVersion {
 			all = append(all, wedge.Member{ID: m.ID, Egress: m.Egress})

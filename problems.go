@@ -20,6 +20,8 @@ func problem(err error) error {
 		return api.NewProblem(http.StatusNotFound, err.Error())
 	case errors.Is(err, ownership.ErrInvalid), errors.Is(err, ownership.ErrTooLarge):
 		return api.NewProblem(http.StatusBadRequest, err.Error())
+	case errors.Is(err, ownership.ErrRefused):
+		return api.NewProblem(http.StatusConflict, err.Error())
 	case errors.Is(err, ownership.ErrKeyReused):
 		return api.NewProblem(http.StatusConflict, "this Idempotency-Key was used with another request")
 	case errors.Is(err, ownership.ErrStale):

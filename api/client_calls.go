@@ -151,6 +151,24 @@ func (c *Client) Updates(ctx context.Context, id channel.ID, after uint64) iter.
 	}
 }
 
+// Nodes returns the nodes of the cluster, by name.
+func (c *Client) Nodes(ctx context.Context) (Nodes, error) {
+	var nodes Nodes
+	err := c.call(ctx, http.MethodGet, "/v1/nodes", nil, nil, &nodes)
+	return nodes, err
+}
+
+// DrainNode has a node give what it has of ranges to others; it returns when that is
+// decided, and Nodes says how far it is. Once more is no error.
+func (c *Client) DrainNode(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+":drain", nil, nil, nil)
+}
+
+// RemoveNode has the cluster forget a node for ever, one that is dead or has been drained.
+func (c *Client) RemoveNode(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+":remove", nil, nil, nil)
+}
+
 // Status returns what the node sees of itself and its cluster.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var status Status

@@ -40,7 +40,7 @@ type Cluster struct {
 type Member struct {
 	Name    string `json:"name"`
 	Address string `json:"address"` // where other nodes reach it; empty for a node alone
-	State   string `json:"state"`   // "alive", "suspect" (it has missed an answer) or "dead" (three in a row)
+	State   string `json:"state"`   // "alive", "suspect" (it has missed an answer), "dead" (three in a row) or "draining"
 	Leads   int    `json:"leads"`   // ranges
 
 	// What it polls, whoever owns the channels; null where it does not say.

@@ -16,11 +16,13 @@ import (
 func stuck(leads bool) *Store {
 	clock := &clock{now: time.Now}
 	g := &group{clock: clock, queue: newQueue(clock)}
-	rt := &router{groups: []*group{g}, tools: tools{metrics: newMetrics(nil)}}
+	rt := &router{tools: tools{metrics: newMetrics(nil)}}
+	rt.open.Store(&[]*group{g})
 	s := &Store{router: rt, writes: &writes{router: rt}}
 	s.writes.makeCalls()
 	g.serving.Store(leads)
-	way := &route{Range: channel.Range{To: channel.Buckets - 1}, local: g}
+	way := &route{Range: channel.Range{To: channel.Buckets - 1}}
+	way.own.Store(g)
 	for b := range s.of {
 		s.of[b] = way
 	}

@@ -91,8 +91,8 @@ func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err er
 	ctx, cancel := within(ctx, c.within)
 	defer cancel()
 	err = c.rt.lead(ctx, r,
-		func() (err error) {
-			if err = c.rt.confirm(ctx, r.local); err == nil {
+		func(g *group) (err error) {
+			if err = c.rt.confirm(ctx, g); err == nil {
 				answer, err = c.run(ctx, r.Range, query)
 			}
 			return err
@@ -179,8 +179,9 @@ func (rt *router) serveCall(ctx context.Context, call peer.Call) ([]byte, error)
 		return nil, fmt.Errorf("calls of kind %q are not known here", question.Kind)
 	}
 	answer := &wire.Answer{}
-	if err = errElsewhere; r.serves() {
-		if err = rt.confirm(ctx, r.local); err == nil {
+	err = errElsewhere
+	if g := r.serving(); g != nil {
+		if err = rt.confirm(ctx, g); err == nil {
 			answer.Content, err = serve(ctx, r, question.Query)
 		}
 	}

@@ -218,7 +218,7 @@ func TestWrongClock(t *testing.T) {
 	w := newTown(t, 3, 5, nil)
 	wrong := w.nodes[1]
 	leads := func() (n int) {
-		for _, g := range wrong.store.groups {
+		for _, g := range wrong.store.groups() {
 			if g.serving.Load() {
 				n++
 			}

@@ -73,6 +73,11 @@ func (c Config) withDefaults() Config {
 	c.SnapshotBytes = orDefault(c.SnapshotBytes, c.Volume.MemTable())
 	c.CacheBytes = orDefault(c.CacheBytes, 32<<20)
 	c.SweepInterval = orDefault(c.SweepInterval, time.Second)
+	if c.Cluster != nil {
+		cluster := *c.Cluster
+		cluster.Grace = orDefault(cluster.Grace, 10*time.Minute)
+		c.Cluster = &cluster
+	}
 	if c.Now == nil {
 		c.Now = time.Now
 	}

@@ -34,8 +34,8 @@ var (
 	// ErrForeign says that the directory belongs to another node or cluster, or to
 	// another program.
 	ErrForeign = errors.New("directory belongs to another node")
-	// ErrMode says that the directory is of a node that is a cluster alone, and is opened
-	// as one of several, or the other way round.
+	// ErrMode says that the directory is of one of several nodes, and is opened as that of a
+	// node alone.
 	ErrMode = errors.New("directory is of another kind of cluster")
 	// ErrRanges says that the directory was made with another number of ranges than
 	// Config.Ranges.

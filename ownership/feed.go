@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,14 +51,26 @@ type (
 // makeCalls makes the calls of streams known to the node.
 func (f *feeds) makeCalls() {
 	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
-		updates, closed, more, err := f.sinceHere(f.of[r.From], q.After, q.Limit)
+		g := f.of[r.From].local()
+		if g == nil {
+			return sincePage{}, errElsewhere
+		}
+		updates, closed, more, err := f.sinceHere(g, q.After, q.Limit)
 		return sincePage{updates, closed, more}, err
 	})
 	f.ask.news = newCall(f.router, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
-		return f.news(ctx, f.of[r.From].local, known)
+		g := f.of[r.From].local()
+		if g == nil {
+			return 0, errElsewhere
+		}
+		return f.news(ctx, g, known)
 	}).Within(newsWithin + answerWithin)
 	f.ask.tick = newCall(f.router, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
-		return struct{}{}, f.tick(ctx, f.of[r.From].local, stamp)
+		g := f.of[r.From].local()
+		if g == nil {
+			return struct{}{}, errElsewhere
+		}
+		return struct{}{}, f.tick(ctx, g, stamp)
 	})
 }
 
@@ -65,12 +78,13 @@ func (f *feeds) makeCalls() {
 // It never falls.
 func (f *feeds) ClosedIn(id uint32) uint64 {
 	r := (*f.routes.Load())[id]
+	g := r.local()
 	if f.net == nil {
-		return r.local.clock.closedTime(f.newest())
+		return g.clock.closedTime(f.newest())
 	}
 	closed := r.watch.closed.Load()
-	if r.local != nil {
-		closed = max(closed, r.local.state.Time())
+	if g != nil {
+		closed = max(closed, g.state.Time())
 	}
 	return closed
 }
@@ -82,12 +96,12 @@ func (f *feeds) ClosedIn(id uint32) uint64 {
 // cursor are no longer kept, ErrUnavailable that no node with the range answers.
 func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	r := (*f.routes.Load())[id]
-	if f.net == nil || r.serves() {
-		return f.sinceHere(r, after, limit)
+	if g := r.serving(); g != nil || f.net == nil {
+		return f.sinceHere(cmp.Or(g, r.local()), after, limit)
 	}
 	page, err := f.ask.since.at(ctx, r, sinceQuery{after, limit})
-	if errors.Is(err, ErrUnavailable) && r.local != nil {
-		return f.sinceHere(r, after, limit)
+	if g := r.local(); g != nil && errors.Is(err, ErrUnavailable) {
+		return f.sinceHere(g, after, limit)
 	}
 	if err == nil {
 		r.watch.learn(page.Closed)
@@ -96,17 +110,17 @@ func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log.
-func (f *feeds) sinceHere(r *route, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	if closed = r.local.state.Time(); f.net == nil { // before the read: what it closes, that sees
-		closed = r.local.clock.closedTime(f.newest())
+func (f *feeds) sinceHere(g *group, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	if closed = g.state.Time(); f.net == nil { // before the read: what it closes, that sees
+		closed = g.clock.closedTime(f.newest())
 	}
-	if after == channel.EndOf(after.Stamp) && after.Stamp >= r.local.state.NewestStamp() {
+	if after == channel.EndOf(after.Stamp) && after.Stamp >= g.state.NewestStamp() {
 		return nil, closed, false, nil // as nearly always
 	}
-	if updates, more, ok := r.local.state.News(after, closed, limit); ok {
+	if updates, more, ok := g.state.News(after, closed, limit); ok {
 		return updates, closed, more, nil
 	}
-	updates, more, err = r.local.state.Since(after, closed, limit)
+	updates, more, err = g.state.Since(after, closed, limit)
 	return updates, closed, more, err
 }
 
@@ -114,8 +128,8 @@ func (f *feeds) sinceHere(r *route, after channel.Cursor, limit int) (updates []
 // or is closed up to a stamp that was demanded.
 func (f *feeds) Changed(id uint32) <-chan struct{} {
 	r := (*f.routes.Load())[id]
-	if f.net == nil || r.serves() {
-		return r.local.clock.changed.wait()
+	if g := r.serving(); g != nil || f.net == nil {
+		return cmp.Or(g, r.local()).clock.changed.wait()
 	}
 	changed := r.watch.changed.wait()
 	f.follow(r)
@@ -188,8 +202,8 @@ func (f *feeds) news(ctx context.Context, g *group, known uint64) (closed uint64
 func (f *feeds) Demand(id uint32, stamp uint64) {
 	r := (*f.routes.Load())[id]
 	if f.net == nil {
-		if r.local.clock.closedTime(stamp) >= stamp {
-			r.local.clock.changed.ring()
+		if clock := r.local().clock; clock.closedTime(stamp) >= stamp {
+			clock.changed.ring()
 		}
 		return
 	}
@@ -228,7 +242,7 @@ func (f *feeds) tick(ctx context.Context, g *group, stamp uint64) error {
 // cluster of one all ranges advance to it, so that a clock that was set back delays no
 // stream.
 func (f *feeds) newest() (newest uint64) {
-	for _, g := range f.groups {
+	for _, g := range f.groups() {
 		newest = max(newest, g.clock.newest())
 	}
 	return newest

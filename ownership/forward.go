@@ -52,9 +52,9 @@ func (rt *router) servePropose(ctx context.Context, call peer.Call) ([]byte, err
 		return nil, err
 	}
 	var done state.Result
-	if r.serves() {
+	if g := r.serving(); g != nil {
 		var p *proposal
-		if p, err = rt.enqueue(ctx, r.local, call.Payload); err == nil {
+		if p, err = rt.enqueue(ctx, g, call.Payload); err == nil {
 			done, err = rt.answered(ctx, p)
 		}
 	} else {

@@ -62,6 +62,7 @@ type group struct {
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
 
+	filling filling // of nonvoters, while this replica leads
 	handing struct {
 		sync.Mutex
 		failed map[raft.ServerID]uint64 // replicas that did not take over leadership, and what they had taken by then; see transfer
@@ -90,7 +91,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	}
 	g.fsm.transfer = &transferrer{
 		group: id, from: from, to: to, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
-		files: cfg.files, dir: filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10)),
+		files: cfg.files, dir: stateDir(cfg, id),
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
 	if err := g.finishRestore(); err != nil {
@@ -103,12 +104,26 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	return g, nil
 }
 
+// stateDir is where states of a range are on their way.
+func stateDir(cfg Config, id uint32) string {
+	return filepath.Join(cfg.Dir, "transfer", strconv.FormatUint(uint64(id), 10))
+}
+
 func (g *group) finishRestore() error {
 	_, marker, err := g.snapshots.read()
 	if err != nil {
 		return err
 	}
 	return g.fsm.finishRestore(marker)
+}
+
+// begin founds the group, unless the ranges of this node were born: then a log that is
+// missing is lost.
+func (g *group) begin(born bool) error {
+	if born {
+		return g.founded()
+	}
+	return g.bootstrap()
 }
 
 // bootstrap founds the group, unless it was founded before.
@@ -326,6 +341,12 @@ func (g *group) lose() {
 	if g.fsm.observer != nil {
 		g.fsm.observer.RangeLost(g.rng(), g.led)
 	}
+}
+
+// empty reports whether the replica has nothing of its range yet: it is about to be filled.
+func (g *group) empty() bool {
+	last, _ := g.log.LastIndex()
+	return last == 0 && g.state.Index() == 0
 }
 
 func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.from, To: g.to} }

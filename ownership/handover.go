@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
@@ -27,7 +26,6 @@ const (
 type leadership struct {
 	*router
 	meta   *metaGroup
-	nodes  []*wire.Node                  // of the cluster, by ID; none in a cluster of one
 	skew   atomic.Int64                  // how far the clock is off, in nanoseconds, while that is too far; else 0
 	logRef atomic.Pointer[sharedlog.Log] // nil before it is open
 }
@@ -47,7 +45,7 @@ func (l *leadership) handOver() {
 	}
 	over := time.Now().Add(handOverWithin)
 	var handing sync.WaitGroup
-	for _, g := range l.groups {
+	for _, g := range l.groups() {
 		if g.serving.Load() {
 			handing.Go(func() { l.handOverRange(g, over) })
 		}
@@ -61,7 +59,7 @@ func (l *leadership) handOver() {
 // handOverRange tries the replicas whose nodes answer, one after the other.
 func (l *leadership) handOverRange(g *group, over time.Time) {
 	r := l.of[g.from]
-	for _, replica := range r.replicas {
+	for _, replica := range r.replicas() {
 		if replica.Node == l.net.self() || l.silent(replica.Node) {
 			continue
 		}
@@ -140,8 +138,8 @@ func (l *leadership) balance(ctx context.Context) {
 
 // balanceOnce hands one range over at most, so that ranges pause one at a time.
 func (l *leadership) balanceOnce() {
-	for _, g := range l.groups {
-		preferred := l.of[g.from].replicas[0]
+	for _, g := range l.groups() {
+		preferred := l.of[g.from].replicas()[0]
 		since := g.gained.Load()
 		if !g.serving.Load() || preferred.Node == l.net.self() || time.Since(time.Unix(0, since)) < steadyFor || l.silent(preferred.Node) {
 			continue

@@ -239,7 +239,7 @@ type failer interface {
 func (s *Store) Closed() uint64 {
 	newest := s.newest()
 	closed := s.ClosedIn(0)
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		closed = min(closed, g.clock.closedTime(newest))
 	}
 	return closed
@@ -248,7 +248,7 @@ func (s *Store) Closed() uint64 {
 // UpdatesSince is Since of all ranges together, from the disk and up to Closed.
 func (s *Store) UpdatesSince(after channel.Cursor, limit int) (all []channel.Update, err error) {
 	closed := s.Closed()
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		updates, _, err := g.state.Since(after, closed, limit)
 		if err != nil {
 			return nil, err

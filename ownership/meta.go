@@ -46,7 +46,7 @@ func openMeta(dir string, cfg Config, tools tools) (*metaGroup, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &metaGroup{dir: dir, tools: tools, store: store, fsm: &metaFSM{}, stop: make(chan struct{})}
+	m := &metaGroup{dir: dir, tools: tools, store: store, fsm: &metaFSM{changed: func(*wire.Meta) {}}, stop: make(chan struct{})}
 	if m.raftID, err = ownRaftID(store, cfg.Node); err == nil {
 		err = m.checkMode(cfg.Cluster != nil)
 	}
@@ -56,8 +56,8 @@ func openMeta(dir string, cfg Config, tools tools) (*metaGroup, error) {
 	return m, nil
 }
 
-// checkMode refuses a directory of a cluster of one for a cluster of several, and the
-// other way round: the raft IDs of its replicas differ.
+// checkMode refuses a directory of one of several nodes for a node alone: the others would
+// wait for it.
 func (m *metaGroup) checkMode(several bool) error {
 	table, err := m.store.Table()
 	if err != nil {
@@ -67,21 +67,52 @@ func (m *metaGroup) checkMode(several bool) error {
 	if err != nil {
 		return err
 	}
-	last, err := m.store.LastIndex()
-	switch {
-	case err != nil:
-		return fmt.Errorf("read meta log: %w", err)
-	case several && table == nil && last > 0:
-		return fmt.Errorf("%w: it is of a node that is a cluster alone, which cannot become one of several yet", ErrMode)
-	case !several && (table != nil || promise != ""):
+	if !several && (table != nil || promise != "") {
 		return fmt.Errorf("%w: it is of one of several nodes, which find each other by their cluster addresses", ErrMode)
-	default:
-		return nil
 	}
+	return nil
 }
 
-// start starts the group's replica of this node, founding the group if it is new.
-func (m *metaGroup) start(seat seat) error {
+// grow makes the first of several nodes of one that was a cluster alone: others may join it
+// then. Its replicas have the number 0. Of any other directory it changes nothing.
+func (m *metaGroup) grow(ctx context.Context, self *wire.Node) error {
+	table, err := m.store.Table()
+	if err != nil || table != nil {
+		return err
+	}
+	if last, err := m.store.LastIndex(); err != nil || last == 0 {
+		return err
+	}
+	if err := m.start(loneSeat(m.raftID), true); err != nil {
+		return err
+	}
+	if err := m.await(ctx); err != nil {
+		return err
+	}
+	if table = m.fsm.meta(); len(table.Cluster) == 0 { // it was stopped before it was born
+		return fmt.Errorf("%w: it is of a node alone that never got as far as to be one: start it without a cluster address first", ErrMode)
+	}
+	if len(table.Nodes) == 0 {
+		if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: &wire.Join{Node: self}}}); err != nil {
+			return err
+		}
+	}
+	table = m.fsm.meta()
+	if err := m.seat.stop(m.raft, metaRange); err != nil {
+		return err
+	}
+	m.raft, m.fsm = nil, &metaFSM{changed: func(*wire.Meta) {}}
+	if table.RangesBorn {
+		if err := m.store.setBorn(); err != nil {
+			return err
+		}
+	}
+	return m.store.SetTable(table)
+}
+
+// start starts the group's replica of this node. A founder founds the group if it is new; a
+// node that has joined waits for the group to send it its log.
+func (m *metaGroup) start(seat seat, founds bool) error {
 	conf := raftConfig(seat, m.tools, metaRange)
 	m.seat = seat
 	conf.SnapshotThreshold = 1024 // entries: it is small, and every start adds one
@@ -89,8 +120,10 @@ func (m *metaGroup) start(seat seat) error {
 	if err != nil {
 		return fmt.Errorf("start meta group: %w", err)
 	}
-	if err := bootstrap(conf, m.store, m.store, snapshots, seat); err != nil {
-		return fmt.Errorf("start meta group: %w", err)
+	if founds {
+		if err := bootstrap(conf, m.store, m.store, snapshots, seat); err != nil {
+			return fmt.Errorf("start meta group: %w", err)
+		}
 	}
 	m.raft, err = seat.run(conf, m.fsm, m.store, m.store, snapshots, metaRange, m.fsm.check)
 	if err != nil {

@@ -11,10 +11,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// metaFSM holds the cluster's settings in memory; raft's log and snapshots have
-// them on disk.
+// metaFSM holds the cluster's table in memory; raft's log and snapshots have
+// it on disk.
 type metaFSM struct {
-	mu struct {
+	changed func(*wire.Meta) // told of each new table, which it may keep; of raft's apply loop
+	mu      struct {
 		sync.Mutex
 		meta   *wire.Meta
 		damage error
@@ -41,6 +42,15 @@ func (f *metaFSM) damage() error {
 
 // Apply implements raft.FSM: its response is an error or nil.
 func (f *metaFSM) Apply(log *raft.Log) any {
+	err := f.apply(log)
+	if err != nil {
+		return err
+	}
+	f.changed(f.meta())
+	return nil
+}
+
+func (f *metaFSM) apply(log *raft.Log) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	command := &wire.MetaCommand{}
@@ -58,7 +68,7 @@ func (f *metaFSM) Apply(log *raft.Log) any {
 	switch c := command.Change.(type) {
 	case *wire.MetaCommand_Birth:
 		if len(f.mu.meta.Cluster) > 0 {
-			break
+			return nil
 		}
 		if f.mu.meta = c.Birth.Table; f.mu.meta == nil {
 			f.mu.meta = &wire.Meta{Cluster: c.Birth.Cluster, BornUs: c.Birth.TimeUs, Replicas: c.Birth.Replicas, Ranges: c.Birth.Ranges}
@@ -66,9 +76,14 @@ func (f *metaFSM) Apply(log *raft.Log) any {
 	case *wire.MetaCommand_RangesBorn:
 		f.mu.meta.RangesBorn = true
 	default:
-		f.mu.damage = fmt.Errorf("meta group: entry %d is of a kind that this version does not know", log.Index)
-		return f.mu.damage
+		if err := changeTable(f.mu.meta, command); errors.Is(err, errUnknownChange) {
+			f.mu.damage = fmt.Errorf("meta group: entry %d: %w", log.Index, err)
+			return f.mu.damage
+		} else if err != nil {
+			return err
+		}
 	}
+	f.mu.meta.Revision = log.Index
 	return nil
 }
 
@@ -79,7 +94,7 @@ func (f *metaFSM) check(log *raft.Log) error {
 		return err
 	}
 	if command.Change == nil {
-		return errors.New("a meta command that this version does not know")
+		return errUnknownChange
 	}
 	return wire.Strict(command)
 }
@@ -104,8 +119,9 @@ func (f *metaFSM) Restore(source io.ReadCloser) error {
 		return err
 	}
 	f.mu.Lock()
-	defer f.mu.Unlock()
 	f.mu.meta = meta
+	f.mu.Unlock()
+	f.changed(f.meta())
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"hash/crc32"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -24,8 +26,9 @@ import (
 var (
 	raftIDKey  = []byte("corona_raft_id")
 	promiseKey = []byte("corona_promise") // the node that may found the cluster
-	tableKey   = []byte("corona_table")   // of the founding, sealed
+	tableKey   = []byte("corona_table")   // the newest known, sealed
 	bornKey    = []byte("corona_ranges_born")
+	heldKey    = []byte("corona_held") // replicas of ranges on this disk, sealed
 )
 
 // metaStore is raft's store in bbolt. Raft panics when it cannot keep its term: so a
@@ -136,6 +139,36 @@ func (s *metaStore) born() (bool, error) {
 }
 
 func (s *metaStore) setBorn() error { return s.Set(bornKey, []byte{1}) }
+
+// held returns the raft server IDs of the replicas on this disk by range; nil: never noted.
+func (s *metaStore) held() (map[uint32]string, error) {
+	sealed, err := s.own(heldKey)
+	if err != nil || len(sealed) == 0 {
+		return nil, err
+	}
+	record := &wire.Held{}
+	if err := openMetaSeal(sealed, record); err != nil {
+		return nil, err
+	}
+	held := make(map[uint32]string)
+	for _, r := range record.Replicas {
+		held[r.Range] = r.Replica
+	}
+	return held, nil
+}
+
+// setHeld notes durably which replicas are on this disk.
+func (s *metaStore) setHeld(held map[uint32]string) error {
+	record := &wire.Held{}
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		record.Replicas = append(record.Replicas, &wire.MoveReplica{Range: id, Replica: held[id]})
+	}
+	content, err := proto.Marshal(record)
+	if err != nil {
+		return fmt.Errorf("encode replicas held: %w", err)
+	}
+	return s.Set(heldKey, sealMeta(content))
+}
 
 // ownRaftID returns the node's raft ID: its name and an incarnation that is made
 // with the directory, so that a wiped node never passes for the one it was.

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -27,6 +30,9 @@ type Cluster struct {
 	// Expect is how many fresh nodes found the cluster together, this one among them.
 	// A node that is of a cluster already needs it no more.
 	Expect int
+	// Grace is how long a node may not answer until its replicas are made on others; default
+	// 10 min.
+	Grace time.Duration
 	// Seen returns the other nodes that were heard of.
 	Seen func() []Candidate
 	// Joined is told of the cluster as soon as this node is of it.
@@ -95,6 +101,9 @@ func (n *network) join(table *wire.Meta, cluster string) {
 	members := make(map[string]bool, len(table.Nodes))
 	peers := make([]peer.Peer, 0, len(table.Nodes))
 	for _, node := range table.Nodes {
+		if NodeState(node.State) == NodeRemoved {
+			continue
+		}
 		members[node.Id] = true
 		peers = append(peers, peer.Peer{ID: node.Id, Name: node.Name, Address: node.Address})
 	}
@@ -112,9 +121,21 @@ func (n *network) close() {
 // NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
 	ID, Name, Address string
+	State             NodeState
+	Replicas          int  // of ranges, those that are being made too
 	Self              bool // this node, of which Health says nothing
 	peer.Health
 }
+
+// NodeState is what an operator has decided about a node.
+type NodeState = placement.State
+
+// The states of nodes.
+const (
+	NodeMember   = placement.Member
+	NodeDraining = placement.Draining
+	NodeRemoved  = placement.Removed
+)
 
 // silentAfter is how many pings without an answer make a node silent.
 const silentAfter = 3
@@ -124,9 +145,16 @@ func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Mis
 
 // Nodes returns the nodes of the cluster by ID, none of a cluster of one.
 func (l *leadership) Nodes() (nodes []NodeHealth) {
-	for _, node := range l.nodes {
+	table := l.known.Load()
+	replicas := make(map[string]int)
+	for _, r := range table.GetRanges() {
+		for _, id := range slices.Concat(r.Replicas, r.Joining) {
+			replicas[nodeID(raft.ServerID(id))]++
+		}
+	}
+	for _, node := range table.GetNodes() {
 		health, _ := l.net.peers.Health(node.Id)
-		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, Self: node.Id == l.net.self(), Health: health})
+		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, State: NodeState(node.State), Replicas: replicas[node.Id], Self: node.Id == l.net.self(), Health: health})
 	}
 	return nodes
 }
@@ -145,10 +173,7 @@ func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
 		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: stateMachine,
 	}
-	replica := func(i int, group uint32) string {
-		table.LastReplica++
-		return string(raftnet.Replica{Range: group, Node: nodes[i%len(nodes)].Id, Number: table.LastReplica}.ID())
-	}
+	replica := func(i int, group uint32) string { return numberReplica(table, group, nodes[i%len(nodes)].Id) }
 	for i := range nodes {
 		table.MetaReplicas = append(table.MetaReplicas, replica(i, metaRange))
 	}
@@ -165,5 +190,5 @@ func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 const (
 	metaVoters = 5
 	// stateMachine is the version of the commands that this program applies.
-	stateMachine = 3
+	stateMachine = 4
 )

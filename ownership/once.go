@@ -55,5 +55,6 @@ func (b *subscribing) compare(ctx context.Context) {
 // served here and knows nothing of it.
 func (w *writes) mayHold(id channel.ID) bool {
 	r := w.of[id.Bucket()]
-	return !r.serves() || r.local.state.MayHold(id)
+	g := r.serving()
+	return g == nil || g.state.MayHold(id)
 }

@@ -103,7 +103,7 @@ func TestOnceInBatch(t *testing.T) {
 }
 
 func entries(s *Store) (n uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		n += lastEntry(g)
 	}
 	return n

@@ -9,12 +9,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -23,7 +21,8 @@ import (
 // caller sees to it that no other process has the directory.
 //
 // With Config.Cluster the node is one of several: Open returns when the cluster is
-// founded and the replicas of this node run, whether its ranges have leaders or not.
+// founded, or has taken this node in, and the replicas of this node run, whether its ranges
+// have leaders or not. A directory of a node alone becomes that of the first of several.
 //
 // Its error is a [*datadir.FormatError], ErrForeign, ErrMode, ErrRanges, ErrCorrupt, the context's cause, or
 // a failure of the disk. Nothing is served from a damaged directory.
@@ -42,7 +41,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	rt := &router{tools: newTools(cfg, metrics)}
 	s := &Store{
 		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
-		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt},
+		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
 	}
 	s.makeCalls()
 	if err := s.open(ctx); err != nil {
@@ -53,6 +52,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	if s.net != nil {
 		s.loops.Go(func() { s.balance(loops) })
 		s.loops.Go(func() { s.watchClocks(loops) })
+		s.loops.Go(func() { s.followTable(loops) })
+		s.loops.Go(func() { s.askTable(loops) })
+		s.loops.Go(func() { s.drive(loops) })
 	}
 	return s, nil
 }
@@ -68,7 +70,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if have := len(table.Ranges); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
 		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
-	s.cluster, s.nodes = hex.EncodeToString(table.Cluster), table.Nodes
+	s.cluster = hex.EncodeToString(table.Cluster)
 	born, err := s.meta.rangesBorn(table)
 	if err != nil {
 		return err
@@ -76,8 +78,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.openStores(table, born); err != nil {
 		return err
 	}
-	routes, err := s.openGroups(table, born)
-	if err != nil {
+	if err := s.openGroups(table, born); err != nil {
 		return err
 	}
 	s.addGauges()
@@ -87,15 +88,15 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.startGroups(); err != nil {
 		return err
 	}
-	s.routes.Store(&routes)
+	s.started.Store(true)
 	if s.net != nil {
 		s.net.join(table, s.cluster)
 		if err := s.cfg.Cluster.Joined(s.cluster); err != nil {
 			return fmt.Errorf("tell the others of the cluster: %w", err)
 		}
 		s.meta.record(table)
-		for _, r := range routes {
-			if r.local == nil {
+		for _, r := range *s.routes.Load() {
+			if r.local() == nil {
 				s.follow(r) // so that it is known up to where it is closed
 			}
 		}
@@ -109,9 +110,9 @@ func (s *Store) open(ctx context.Context) (err error) {
 }
 
 // found returns the table of the cluster, which it founds if this node is of none.
-func (s *Store) found(ctx context.Context) (*wire.Meta, error) {
+func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 	if s.cfg.Cluster == nil {
-		if err := s.meta.start(loneSeat(s.meta.raftID)); err != nil {
+		if err := s.meta.start(loneSeat(s.meta.raftID), true); err != nil {
 			return nil, err
 		}
 		if err := s.meta.await(ctx); err != nil {
@@ -119,21 +120,25 @@ func (s *Store) found(ctx context.Context) (*wire.Meta, error) {
 		}
 		return s.meta.birth(s.cfg, s.tools.log)
 	}
+	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
+	self := &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address}
+	if err := s.meta.grow(ctx, self); err != nil {
+		return nil, err
+	}
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
-	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
-	founding, err := founding.New(founding.Config{
-		Self:   &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address},
+	s.founding, err = founding.New(founding.Config{
+		Self:   self,
 		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
 		Decide: func(nodes []*wire.Node) *wire.Meta { return decide(s.cfg, nodes, s.cfg.Now()) },
-		Logger: s.tools.log,
+		Newest: s.known.Load, Admit: s.admitNode, Logger: s.tools.log,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s.net.serve(cluster.Listener, s.tools.fail)
-	table, err := founding.Await(ctx)
+	table, err = s.founding.Await(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,7 +146,9 @@ func (s *Store) found(ctx context.Context) (*wire.Meta, error) {
 	if err != nil || !found {
 		return nil, fmt.Errorf("%w: no replica of the meta group in the table: %w", ErrForeign, err)
 	}
-	return table, s.meta.start(seat)
+	s.known.Store(table)
+	s.meta.fsm.changed = s.learn
+	return table, s.meta.start(seat, table.Revision == 0)
 }
 
 // connect makes this node's end of the connections to others, with all that answers
@@ -157,61 +164,108 @@ func (s *Store) connect() (err error) {
 	}
 	s.terms = &confirmer{net: s.net, termOf: s.termOf}
 	s.net.peers.Handle(kindPropose, s.servePropose)
-	s.net.peers.Handle(kindCall, s.serveCall)
+	s.net.peers.Handle(kindCall, func(ctx context.Context, call peer.Call) ([]byte, error) {
+		if call.Group == metaRange {
+			return s.serveMeta(ctx, call)
+		}
+		return s.serveCall(ctx, call)
+	})
 	s.net.peers.Handle(kindTerms, s.terms.serve)
 	return nil
 }
 
 // openGroups reads this node's replicas, and learns the way to all other ranges.
-func (s *Store) openGroups(table *wire.Meta, born bool) (routes []*route, err error) {
+func (s *Store) openGroups(table *wire.Meta, born bool) error {
+	var routes []*route
 	next := 0
 	for _, r := range table.Ranges {
 		if int(r.From) != next || r.To < r.From || r.To >= channel.Buckets || int(r.Id) != len(routes) {
-			return nil, disk.Corrupt("range table: range %d has buckets %d to %d, want from %d", r.Id, r.From, r.To, next)
+			return disk.Corrupt("range table: range %d has buckets %d to %d, want from %d", r.Id, r.From, r.To, next)
 		}
 		next = int(r.To) + 1
-		way, err := s.openRoute(r, born)
-		if err != nil {
-			return nil, err
-		}
+		way := &route{Range: channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}}
 		routes = append(routes, way)
 		for b := r.From; b <= r.To; b++ {
 			s.of[b] = way
 		}
 	}
 	if next != channel.Buckets {
-		return nil, disk.Corrupt("range table ends at bucket %d", next)
+		return disk.Corrupt("range table ends at bucket %d", next)
 	}
-	return routes, nil
+	s.routes.Store(&routes)
+	defer s.listGroups() // also of a start that fails half way
+	if s.net != nil {
+		return s.openHeld(table, born)
+	}
+	for _, way := range routes {
+		g, err := openGroup(way.Range, loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+		if err != nil {
+			return err
+		}
+		way.own.Store(g)
+		if err := g.begin(born); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// openRoute opens this node's replica of a range, if it has one.
-func (s *Store) openRoute(r *wire.Range, born bool) (*route, error) {
-	way := &route{Range: channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}}
-	seat, has := loneSeat(s.meta.raftID), true
-	if s.net != nil {
-		var err error
-		if seat, has, err = seatOf(s.net, r.Id, r.Replicas, len(r.Replicas)); err != nil {
-			return nil, disk.Corrupt("range table: range %d: %w", r.Id, err)
+// openHeld opens the replicas of one of several nodes, and deletes what the disk has of those
+// that the table has forgotten.
+func (s *Store) openHeld(table *wire.Meta, born bool) (err error) {
+	if s.held, err = s.meta.store.held(); err != nil {
+		return err
+	}
+	if s.held == nil { // all of the founding
+		s.held = make(map[uint32]string)
+		for _, r := range table.Ranges {
+			if id := s.replicaHere(r); id != "" {
+				s.held[r.Id] = id
+			}
 		}
-		for _, id := range r.Replicas {
-			replica, _ := raftnet.ParseID(r.Id, raft.ServerID(id)) // as seatOf has
-			way.replicas = append(way.replicas, replica)
+		if err := s.meta.store.setHeld(s.held); err != nil {
+			return err
 		}
 	}
-	if !has {
-		return way, nil
+	for i, way := range *s.routes.Load() {
+		if err := s.openHere(way, table.Ranges[i], born); err != nil {
+			return err
+		}
 	}
-	g, err := openGroup(way.Range, seat, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	return nil
+}
+
+// openHere opens this node's replica of a range, if it has one.
+func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
+	founders, has, err := seatOf(s.net, r.Id, r.Replicas, len(r.Replicas))
+	if err == nil {
+		err = way.setReplicas(r)
+	}
 	if err != nil {
-		return nil, err
+		return disk.Corrupt("range table: range %d: %w", r.Id, err)
 	}
-	way.local = g
-	s.groups = append(s.groups, g)
-	if born {
-		return way, g.founded()
+	want := s.replicaHere(r)
+	if s.held[r.Id] != want {
+		if err := s.deleteReplica(way.Range); err != nil {
+			return err
+		}
+		if err := s.hold(r.Id, want); err != nil {
+			return err
+		}
 	}
-	return way, g.bootstrap()
+	if want == "" {
+		return nil
+	}
+	g, err := s.openReplica(way, want)
+	if err != nil {
+		return err
+	}
+	way.own.Store(g)
+	if !has {
+		return nil // it is being filled: its log may be empty
+	}
+	g.seat.founders = founders.founders
+	return g.begin(born)
 }
 
 // tellEvery is how often a start that takes long says how far it is.
@@ -229,7 +283,7 @@ func (s *Store) tellProgress() (done func()) {
 			case <-over:
 				return
 			case <-ticker.C:
-				s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups), "replayed_bytes", s.Unsnapshotted())
+				s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups()), "replayed_bytes", s.Unsnapshotted())
 			}
 		}
 	})
@@ -238,9 +292,9 @@ func (s *Store) tellProgress() (done func()) {
 
 // startGroups starts all replicas of this node at once.
 func (s *Store) startGroups() error {
-	errs := make([]error, len(s.groups))
+	errs := make([]error, len(s.groups()))
 	var starting sync.WaitGroup
-	for i, g := range s.groups {
+	for i, g := range s.groups() {
 		starting.Go(func() { errs[i] = g.start() })
 	}
 	starting.Wait()
@@ -250,7 +304,7 @@ func (s *Store) startGroups() error {
 // awaitGroups waits until this node serves all its ranges.
 func (s *Store) awaitGroups(ctx context.Context) error {
 	defer s.tellProgress()()
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		select {
 		case <-g.ready:
 		case <-ctx.Done():
@@ -260,7 +314,7 @@ func (s *Store) awaitGroups(ctx context.Context) error {
 	// Streams may have been told times of a clock that was set back since: no range
 	// gives times before the newest of all ranges.
 	newest := s.newest()
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		g.clock.reach(newest + 1)
 	}
 	return nil
@@ -271,4 +325,5 @@ func (s *Store) makeCalls() {
 	s.views = newViewCalls(s)
 	s.feeds.makeCalls()
 	s.writes.makeCalls()
+	s.makeDriver()
 }

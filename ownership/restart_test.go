@@ -87,7 +87,7 @@ func TestRestart(t *testing.T) {
 		cfg.Dir = copyDir(t, cfg.Dir)
 		again := open(t, cfg)
 		same(t, describe(t, again), want)
-		if got := again.groups[0].state.Index(); got == 0 {
+		if got := again.groups()[0].state.Index(); got == 0 {
 			t.Error("nothing was replayed")
 		}
 	})
@@ -96,7 +96,7 @@ func TestRestart(t *testing.T) {
 		s := open(t, cfg)
 		populate(t, s)
 		s.snapshotAll()
-		if first, _ := s.groups[0].log.FirstIndex(); first < 2 {
+		if first, _ := s.groups()[0].log.FirstIndex(); first < 2 {
 			t.Fatalf("log begins at entry %d after a snapshot: it was not truncated", first)
 		}
 		id := subscribe(t, s, wish("http://later.example/", "", stream)).ID
@@ -183,7 +183,7 @@ func TestBornHalfWay(t *testing.T) {
 			tools := newTools(cfg, newMetrics(cfg.Registerer))
 			meta, err := openMeta(filepath.Join(cfg.Dir, "meta"), cfg, tools)
 			if err == nil {
-				err = errors.Join(meta.start(loneSeat(meta.raftID)), meta.await(t.Context()))
+				err = errors.Join(meta.start(loneSeat(meta.raftID), true), meta.await(t.Context()))
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -241,7 +241,7 @@ func TestTruncation(t *testing.T) {
 	cfg.SnapshotBytes = 32 << 10
 	s := open(t, cfg)
 	w := wish("http://example.com/", "", stream)
-	busy := s.of[w.Channel.Bucket()].local
+	busy := s.of[w.Channel.Bucket()].local()
 	for i := 0; ; i++ {
 		subscribe(t, s, w)
 		if first, _ := busy.log.FirstIndex(); first > 200 {

@@ -11,34 +11,55 @@ import (
 // route is a range of the cluster, and the ways to it.
 type route struct {
 	channel.Range
-	local    *group            // this node's replica, nil for none
-	replicas []raftnet.Replica // all; the first leads when all is well. Empty in a cluster of one
-	found    atomic.Uint32     // where among replicas the leader was found last
-	watch    watch             // of a range that another node leads
-	ticking  atomic.Bool       // a stream's demand is under way
+	own     atomic.Pointer[group]             // see local
+	placed  atomic.Pointer[[]raftnet.Replica] // see replicas
+	found   atomic.Uint32                     // where among replicas the leader was found last
+	watch   watch                             // of a range that another node leads
+	ticking atomic.Bool                       // a stream's demand is under way
+}
+
+// local returns this node's replica, nil for none. It may be closed at any time after that.
+func (r *route) local() *group { return r.own.Load() }
+
+// replicas returns those that have all of the range; the first leads when all is well. It is
+// empty in a cluster of one.
+func (r *route) replicas() []raftnet.Replica {
+	if placed := r.placed.Load(); placed != nil {
+		return *placed
+	}
+	return nil
+}
+
+// serving returns this node's replica while it leads the range, else nil.
+func (r *route) serving() *group {
+	if g := r.local(); g != nil && g.serving.Load() {
+		return g
+	}
+	return nil
 }
 
 // serves reports whether this node leads the range.
-func (r *route) serves() bool { return r.local != nil && r.local.serving.Load() }
+func (r *route) serves() bool { return r.serving() != nil }
 
 // leader returns the node that may lead the range: the one that this node's replica
 // follows, else the one that was found last.
 func (r *route) leader() string {
-	if r.local != nil {
-		if _, leader := r.local.raft.LeaderWithID(); leader != "" {
+	if g := r.local(); g != nil {
+		if _, leader := g.raft.LeaderWithID(); leader != "" {
 			return nodeID(leader)
 		}
 	}
-	if len(r.replicas) == 0 {
+	replicas := r.replicas()
+	if len(replicas) == 0 {
 		return ""
 	}
-	return r.replicas[int(r.found.Load())%len(r.replicas)].Node
+	return replicas[int(r.found.Load())%len(replicas)].Node
 }
 
 // learn notes which node may lead: the one that another node named or, where that is
 // empty, the replica behind the one that was asked in vain.
 func (r *route) learn(leader string) {
-	for i, replica := range r.replicas {
+	for i, replica := range r.replicas() {
 		if replica.Node == leader {
 			r.found.Store(uint32(i))
 			return
@@ -49,7 +70,7 @@ func (r *route) learn(leader string) {
 
 // server finds a node's replica in raft's configuration.
 func (r *route) server(node string) (raft.Server, bool) {
-	for _, replica := range r.replicas {
+	for _, replica := range r.replicas() {
 		if replica.Node == node {
 			return raft.Server{ID: replica.ID(), Address: replica.Address()}, true
 		}
@@ -59,9 +80,9 @@ func (r *route) server(node string) (raft.Server, bool) {
 
 func (r *route) status() RangeStatus {
 	s := RangeStatus{ID: r.ID, From: r.From, To: r.To}
-	if r.local != nil {
-		s.Term, s.Applied = r.local.raft.CurrentTerm(), r.local.state.Index()
-		if _, leader := r.local.raft.LeaderWithID(); leader != "" {
+	if g := r.local(); g != nil {
+		s.Term, s.Applied = g.raft.CurrentTerm(), g.state.Index()
+		if _, leader := g.raft.LeaderWithID(); leader != "" {
 			s.Leader = nodeName(string(leader))
 		}
 	} else {
@@ -75,13 +96,14 @@ func (r *route) status() RangeStatus {
 
 // servers returns the names of the range's replicas in raft.
 func (r *route) servers() (ids []raft.ServerID) {
-	if r.local == nil {
-		for _, replica := range r.replicas {
+	g := r.local()
+	if g == nil {
+		for _, replica := range r.replicas() {
 			ids = append(ids, replica.ID())
 		}
 		return ids
 	}
-	for _, server := range r.local.raft.GetConfiguration().Configuration().Servers {
+	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
 		ids = append(ids, server.ID)
 	}
 	return ids

@@ -20,17 +20,27 @@ type router struct {
 	tools   tools
 	net     *network // nil in a cluster of one
 	state   *state.DB
-	groups  []*group // replicas of this node, by range ID
+	open    atomic.Pointer[[]*group] // see groups
 	of      [channel.Buckets]*route
-	routes  atomic.Pointer[[]*route] // by range ID; nil until the replicas of this node run
+	routes  atomic.Pointer[[]*route]  // by range ID
+	started atomic.Bool               // the replicas of this node run
+	known   atomic.Pointer[wire.Meta] // the newest table; nil in a cluster of one, and before the founding
 	calls   calls
 	terms   *confirmer
 	closing atomic.Bool // new commands are refused
 }
 
+// groups returns the replicas of this node, by range ID.
+func (rt *router) groups() []*group {
+	if open := rt.open.Load(); open != nil {
+		return *open
+	}
+	return nil
+}
+
 // routeOf finds the range that another node means.
 func (rt *router) routeOf(id uint64) (*route, error) {
-	if routes := rt.routes.Load(); routes != nil && id < uint64(len(*routes)) {
+	if routes := rt.routes.Load(); rt.started.Load() && id < uint64(len(*routes)) {
 		return (*routes)[id], nil
 	}
 	return nil, fmt.Errorf("no range %d here", id)
@@ -50,7 +60,7 @@ const (
 // there with the node that may, and both again, after a pause, as long as they return
 // errElsewhere. The error is that of the last call, or ErrUnavailable when the context
 // ends first.
-func (rt *router) lead(ctx context.Context, r *route, here func() error, there func(node string) error) error {
+func (rt *router) lead(ctx context.Context, r *route, here func(*group) error, there func(node string) error) error {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
 		err := rt.leadOnce(r, here, there)
 		if !errors.Is(err, errElsewhere) {
@@ -64,13 +74,14 @@ func (rt *router) lead(ctx context.Context, r *route, here func() error, there f
 	}
 }
 
-func (rt *router) leadOnce(r *route, here func() error, there func(node string) error) error {
-	switch {
-	case rt.closing.Load():
+func (rt *router) leadOnce(r *route, here func(*group) error, there func(node string) error) error {
+	if rt.closing.Load() {
 		return ErrClosed
-	case r.serves():
-		return here()
-	case rt.net == nil:
+	}
+	if g := r.serving(); g != nil {
+		return here(g)
+	}
+	if rt.net == nil {
 		return errElsewhere
 	}
 	node := r.leader()
@@ -109,7 +120,7 @@ func (rt *router) submit(ctx context.Context, r *route, command []byte) *sent {
 		return c
 	}
 	c.err = rt.lead(ctx, r,
-		func() (err error) { c.p, err = rt.enqueue(ctx, r.local, command); return err },
+		func(g *group) (err error) { c.p, err = rt.enqueue(ctx, g, command); return err },
 		func(node string) (err error) { c.done, err = rt.forward(ctx, r, node, command); return err },
 	)
 	return c
@@ -131,7 +142,11 @@ func (rt *router) await(ctx context.Context, c *sent) (state.Result, error) {
 // enqueue hands a command to the log of a replica of this node.
 func (rt *router) enqueue(ctx context.Context, g *group, command []byte) (*proposal, error) {
 	p := newProposal(command)
-	if err := g.queue.push(ctx, p); err != nil {
+	err := g.queue.push(ctx, p)
+	if errors.Is(err, ErrClosed) && !rt.closing.Load() { // the replica has left this node
+		return nil, errElsewhere
+	}
+	if err != nil {
 		return nil, rt.late(err)
 	}
 	return p, nil
@@ -176,6 +191,7 @@ func (rt *router) doHere(ctx context.Context, r *route, command *wire.Command) e
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
 	content, err := proto.Marshal(command)
+	g := r.serving()
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -183,10 +199,10 @@ func (rt *router) doHere(ctx context.Context, r *route, command *wire.Command) e
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(content))
 	case rt.closing.Load():
 		return ErrClosed
-	case !r.serves():
+	case g == nil:
 		return rt.late(fmt.Errorf("range %d is not led here: %w", r.ID, ErrUnavailable))
 	}
-	p, err := rt.enqueue(ctx, r.local, content)
+	p, err := rt.enqueue(ctx, g, content)
 	if err == nil {
 		_, err = rt.answered(ctx, p)
 	}
@@ -199,12 +215,16 @@ func (rt *router) doHere(ctx context.Context, r *route, command *wire.Command) e
 // termOf returns the term of one of this node's replicas, false if it has not that one.
 func (rt *router) termOf(group uint64) (uint64, bool) {
 	r, err := rt.routeOf(group >> 32)
-	if err != nil || r.local == nil {
+	if err != nil {
 		return 0, false
 	}
-	replica, err := raftnet.ParseID(r.ID, r.local.seat.id)
+	g := r.local()
+	if g == nil {
+		return 0, false
+	}
+	replica, err := raftnet.ParseID(r.ID, g.seat.id)
 	if err != nil || replica.Group() != group {
 		return 0, false
 	}
-	return r.local.raft.CurrentTerm(), true
+	return g.raft.CurrentTerm(), true
 }

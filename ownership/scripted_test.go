@@ -58,7 +58,7 @@ func (w *town) impersonate(n, other *townNode, r *route) *voter {
 	net := raftnet.New(peers)
 	peers.SetPeers([]peer.Peer{{ID: to.ID, Name: to.Name, Address: to.Address}})
 	v := &voter{}
-	for _, replica := range r.replicas {
+	for _, replica := range r.replicas() {
 		if replica.Node == self.ID {
 			v.self = replica
 		}
@@ -92,7 +92,7 @@ func voteIsKept(t *testing.T) {
 	w.nodes[1].stop()
 	first := w.impersonate(w.nodes[0], third, third.store.of[bucket])
 	second := w.impersonate(w.nodes[1], third, third.store.of[bucket])
-	term := third.store.of[bucket].local.raft.CurrentTerm() + 10
+	term := third.store.of[bucket].local().raft.CurrentTerm() + 10
 	vote := func(v *voter) (granted bool) {
 		t.Helper()
 		eventually(t, "an answer to the wish for a vote", func() (err error) {
@@ -119,7 +119,7 @@ func voteIsKept(t *testing.T) {
 func (v *voter) append(to *townNode, b channel.Bucket, term uint64, content []byte) (taken bool, err error) {
 	var last raft.Log
 	r := to.store.of[b]
-	if err := r.local.log.GetLog(r.local.raft.LastIndex(), &last); err != nil {
+	if err := r.local().log.GetLog(r.local().raft.LastIndex(), &last); err != nil {
 		return false, err
 	}
 	request := &raft.AppendEntriesRequest{
@@ -143,7 +143,7 @@ func newerCommand(t *testing.T) {
 	w.nodes[0].stop()
 	w.nodes[1].stop()
 	newer := w.impersonate(w.nodes[0], older, older.store.of[b])
-	g := older.store.of[b].local
+	g := older.store.of[b].local()
 	term := g.raft.CurrentTerm() + 10
 	known := marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}})
 	unknown := protowire.AppendBytes(protowire.AppendTag(bytes.Clone(known), 1, protowire.BytesType),
@@ -175,7 +175,7 @@ func cutOffLeader(t *testing.T) {
 	defer alone.each(w.net.Heal)
 	eventually(t, "a leader that is cut off steps down", func() error {
 		if alone.store.of[bucket].serves() {
-			return fmt.Errorf("it leads in term %d", alone.store.of[bucket].local.raft.CurrentTerm())
+			return fmt.Errorf("it leads in term %d", alone.store.of[bucket].local().raft.CurrentTerm())
 		}
 		return nil
 	})
@@ -220,9 +220,9 @@ func firstReadOfLeader(t *testing.T) {
 func (w *town) level(b channel.Bucket) {
 	w.t.Helper()
 	eventually(w.t, "logs of the same length", func() error {
-		want := w.nodes[0].store.of[b].local.raft.LastIndex()
+		want := w.nodes[0].store.of[b].local().raft.LastIndex()
 		for _, n := range w.nodes {
-			if have := n.store.of[b].local.raft.LastIndex(); have != want {
+			if have := n.store.of[b].local().raft.LastIndex(); have != want {
 				return fmt.Errorf("%s has %d entries, %s %d", w.nodes[0].name, want, n.name, have)
 			}
 		}

@@ -20,7 +20,7 @@ func (s *Store) snapshots(ctx context.Context) {
 
 func (s *Store) snapshotAll() {
 	var snapshots sync.WaitGroup
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		snapshots.Go(g.snapshot)
 	}
 	snapshots.Wait()

@@ -4,12 +4,13 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // Counts returns the number of channels and of subscriptions in the ranges of
 // this node.
 func (s *Store) Counts() (channels, subscriptions uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		moreChannels, moreSubscriptions := g.state.Counts()
 		channels, subscriptions = channels+moreChannels, subscriptions+moreSubscriptions
 	}
@@ -18,7 +19,7 @@ func (s *Store) Counts() (channels, subscriptions uint64) {
 
 // UpdateBytes returns the bytes of the updates kept in the ranges of this node.
 func (s *Store) UpdateBytes() (bytes uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		bytes += g.state.UpdateBytes()
 	}
 	return bytes
@@ -37,7 +38,7 @@ func (s *Store) Ranges() []RangeStatus {
 // Unsnapshotted returns the bytes of log entries that no snapshot covers: a start
 // replays them.
 func (s *Store) Unsnapshotted() (bytes uint64) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		bytes += g.fsm.behind.Load()
 	}
 	return bytes
@@ -52,7 +53,13 @@ const tooFarBehind = 4
 // Ready returns nil when all ranges of this node have a leader that serves, as far as
 // it knows, or an ErrUnavailable that names one that has not; or ErrBehind.
 func (s *Store) Ready() error {
-	for _, g := range s.groups {
+	if table := s.known.Load(); table != nil && !present(table, s.net.self()) {
+		return fmt.Errorf("%w: this node was removed from the cluster", ErrUnavailable)
+	}
+	for _, g := range s.groups() {
+		if g.empty() {
+			continue
+		}
 		if !g.serving.Load() && (s.net == nil || !g.follows()) {
 			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
 		}
@@ -64,6 +71,12 @@ func (s *Store) Ready() error {
 		return fmt.Errorf("%w: no snapshot covers %d bytes of it, want %d at most", ErrBehind, behind, most)
 	}
 	return nil
+}
+
+// present reports whether a table has a node that was not removed.
+func present(table *wire.Meta, id string) bool {
+	n := tableNode(table, id)
+	return n != nil && NodeState(n.State) != NodeRemoved
 }
 
 // Table returns all ranges of the cluster in the order of their buckets.
@@ -78,7 +91,7 @@ func (s *Store) Table() []channel.Range {
 
 // serving returns how many ranges this node leads and serves.
 func (s *Store) serving() (n int) {
-	for _, g := range s.groups {
+	for _, g := range s.groups() {
 		if g.serving.Load() {
 			n++
 		}
@@ -99,7 +112,7 @@ func (s *Store) addGauges() {
 	})
 	m.gauge("queued_bytes", "Bytes of commands that wait for their range's log.", func() float64 {
 		n := 0
-		for _, g := range s.groups {
+		for _, g := range s.groups() {
 			n += g.queue.size()
 		}
 		return float64(n)

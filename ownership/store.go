@@ -8,6 +8,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
@@ -24,7 +25,12 @@ type Store struct {
 	*writes
 	*feeds
 	*leadership
-	views viewCalls
+	views  viewCalls
+	driver driver
+
+	founding *founding.Founding // nil in a cluster of one
+	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
+	learned  chan struct{}      // full when known may be new to followTable
 
 	log   *sharedlog.Log
 	db    *pebble.DB // of state
@@ -60,9 +66,9 @@ func (s *Store) shutdown() error {
 	s.loops.Wait()
 	s.handOver()
 	s.drain()
-	errs := make([]error, len(s.groups))
+	errs := make([]error, len(s.groups()))
 	var stopped sync.WaitGroup
-	for i, g := range s.groups {
+	for i, g := range s.groups() {
 		stopped.Go(func() { errs[i] = g.stop() })
 	}
 	stopped.Wait()
@@ -100,8 +106,8 @@ func (s *Store) lastFlush() error {
 func (s *Store) drain() {
 	deadline := time.NewTimer(drainWithin)
 	defer deadline.Stop()
-	waits := make([]<-chan struct{}, 0, len(s.groups))
-	for _, g := range s.groups {
+	waits := make([]<-chan struct{}, 0, len(s.groups()))
+	for _, g := range s.groups() {
 		if g.raft != nil {
 			waits = append(waits, g.refuse())
 		}

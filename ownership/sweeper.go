@@ -94,7 +94,7 @@ func (w *sweeper) candidates(now time.Time) (trims []*wire.Trim) {
 
 // expireKeys forgets the idempotency keys of days that no longer count.
 func (w *sweeper) expireKeys(ctx context.Context, now time.Time) {
-	for _, g := range w.s.groups {
+	for _, g := range w.s.groups() {
 		if !g.serving.Load() {
 			continue
 		}
@@ -106,7 +106,7 @@ func (w *sweeper) expireKeys(ctx context.Context, now time.Time) {
 
 // forgetRests proposes to forget hosts whose rest is over.
 func (w *sweeper) forgetRests(ctx context.Context, now time.Time) {
-	for _, g := range w.s.groups {
+	for _, g := range w.s.groups() {
 		if !g.serving.Load() {
 			continue
 		}

@@ -56,13 +56,18 @@ func newTown(t *testing.T, n int, seed uint64, tune func(*Config)) *town {
 	w := &town{t: t, net: memnet.New(seed), began: time.Now(), tune: tune, seen: make(map[string]Candidate)}
 	t.Cleanup(w.net.Close)
 	for i := range n {
-		name := fmt.Sprintf("node-%d", i)
-		node := &townNode{town: w, name: name, dir: filepath.Join(t.TempDir(), name), disk: vfs.NewCrashableMem()}
-		w.nodes = append(w.nodes, node)
-		t.Cleanup(node.stop)
+		w.add(fmt.Sprintf("node-%d", i))
 	}
 	w.open(w.nodes...)
 	return w
+}
+
+// add makes a node with an empty disk.
+func (w *town) add(name string) *townNode {
+	node := &townNode{town: w, name: name, dir: filepath.Join(w.t.TempDir(), name), disk: vfs.NewCrashableMem()}
+	w.nodes = append(w.nodes, node)
+	w.t.Cleanup(node.stop)
+	return node
 }
 
 // open opens nodes at the same time, as those that found a cluster have to.
@@ -104,7 +109,7 @@ func (n *townNode) open(expect int) error {
 		Fatal: func(err error) { n.town.t.Errorf("%s: %v", n.name, err) },
 		Cluster: &Cluster{
 			Connect: connect, Listener: listener, Address: n.name + townPort, Expect: expect,
-			Seen: n.see, Joined: func(string) error { return nil },
+			Seen: n.see, Joined: n.joined,
 		},
 	}
 	if n.town.tune != nil {
@@ -140,6 +145,19 @@ func (n *townNode) see() (others []Candidate) {
 	return others
 }
 
+// joined has the others see of which cluster the node is.
+func (n *townNode) joined(cluster string) error {
+	n.town.mu.Lock()
+	defer n.town.mu.Unlock()
+	for id, c := range n.town.seen {
+		if c.Name == n.name {
+			c.Cluster = cluster
+			n.town.seen[id] = c
+		}
+	}
+	return nil
+}
+
 // stop closes the node's store in order.
 func (n *townNode) stop() {
 	n.live.Store(nil)
@@ -172,7 +190,7 @@ func (w *town) losePower(nodes ...*townNode) {
 	}
 	var stopping sync.WaitGroup
 	for _, n := range nodes {
-		for _, g := range n.store.groups {
+		for _, g := range n.store.groups() {
 			g.serving.Store(false) // or it would try to hand over
 		}
 		stopping.Go(n.stop)
@@ -240,7 +258,7 @@ func (n *townNode) handOver(to *townNode, b channel.Bucket) error {
 		return errors.New("a node is down")
 	}
 	server, _ := from.of[b].server(string(target.meta.raftID))
-	return from.of[b].local.transfer(server.ID, server.Address)
+	return from.of[b].local().transfer(server.ID, server.Address)
 }
 
 // subscribe makes a subscription at a node, again if the outcome is unknown: on a machine
@@ -288,7 +306,12 @@ func soon() (context.Context, context.CancelFunc) {
 // eventually waits until a condition holds.
 func eventually(t *testing.T, what string, holds func() error) {
 	t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	eventuallyWithin(t, 30*time.Second, what, holds)
+}
+
+func eventuallyWithin(t *testing.T, limit time.Duration, what string, holds func() error) {
+	t.Helper()
+	deadline := time.Now().Add(limit)
 	for {
 		err := holds()
 		if err == nil {
@@ -328,13 +351,13 @@ func (w *town) agree() {
 	w.t.Helper()
 	defer w.expect(time.Minute, "replicas at the same entry")()
 	eventually(w.t, "replicas at the same entry", func() error {
-		for i := range w.nodes[0].store.groups {
-			first, at, err := w.nodes[0].store.groups[i].digest()
+		for i := range w.nodes[0].store.groups() {
+			first, at, err := w.nodes[0].store.groups()[i].digest()
 			if err != nil {
 				return err
 			}
 			for _, n := range w.nodes[1:] {
-				sum, index, err := n.store.groups[i].digest()
+				sum, index, err := n.store.groups()[i].digest()
 				if err == nil && index != at {
 					err = fmt.Errorf("range %d: %s at entry %d, %s at %d", i, w.nodes[0].name, at, n.name, index)
 				}

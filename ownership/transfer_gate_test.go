@@ -72,7 +72,7 @@ type pair struct{ key, value []byte }
 // pairsOf are the keys and values of a store's only range.
 func pairsOf(t *testing.T, s *Store) (pairs []pair) {
 	t.Helper()
-	f := s.groups[0].fsm
+	f := s.groups()[0].fsm
 	iter, err := s.db.NewIter(&pebble.IterOptions{LowerBound: f.transfer.start(), UpperBound: f.transfer.end()})
 	if err != nil {
 		t.Fatal(err)
@@ -89,7 +89,7 @@ func pairsOf(t *testing.T, s *Store) (pairs []pair) {
 // restore puts a state in place by raft's own way to do so.
 func restore(t *testing.T, s *Store, pairs []pair) {
 	t.Helper()
-	g := s.groups[0]
+	g := s.groups()[0]
 	identity := &wire.Identity{}
 	if err := state.Get(s.db, state.IdentityKey(), identity); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,11 @@ func newViewCalls(s *Store) viewCalls {
 			return updatesPage{updates, gap}, err
 		}),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
-			channels, subscriptions := s.of[r.From].local.state.Counts()
+			g := s.of[r.From].local()
+			if g == nil {
+				return rangeCounts{}, errElsewhere
+			}
+			channels, subscriptions := g.state.Counts()
 			return rangeCounts{channels, subscriptions}, nil
 		}),
 	}
@@ -172,7 +176,7 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, err error) {
 	channels, subscriptions = v.s.Counts()
 	for _, r := range *v.s.routes.Load() {
-		if r.local != nil {
+		if g := r.local(); g != nil && !g.empty() {
 			continue
 		}
 		n, failed := v.s.views.counts.at(ctx, r, struct{}{})

@@ -98,7 +98,8 @@ func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 // node leads the range of the key's bucket.
 func (w *writes) claimed(key channel.Bucket, item *state.Item) bool {
 	r := w.of[key]
-	return r.serves() && r.local.state.Claimed(item, max(r.local.clock.newest(), r.local.clock.wall()))
+	g := r.serving()
+	return g != nil && g.state.Claimed(item, max(g.clock.newest(), g.clock.wall()))
 }
 
 // subscribe makes the subscriptions, in the channels' ranges.

@@ -87,6 +87,19 @@ func (n *fakeNode) subscribe(request api.SubscribeRequest) api.SubscribeOutcome 
 	return api.SubscribeOutcome{Subscription: &made}
 }
 
+func (n *fakeNode) Nodes(context.Context) (*api.Nodes, error) {
+	return &api.Nodes{Nodes: []api.ClusterNode{{ID: "fake.1", Name: "fake", State: "alive", Replicas: 1, Leads: 1}}}, n.failure
+}
+
+func (n *fakeNode) DrainNode(_ context.Context, name string) error {
+	if name != "fake" {
+		return notFound("node")
+	}
+	return n.failure
+}
+
+func (n *fakeNode) RemoveNode(ctx context.Context, name string) error { return n.DrainNode(ctx, name) }
+
 func (n *fakeNode) addChannel(url string) {
 	id := channel.IDOf(url)
 	i, found := slices.BinarySearchFunc(n.channels, id, func(c api.Channel, id channel.ID) int { return c.ID.Compare(id) })

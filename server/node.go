@@ -44,6 +44,15 @@ type Node interface {
 	Stream(ctx context.Context, filter api.StreamFilter, cursor string) (api.EventStream, error)
 
 	Status(ctx context.Context) (*api.Status, error)
+
+	// Nodes returns the nodes of the cluster, by name.
+	Nodes(ctx context.Context) (*api.Nodes, error)
+	// DrainNode has a node give its replicas to others, RemoveNode has the cluster forget one.
+	// Both return when that is decided; once more is no error. An unknown name is a 404, and
+	// what would leave a range with too few nodes, or a node that is not drained, a 409.
+	DrainNode(ctx context.Context, name string) error
+	RemoveNode(ctx context.Context, name string) error
+
 	// Ready returns nil when all local ranges have a leader and are caught up,
 	// otherwise what is missing, in words for an operator.
 	Ready(ctx context.Context) error

@@ -22,6 +22,8 @@ const (
 const (
 	actionTest   = ":test"
 	actionForget = ":forget"
+	actionDrain  = ":drain"
+	actionRemove = ":remove"
 )
 
 // routes is the API at a glance. A call is answered within a time, so its
@@ -47,6 +49,8 @@ func (s *Server) routes() *http.ServeMux {
 	long("GET /v1/channels/{id}/updates", s.channelUpdates)
 	long(routeStream, s.stream)
 	call("GET /v1/status", s.status)
+	call("GET /v1/nodes", s.nodes)
+	call("POST /v1/nodes/{action}", s.changeNode)
 
 	call("GET /healthz", s.healthy)
 	call("GET /readyz", s.ready)

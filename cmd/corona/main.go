@@ -15,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/lists"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/load"
+	"github.com/seed-91e7e7c1/corona/cmd/corona/nodes"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/sim"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/solve"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/status"
@@ -80,7 +81,7 @@ func newRootCommand() *cobra.Command {
 		newServeCommand(), newCertsCommand())
 	addGroup(root, "use", "Use a node:",
 		subscriptions.NewSubscribe(), subscriptions.NewUnsubscribe(), subscriptions.NewList(), channels.NewList(), channels.NewExplain(), channels.NewForget(),
-		newUpdatesCommand(), watch.NewCommand(), status.NewCommand(), lists.NewImport(), lists.NewExport())
+		newUpdatesCommand(), watch.NewCommand(), status.NewCommand(), nodes.NewCommand(), lists.NewImport(), lists.NewExport())
 	addGroup(root, "tools", "Tools:",
 		solve.NewCommand(), sim.NewCommand(), newDiffCommand(), newPatchCommand(), newCoreCommand(), trace.NewCommand(),
 		newLoadgenCommand(), load.NewProfile(), newVersionCommand())

@@ -45,6 +45,7 @@ var senseless = map[string][]struct {
 	"bootstrap-expect": {{"0", wantWhole}, {"-1", wantWhole}, {"many", wantWhole}, {"3", wantCluster}},
 	"fan-out":          {{"0", wantWhole}, {"-1", wantWhole}, {"2", wantCluster}},
 	"replicas":         {{"0", wantWhole}, {"-1", wantWhole}, {"1.5", wantWhole}, {"3", wantCluster}},
+	"replace-after":    {{"0", wantDuration}, {"-1m", wantDuration}, {"30m", wantCluster}},
 	"egress":           {{"a", wantCluster}},
 	"certs":            {{"corona-certs", wantCluster}},
 	"insecure-cluster": {{"perhaps", "want true or false"}},
@@ -98,6 +99,7 @@ func TestServeRefusesCluster(t *testing.T) {
 		{"join", "join: 65 addresses: want 64 at most", []string{"--join=" + strings.Repeat("a:1,", 64) + "a:1"}},
 		{"bootstrap-expect", "bootstrap expect 65: want 1 to 64", []string{"--bootstrap-expect=65"}},
 		{"replicas", "replicas 8: want 1 to 7", []string{"--replicas=8"}},
+		{"replace-after", "replace after 9s: want 10s or more", []string{"--replace-after=9s"}},
 		{"fan-out", "fan-out 1025: want 1 to 1024", []string{"--fan-out=1025"}},
 		{"egress", `egress "a b": want 1 to 64 letters`, []string{"--egress=a b"}},
 	} {

@@ -59,8 +59,8 @@ type severalNode struct {
 	logName string
 }
 
-// serveSeveral starts a node, which waits for as many founders as are expected, and joins
-// by the gossip of others. It ends with the test.
+// serveSeveral starts a node, which waits for as many founders as are expected, or with none
+// for a cluster to join, by the gossip of others. It ends with the test.
 func serveSeveral(t *testing.T, s seat, expect int, others ...seat) *severalNode {
 	t.Helper()
 	program, err := os.Executable()
@@ -68,7 +68,10 @@ func serveSeveral(t *testing.T, s seat, expect int, others ...seat) *severalNode
 		t.Fatal(err)
 	}
 	args := []string{"serve", "--name", s.name, "--data", s.data, "--listen", s.host + ":8410", "--ranges", "4", "--allow-private",
-		"--disk-reserve", "4194304", "--cluster", s.cluster(), "--gossip", s.gossip(), "--bootstrap-expect", strconv.Itoa(expect)}
+		"--disk-reserve", "4194304", "--cluster", s.cluster(), "--gossip", s.gossip()}
+	if expect > 0 {
+		args = append(args, "--bootstrap-expect", strconv.Itoa(expect))
+	}
 	if s.certs != "" {
 		args = append(args, "--certs", s.certs)
 	}

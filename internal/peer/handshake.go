@@ -158,7 +158,7 @@ func (n *Node) accept(ctx context.Context, conn net.Conn) {
 		return
 	}
 	l := theirs.Lane.limits()
-	s := &server{conn: secured, remote: theirs.From, limits: l, handlers: n.handlers, out: newOutbox(l.queued)}
+	s := &server{conn: secured, remote: theirs.From, limits: l, handler: n.handler, out: newOutbox(l.queued)}
 	err = s.run(ctx, reader)
 	if errors.Is(err, errFrame) {
 		n.metrics.broken.Inc()
@@ -190,7 +190,7 @@ func (n *Node) answerHello(ctx context.Context, conn net.Conn) (net.Conn, *bufio
 	case theirs.To != "" && theirs.To != self.ID:
 		err = refuse(ReasonNode, "this is node %s, not %s", self, theirs.To)
 	default:
-		if refused := n.config.Admit(theirs.From); refused != nil {
+		if refused := n.config.Admit(theirs.From); refused != nil && (lane != Log || len(n.open) == 0) {
 			err = refuse(ReasonMember, "node %s: %v", theirs.From, refused)
 		}
 	}

@@ -31,7 +31,7 @@ type Config struct {
 	Self        Identity                // required: Name and ID
 	Program     string                  // version, for messages of others
 	Credentials *Credentials            // nil: connections are neither encrypted nor proved
-	Admit       func(id Identity) error // nil: every node; an error refuses a connection, as of no member
+	Admit       func(id Identity) error // nil: every node; an error refuses a node, as no member, but for calls of open kinds
 	Network     Network                 // default TCP
 	Now         func() time.Time        // the wall clock whose offset is measured; default time.Now
 	Logger      *slog.Logger            // default: discard
@@ -51,6 +51,7 @@ type Node struct {
 	config         Config
 	metrics        *metrics
 	handlers       map[Kind]Handler       // written before Run only
+	open           map[Kind]bool          // kinds of handlers that serve nodes which are not admitted; the same
 	streamHandlers map[Kind]StreamHandler // the same
 
 	mu struct {
@@ -84,7 +85,7 @@ func New(config Config) (*Node, error) {
 	}
 	n := &Node{
 		config: config, metrics: newMetrics(config.Registerer),
-		handlers: make(map[Kind]Handler), streamHandlers: make(map[Kind]StreamHandler),
+		handlers: make(map[Kind]Handler), open: make(map[Kind]bool), streamHandlers: make(map[Kind]StreamHandler),
 	}
 	n.mu.self, n.mu.remotes = config.Self, make(map[string]*remote)
 	n.running, n.stop = context.WithCancel(context.Background())
@@ -94,6 +95,19 @@ func New(config Config) (*Node, error) {
 
 // Handle sets the handler of a kind of calls. It must come before [Node.Serve].
 func (n *Node) Handle(kind Kind, h Handler) { n.handlers[kind] = h }
+
+// HandleOpen sets the handler of a kind of calls that nodes which are not admitted may make
+// too, in the lane [Log]: so one asks to be taken in.
+func (n *Node) HandleOpen(kind Kind, h Handler) { n.handlers[kind], n.open[kind] = h, true }
+
+// handler returns the handler of a node's calls of a kind, nil for none: its connection may
+// be older than its admission, or outlast it.
+func (n *Node) handler(from Identity, kind Kind) Handler {
+	if !n.open[kind] && n.config.Admit(from) != nil {
+		return nil
+	}
+	return n.handlers[kind]
+}
 
 // HandleStream sets the handler of a kind of streams, as [Node.Handle] does.
 func (n *Node) HandleStream(kind Kind, h StreamHandler) { n.streamHandlers[kind] = h }

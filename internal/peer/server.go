@@ -27,11 +27,11 @@ type Handler func(ctx context.Context, call Call) (reply []byte, err error)
 // server is the acceptor's end of a connection in one lane: it reads calls and
 // answers them, each in a goroutine of its own.
 type server struct {
-	conn     net.Conn
-	remote   Identity
-	limits   limits
-	handlers map[Kind]Handler
-	out      *outbox
+	conn    net.Conn
+	remote  Identity
+	limits  limits
+	handler func(from Identity, kind Kind) Handler
+	out     *outbox
 }
 
 // run serves the connection until it fails, the remote closes it or ctx ends, and
@@ -59,7 +59,7 @@ func (s *server) read(ctx context.Context, r *bufio.Reader, all *sync.WaitGroup)
 		if err != nil {
 			return err
 		}
-		handler := s.handlers[f.kind]
+		handler := s.handler(s.remote, f.kind)
 		if handler == nil || f.role != roleCall {
 			if err := s.answer(ctx, frame{kind: f.kind, role: roleNone, group: f.group, call: f.call}); err != nil {
 				return err

@@ -138,7 +138,7 @@ func (n *Node) serveStream(ctx context.Context, stream net.Conn, from Identity) 
 		return
 	}
 	handler := n.streamHandlers[f.kind]
-	if handler == nil {
+	if handler == nil || n.config.Admit(from) != nil {
 		return
 	}
 	handler(ctx, Call{From: from, Group: f.group, Payload: f.payload}, &prefixed{stream, reader})

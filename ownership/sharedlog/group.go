@@ -54,6 +54,20 @@ func (l *Log) Group(id uint32) (*Group, error) {
 	return g, disk.ReadError("read log", iter.Close())
 }
 
+// Drop durably forgets all that the log has of a group, which must not be open.
+func (l *Log) Drop(id uint32) error {
+	if err := l.use(); err != nil {
+		return err
+	}
+	defer l.uses.Done()
+	batch := l.db.NewBatch()
+	defer batch.Close()
+	if err := batch.DeleteRange(groupKey(id, 0), groupKey(id+1, 0), nil); err != nil {
+		return fmt.Errorf("drop log of group %d: %w", id, err)
+	}
+	return l.commit(batch, true)
+}
+
 // Snapshot returns what SetSnapshot wrote last, nil if nothing.
 func (g *Group) Snapshot() ([]byte, error) {
 	content, err := g.shared.get(groupKey(g.id, kindSnapshot))

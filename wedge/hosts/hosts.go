@@ -57,7 +57,7 @@ type Asker interface {
 type Config struct {
 	Self   string          // node ID
 	Ranges []channel.Range // all of the cluster, in the order of their buckets
-	Others []string        // IDs of the cluster's other nodes
+	Others func() []string // IDs of the cluster's other nodes, as they are now
 	Store  Store
 	Ask    Asker
 	// Call has another node's [Node.Serve] answer.
@@ -76,7 +76,7 @@ type Node struct {
 	stop    context.CancelFunc
 
 	leaders channel.ByRange[*outbox] // of what this node was told by hosts
-	others  map[string]*outbox       // of what this node commits, by node
+	others  outboxes                 // of what this node commits
 	shares  shares
 
 	mu struct {
@@ -92,19 +92,40 @@ func New(config Config, registerer prometheus.Registerer) *Node {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	n := &Node{config: config, metrics: newMetrics(), others: make(map[string]*outbox)}
+	n := &Node{config: config, metrics: newMetrics()}
 	n.ctx, n.stop = context.WithCancel(context.Background())
 	for _, r := range config.Ranges {
 		n.leaders.Set(r, n.outbox(func(ctx context.Context, rests []byte) error { return config.Ask.Refused(ctx, r.From, rests) }))
-	}
-	for _, other := range config.Others {
-		n.others[other] = n.outbox(func(ctx context.Context, rests []byte) error { return config.Call(ctx, other, rests) })
 	}
 	n.shares.init(config.Ranges)
 	if registerer != nil {
 		registerer.MustRegister(n.metrics.all...)
 	}
 	return n
+}
+
+// outboxes are those for other nodes, made when a node is first sent to.
+type outboxes struct {
+	mu sync.Mutex
+	of map[string]*outbox // by node ID
+}
+
+// box returns the outbox for another node, nil if it is none of the cluster's.
+func (n *Node) box(node string) *outbox {
+	if !slices.Contains(n.config.Others(), node) {
+		return nil
+	}
+	n.others.mu.Lock()
+	defer n.others.mu.Unlock()
+	box := n.others.of[node]
+	if box == nil {
+		if n.others.of == nil {
+			n.others.of = make(map[string]*outbox)
+		}
+		box = n.outbox(func(ctx context.Context, rests []byte) error { return n.config.Call(ctx, node, rests) })
+		n.others.of[node] = box
+	}
+	return box
 }
 
 func (n *Node) outbox(send func(context.Context, []byte) error) *outbox {
@@ -179,7 +200,7 @@ func (n *Node) ServeRefused(ctx context.Context, r channel.Range, content []byte
 
 // ServeResting tells a node, from the leader of a range, which hosts of it rest.
 func (n *Node) ServeResting(r channel.Range, node string) error {
-	box := n.others[node]
+	box := n.box(node)
 	if box == nil && node != n.config.Self {
 		return fmt.Errorf("node %q is none of this cluster", node)
 	}
@@ -200,7 +221,7 @@ func (n *Node) ServeResting(r channel.Range, node string) error {
 // their caps are granted when all nodes have told what they hold, or the leases of that
 // leader are over. It does not block.
 func (n *Node) RangeGained(r channel.Range) {
-	n.openTable(r, n.shares.gained(r, append(slices.Clip(n.config.Others), n.config.Self)))
+	n.openTable(r, n.shares.gained(r, append(slices.Clip(n.config.Others()), n.config.Self)))
 	n.begin(func(context.Context) {
 		rests, err := n.config.Store.RestsIn(r)
 		if err != nil {
@@ -214,8 +235,10 @@ func (n *Node) RangeGained(r channel.Range) {
 // tell tells all nodes, this one among them.
 func (n *Node) tell(rests []channel.Rest) {
 	n.heed(rests)
-	for _, box := range n.others {
-		box.add(rests...)
+	for _, node := range n.config.Others() {
+		if box := n.box(node); box != nil {
+			box.add(rests...)
+		}
 	}
 }
 

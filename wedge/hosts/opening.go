@@ -28,7 +28,7 @@ const (
 // before all leases of the leader before would be over.
 func (n *Node) openTable(r channel.Range, t *table) {
 	n.begin(func(context.Context) { n.told(r, t, n.config.Self, n.held(r)) })
-	for _, node := range n.config.Others {
+	for _, node := range n.config.Others() {
 		n.begin(func(ctx context.Context) { n.hear(ctx, r, t, node) })
 	}
 }

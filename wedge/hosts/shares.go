@@ -227,7 +227,7 @@ func (n *Node) ServeShares(r channel.Range, q Question) (Answer, error) {
 
 // check says what no sound node asks.
 func (n *Node) check(r channel.Range, q Question) error {
-	if n.others[q.Node] == nil && q.Node != n.config.Self {
+	if n.box(q.Node) == nil && q.Node != n.config.Self {
 		return fmt.Errorf("node %q is none of this cluster", q.Node)
 	}
 	if len(q.Asks) > most || len(q.Owned) > most {

@@ -5,6 +5,9 @@
 // it sees, once they are as many as were expected. The node that holds the promises of
 // all of them decides on the cluster's table, keeps it, and tells it to the nodes that
 // promised. Two clusters would need more promises than there are nodes.
+//
+// A fresh node that has promised nothing and sees a cluster asks one of its nodes to take it
+// in instead.
 package founding
 
 import (
@@ -13,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -46,6 +50,10 @@ type Config struct {
 	Kind   peer.Kind // of the calls between founders
 	Record Record
 	Decide func(nodes []*wire.Node) *wire.Meta // by ID; of the founder alone
+	// Newest returns the newest table known, nil before there is one; Admit takes a fresh node
+	// into the cluster, and returns a table with it. Both are of a node that is of a cluster.
+	Newest func() *wire.Meta
+	Admit  func(ctx context.Context, node *wire.Node) (*wire.Meta, error)
 	Logger *slog.Logger
 }
 
@@ -82,7 +90,7 @@ func New(config Config) (*Founding, error) {
 		return nil, err
 	}
 	f.mu.table = table
-	config.Peers.Handle(config.Kind, f.answer)
+	config.Peers.HandleOpen(config.Kind, f.answer)
 	return f, nil
 }
 
@@ -108,8 +116,14 @@ func (f *Founding) step(ctx context.Context) (*wire.Meta, error) {
 	if table := f.known(); table != nil {
 		return table, nil
 	}
-	fresh := f.look()
-	founder, err := f.promise(fresh)
+	fresh, member := f.look()
+	founder, err := f.config.Record.Promise()
+	if err == nil && founder == "" && member != "" {
+		return f.join(ctx, member)
+	}
+	if err == nil {
+		founder, err = f.promise(fresh)
+	}
 	if err != nil || founder == "" {
 		return nil, err
 	}
@@ -125,20 +139,27 @@ func (f *Founding) known() *wire.Meta {
 	return f.mu.table
 }
 
-// look returns the fresh nodes that are there, this one too, by ID, and connects to
-// them.
-func (f *Founding) look() []*wire.Node {
-	fresh := []*wire.Node{f.config.Self}
+// look returns the fresh nodes that are there, this one too, by ID, and one that is of a
+// cluster, empty for none. It connects to all of them.
+func (f *Founding) look() (fresh []*wire.Node, member string) {
+	fresh = []*wire.Node{f.config.Self}
 	var peers []peer.Peer
+	var members []string
 	for _, c := range f.config.Seen() {
 		peers = append(peers, peer.Peer{ID: c.ID, Name: c.Name, Address: c.Address})
 		if c.Cluster == "" && c.ID != f.config.Self.Id {
 			fresh = append(fresh, &wire.Node{Id: c.ID, Name: c.Name, Address: c.Address})
 		}
+		if c.Cluster != "" {
+			members = append(members, c.ID)
+		}
 	}
 	f.config.Peers.SetPeers(peers)
 	slices.SortFunc(fresh, func(a, b *wire.Node) int { return cmp.Compare(a.Id, b.Id) })
-	return fresh
+	if len(members) > 0 {
+		member = members[rand.IntN(len(members))]
+	}
+	return fresh, member
 }
 
 // promise returns the node that this one lets found the cluster, empty while it has
@@ -200,23 +221,66 @@ func (f *Founding) decide() (*wire.Meta, error) {
 // ask brings the promise to the founder, which answers with the table when it has
 // decided.
 func (f *Founding) ask(ctx context.Context, founder string) (*wire.Meta, error) {
-	message, err := proto.Marshal(&wire.Promise{Node: f.config.Self, Expect: uint32(f.config.Expect)})
-	if err != nil {
-		return nil, fmt.Errorf("encode promise: %w", err)
-	}
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	answer, err := f.config.Peers.Call(ctx, founder, peer.Log, f.config.Kind, 0, message)
+	table, err := f.say(ctx, founder, &wire.Promise{Node: f.config.Self, Expect: uint32(f.config.Expect)})
 	if err != nil {
 		f.tell("the node that this one lets found the cluster gives no answer", "node", founder, "error", err)
 		return nil, nil
 	}
-	if len(answer) == 0 {
+	return f.keep(table)
+}
+
+// joinWithin bounds a request to be taken in, which a group of the cluster commits.
+const joinWithin = 5 * time.Second
+
+// join asks a member of a cluster to take this node in.
+func (f *Founding) join(ctx context.Context, member string) (*wire.Meta, error) {
+	ctx, cancel := context.WithTimeout(ctx, joinWithin)
+	defer cancel()
+	table, err := f.say(ctx, member, &wire.Promise{Node: f.config.Self, Join: true})
+	if err != nil {
+		f.tell("the cluster has not taken this node in", "node", member, "error", err)
 		return nil, nil
 	}
+	return f.keep(table)
+}
+
+// Newest asks a node for the newest table that it knows. Any node may ask: one that was
+// removed hears of it by no other way.
+func (f *Founding) Newest(ctx context.Context, node string) (*wire.Meta, error) {
+	ctx, cancel := context.WithTimeout(ctx, callWithin)
+	defer cancel()
+	table, err := f.say(ctx, node, &wire.Promise{Node: f.config.Self})
+	if err == nil && table == nil {
+		err = errors.New("it is of no cluster")
+	}
+	return table, err
+}
+
+// say sends a message to a node and returns the table that it answers with, nil for none.
+func (f *Founding) say(ctx context.Context, to string, promise *wire.Promise) (*wire.Meta, error) {
+	message, err := proto.Marshal(promise)
+	if err != nil {
+		return nil, fmt.Errorf("encode promise: %w", err)
+	}
+	answer, err := f.config.Peers.Call(ctx, to, peer.Log, f.config.Kind, 0, message)
+	if err != nil || len(answer) == 0 {
+		return nil, err
+	}
 	table := &wire.Meta{}
-	if err := proto.Unmarshal(answer, table); err != nil || len(table.Cluster) == 0 {
-		f.tell("the founder's answer is no table of a cluster", "node", founder, "error", err)
+	if err := proto.Unmarshal(answer, table); err != nil {
+		return nil, fmt.Errorf("decode table: %w", err)
+	}
+	if len(table.Cluster) == 0 {
+		return nil, errors.New("the answer is no table of a cluster")
+	}
+	return table, nil
+}
+
+// keep makes a table this node's, durably; nil is none yet.
+func (f *Founding) keep(table *wire.Meta) (*wire.Meta, error) {
+	if table == nil {
 		return nil, nil
 	}
 	if err := f.config.Record.SetTable(table); err != nil {
@@ -228,11 +292,18 @@ func (f *Founding) ask(ctx context.Context, founder string) (*wire.Meta, error) 
 	return table, nil
 }
 
-// answer takes another node's promise, and answers with the table, or nothing yet.
-func (f *Founding) answer(_ context.Context, call peer.Call) ([]byte, error) {
+// answer takes another node's promise, or takes it into the cluster, and answers with the
+// table, or nothing yet.
+func (f *Founding) answer(ctx context.Context, call peer.Call) ([]byte, error) {
 	promise := &wire.Promise{}
 	if err := proto.Unmarshal(call.Payload, promise); err != nil {
 		return nil, fmt.Errorf("decode promise: %w", err)
+	}
+	if n := promise.Node; n.GetId() != call.From.ID || n.GetName() != call.From.Name || n.GetAddress() == "" {
+		return nil, fmt.Errorf("node %s speaks as %s at %q", call.From, n.GetId(), n.GetAddress())
+	}
+	if promise.Join || promise.Expect == 0 {
+		return f.answerLater(ctx, promise)
 	}
 	if err := f.check(call.From, promise); err != nil {
 		return nil, err
@@ -249,10 +320,22 @@ func (f *Founding) answer(_ context.Context, call peer.Call) ([]byte, error) {
 	return proto.Marshal(f.mu.table)
 }
 
-func (f *Founding) check(from peer.Identity, promise *wire.Promise) error {
-	if n := promise.Node; n.GetId() != from.ID || n.GetName() != from.Name || n.GetAddress() == "" {
-		return fmt.Errorf("node %s promises as %s at %q", from, n.GetId(), n.GetAddress())
+// answerLater answers a node that comes after the founding.
+func (f *Founding) answerLater(ctx context.Context, promise *wire.Promise) ([]byte, error) {
+	table := f.config.Newest()
+	if table != nil && promise.Join {
+		var err error
+		if table, err = f.config.Admit(ctx, promise.Node); err != nil {
+			return nil, err
+		}
 	}
+	if table == nil {
+		return nil, nil
+	}
+	return proto.Marshal(table)
+}
+
+func (f *Founding) check(from peer.Identity, promise *wire.Promise) error {
 	if f.known() == nil && promise.Expect != uint32(f.config.Expect) {
 		return fmt.Errorf("node %s expects %d founders, this one %d", from, promise.Expect, f.config.Expect)
 	}

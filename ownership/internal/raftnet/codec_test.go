@@ -71,15 +71,17 @@ func readsBack[M any](t *rapid.T, message M, encoded []byte, decode func([]byte)
 }
 
 func TestReplicaNames(t *testing.T) {
-	r := Replica{Range: 63, Node: "n1.0f", Number: 1<<32 - 1}
-	got, err := ParseID(63, r.ID())
-	if err != nil || got != r {
-		t.Errorf("%+v, %v; want %+v", got, err, r)
+	for _, number := range []uint32{0, 1, 1<<32 - 1} {
+		r := Replica{Range: 63, Node: "n1.0f", Number: number}
+		got, err := ParseID(63, r.ID())
+		if err != nil || got != r {
+			t.Errorf("%+v, %v; want %+v", got, err, r)
+		}
+		if got := replicaOf(r.Node, r.Group()); got != r {
+			t.Errorf("%+v, want %+v", got, r)
+		}
 	}
-	if got := replicaOf(r.Node, r.Group()); got != r {
-		t.Errorf("%+v, want %+v", got, r)
-	}
-	for _, bad := range []raft.ServerID{"", "n1", "n1/", "/1", "n1/0", "n1/01", "n1/+1", "n1/-1", "n1/4294967296", "n1/1/1", "n1/x"} {
+	for _, bad := range []raft.ServerID{"", "n1/", "/1", "n1/0", "n1/01", "n1/+1", "n1/-1", "n1/4294967296", "n1/1/1", "n1/x"} {
 		if r, err := ParseID(63, bad); err == nil {
 			t.Errorf("%q is %v", bad, r)
 		}

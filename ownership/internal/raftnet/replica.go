@@ -12,11 +12,14 @@ import (
 type Replica struct {
 	Range  uint32
 	Node   string // node ID
-	Number uint32 // from 1; never given twice in a cluster
+	Number uint32 // never given twice in a cluster; 0: of the node that was a cluster alone
 }
 
 // ID returns the replica's name in raft's configurations.
 func (r Replica) ID() raft.ServerID {
+	if r.Number == 0 {
+		return raft.ServerID(r.Node)
+	}
 	return raft.ServerID(r.Node + "/" + strconv.FormatUint(uint64(r.Number), 10))
 }
 
@@ -30,8 +33,11 @@ func (r Replica) String() string {
 // ParseID reads a replica's name of a range.
 func ParseID(group uint32, id raft.ServerID) (Replica, error) {
 	node, digits, found := strings.Cut(string(id), "/")
+	if !found && node != "" {
+		return Replica{Range: group, Node: node}, nil
+	}
 	number, err := strconv.ParseUint(digits, 10, 32)
-	if !found || node == "" || err != nil || number == 0 || strconv.FormatUint(number, 10) != digits {
+	if node == "" || err != nil || number == 0 || strconv.FormatUint(number, 10) != digits {
 		return Replica{}, fmt.Errorf("%q names no replica", id)
 	}
 	return Replica{Range: group, Node: node, Number: uint32(number)}, nil

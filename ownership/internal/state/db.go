@@ -2,9 +2,11 @@ package state
 
 import (
 	"errors"
+	"fmt"
 	"sync"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // DB is the states of all replicas of a node, in one pebble.
@@ -31,6 +33,24 @@ func (r *Reader) reading() (done func(), err error) {
 		return nil, ErrClosed
 	}
 	return r.gate.RUnlock, nil
+}
+
+// Drop forgets the state of a range, whose machine must not be used any more. It is durable
+// once the pebble is flushed.
+func (d *DB) Drop(r channel.Range) error {
+	d.gate.Lock()
+	defer d.gate.Unlock()
+	batch := d.db.NewBatch()
+	defer batch.Close()
+	err := errors.Join(
+		batch.DeleteRange(FirstKey(r.From), FirstKey(r.To+1), nil),
+		batch.Delete(AppliedKey(r.ID), nil),
+		batch.Commit(pebble.NoSync),
+	)
+	if err != nil {
+		return fmt.Errorf("drop state of range %d: %w", r.ID, err)
+	}
+	return nil
 }
 
 // Gate keeps readers out while it is locked.

@@ -2565,6 +2565,13 @@ type MetaCommand struct {
 	//
 	//	*MetaCommand_Birth
 	//	*MetaCommand_RangesBorn
+	//	*MetaCommand_Join
+	//	*MetaCommand_SetNode
+	//	*MetaCommand_ForgetNode
+	//	*MetaCommand_PlanReplica
+	//	*MetaCommand_PromoteReplica
+	//	*MetaCommand_ForgetReplica
+	//	*MetaCommand_PreferReplica
 	Change        isMetaCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2625,6 +2632,69 @@ func (x *MetaCommand) GetRangesBorn() *RangesBorn {
 	return nil
 }
 
+func (x *MetaCommand) GetJoin() *Join {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_Join); ok {
+			return x.Join
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetSetNode() *SetNode {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_SetNode); ok {
+			return x.SetNode
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetForgetNode() *ForgetNode {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_ForgetNode); ok {
+			return x.ForgetNode
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetPlanReplica() *PlanReplica {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_PlanReplica); ok {
+			return x.PlanReplica
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetPromoteReplica() *MoveReplica {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_PromoteReplica); ok {
+			return x.PromoteReplica
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetForgetReplica() *MoveReplica {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_ForgetReplica); ok {
+			return x.ForgetReplica
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetPreferReplica() *MoveReplica {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_PreferReplica); ok {
+			return x.PreferReplica
+		}
+	}
+	return nil
+}
+
 type isMetaCommand_Change interface {
 	isMetaCommand_Change()
 }
@@ -2637,9 +2707,51 @@ type MetaCommand_RangesBorn struct {
 	RangesBorn *RangesBorn `protobuf:"bytes,2,opt,name=ranges_born,json=rangesBorn,proto3,oneof"`
 }
 
+type MetaCommand_Join struct {
+	Join *Join `protobuf:"bytes,3,opt,name=join,proto3,oneof"`
+}
+
+type MetaCommand_SetNode struct {
+	SetNode *SetNode `protobuf:"bytes,4,opt,name=set_node,json=setNode,proto3,oneof"`
+}
+
+type MetaCommand_ForgetNode struct {
+	ForgetNode *ForgetNode `protobuf:"bytes,5,opt,name=forget_node,json=forgetNode,proto3,oneof"`
+}
+
+type MetaCommand_PlanReplica struct {
+	PlanReplica *PlanReplica `protobuf:"bytes,6,opt,name=plan_replica,json=planReplica,proto3,oneof"`
+}
+
+type MetaCommand_PromoteReplica struct {
+	PromoteReplica *MoveReplica `protobuf:"bytes,7,opt,name=promote_replica,json=promoteReplica,proto3,oneof"`
+}
+
+type MetaCommand_ForgetReplica struct {
+	ForgetReplica *MoveReplica `protobuf:"bytes,8,opt,name=forget_replica,json=forgetReplica,proto3,oneof"`
+}
+
+type MetaCommand_PreferReplica struct {
+	PreferReplica *MoveReplica `protobuf:"bytes,9,opt,name=prefer_replica,json=preferReplica,proto3,oneof"`
+}
+
 func (*MetaCommand_Birth) isMetaCommand_Change() {}
 
 func (*MetaCommand_RangesBorn) isMetaCommand_Change() {}
+
+func (*MetaCommand_Join) isMetaCommand_Change() {}
+
+func (*MetaCommand_SetNode) isMetaCommand_Change() {}
+
+func (*MetaCommand_ForgetNode) isMetaCommand_Change() {}
+
+func (*MetaCommand_PlanReplica) isMetaCommand_Change() {}
+
+func (*MetaCommand_PromoteReplica) isMetaCommand_Change() {}
+
+func (*MetaCommand_ForgetReplica) isMetaCommand_Change() {}
+
+func (*MetaCommand_PreferReplica) isMetaCommand_Change() {}
 
 // Birth founds the cluster. A second one changes nothing.
 type Birth struct {
@@ -2755,6 +2867,255 @@ func (*RangesBorn) Descriptor() ([]byte, []int) {
 	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
+// Join makes a node one of the cluster's; of one that is, it changes nothing.
+type Join struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // without a state
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Join) Reset() {
+	*x = Join{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Join) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Join) ProtoMessage() {}
+
+func (x *Join) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Join.ProtoReflect.Descriptor instead.
+func (*Join) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *Join) GetNode() *Node {
+	if x != nil {
+		return x.Node
+	}
+	return nil
+}
+
+// SetNode changes what an operator has decided about a node. Removed is for ever.
+type SetNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	State         uint32                 `protobuf:"varint,2,opt,name=state,proto3" json:"state,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SetNode) Reset() {
+	*x = SetNode{}
+	mi := &file_wire_proto_msgTypes[38]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SetNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SetNode) ProtoMessage() {}
+
+func (x *SetNode) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[38]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
+func (*SetNode) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{38}
+}
+
+func (x *SetNode) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+func (x *SetNode) GetState() uint32 {
+	if x != nil {
+		return x.State
+	}
+	return 0
+}
+
+// ForgetNode takes a removed node out of the table, once it has no replica of a range.
+type ForgetNode struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ForgetNode) Reset() {
+	*x = ForgetNode{}
+	mi := &file_wire_proto_msgTypes[39]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ForgetNode) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ForgetNode) ProtoMessage() {}
+
+func (x *ForgetNode) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[39]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ForgetNode.ProtoReflect.Descriptor instead.
+func (*ForgetNode) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{39}
+}
+
+func (x *ForgetNode) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
+// PlanReplica gives a number to a new replica of a range, which joins the others.
+type PlanReplica struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`
+	Node          string                 `protobuf:"bytes,2,opt,name=node,proto3" json:"node,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanReplica) Reset() {
+	*x = PlanReplica{}
+	mi := &file_wire_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanReplica) ProtoMessage() {}
+
+func (x *PlanReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanReplica.ProtoReflect.Descriptor instead.
+func (*PlanReplica) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *PlanReplica) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *PlanReplica) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+// MoveReplica names a replica of a range by its raft server ID.
+type MoveReplica struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`
+	Replica       string                 `protobuf:"bytes,2,opt,name=replica,proto3" json:"replica,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MoveReplica) Reset() {
+	*x = MoveReplica{}
+	mi := &file_wire_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MoveReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MoveReplica) ProtoMessage() {}
+
+func (x *MoveReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MoveReplica.ProtoReflect.Descriptor instead.
+func (*MoveReplica) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *MoveReplica) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *MoveReplica) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
 type Range struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Id    uint32                 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
@@ -2763,13 +3124,14 @@ type Range struct {
 	// Raft server IDs: of a cluster of one the raft ID of its node, else node ID / replica
 	// number. The first is the one that leads when all is well.
 	Replicas      []string `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Joining       []string `protobuf:"bytes,5,rep,name=joining,proto3" json:"joining,omitempty"` // raft server IDs of replicas that do not have all of the range yet
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +3143,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +3156,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Range) GetId() uint32 {
@@ -2825,18 +3187,26 @@ func (x *Range) GetReplicas() []string {
 	return nil
 }
 
+func (x *Range) GetJoining() []string {
+	if x != nil {
+		return x.Joining
+	}
+	return nil
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // its name, a dot, the incarnation of its directory
 	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
 	Address       string                 `protobuf:"bytes,3,opt,name=address,proto3" json:"address,omitempty"` // where other nodes reach it
+	State         uint32                 `protobuf:"varint,4,opt,name=state,proto3" json:"state,omitempty"`    // 0: a member, 1: it is drained, 2: it was removed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2848,7 +3218,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2861,7 +3231,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Node) GetId() string {
@@ -2885,6 +3255,13 @@ func (x *Node) GetAddress() string {
 	return ""
 }
 
+func (x *Node) GetState() uint32 {
+	if x != nil {
+		return x.State
+	}
+	return 0
+}
+
 // Meta is the table of the cluster: what its founder decides, and the meta group keeps.
 type Meta struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2898,13 +3275,14 @@ type Meta struct {
 	MetaVoters    uint32                 `protobuf:"varint,8,opt,name=meta_voters,json=metaVoters,proto3" json:"meta_voters,omitempty"`        // how many of those vote
 	LastReplica   uint32                 `protobuf:"varint,9,opt,name=last_replica,json=lastReplica,proto3" json:"last_replica,omitempty"`     // the newest replica number given
 	StateMachine  uint32                 `protobuf:"varint,10,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // the version of commands that all nodes apply
+	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                             // index of the last command in the meta group's log that changed this; 0: as the founder decided it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3294,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3307,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -3002,6 +3380,58 @@ func (x *Meta) GetStateMachine() uint32 {
 	return 0
 }
 
+func (x *Meta) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// Held says which replicas of ranges lie on this node's disk.
+type Held struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replicas      []*MoveReplica         `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Held) Reset() {
+	*x = Held{}
+	mi := &file_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Held) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Held) ProtoMessage() {}
+
+func (x *Held) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Held.ProtoReflect.Descriptor instead.
+func (*Held) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *Held) GetReplicas() []*MoveReplica {
+	if x != nil {
+		return x.Replicas
+	}
+	return nil
+}
+
 // Answer is what a node says to a command or a read that another one forwarded.
 type Answer struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3017,7 +3447,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3029,7 +3459,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3042,7 +3472,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Answer) GetFailure() *Failure {
@@ -3098,7 +3528,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3110,7 +3540,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3123,7 +3553,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Failure) GetClass() uint32 {
@@ -3151,7 +3581,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3163,7 +3593,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3176,7 +3606,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Question) GetKind() string {
@@ -3193,18 +3623,20 @@ func (x *Question) GetQuery() []byte {
 	return nil
 }
 
-// Promise is what a fresh node says to the one that it lets found the cluster.
+// Promise is what a fresh node says to the one that it lets found the cluster, or to one of
+// a cluster that it wants to join. A node of a cluster asks so for the newest table.
 type Promise struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
-	Expect        uint32                 `protobuf:"varint,2,opt,name=expect,proto3" json:"expect,omitempty"`
+	Expect        uint32                 `protobuf:"varint,2,opt,name=expect,proto3" json:"expect,omitempty"` // 0: the node founds nothing
+	Join          bool                   `protobuf:"varint,3,opt,name=join,proto3" json:"join,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3216,7 +3648,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3229,7 +3661,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -3246,6 +3678,13 @@ func (x *Promise) GetExpect() uint32 {
 	return 0
 }
 
+func (x *Promise) GetJoin() bool {
+	if x != nil {
+		return x.Join
+	}
+	return false
+}
+
 // Terms asks for, or tells, the terms of replicas: of one node, in the same order.
 type Terms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3257,7 +3696,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3269,7 +3708,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3282,7 +3721,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -3309,7 +3748,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3321,7 +3760,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +3807,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3380,7 +3819,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3896,7 @@ type Rest_Item struct {
 
 func (x *Rest_Item) Reset() {
 	*x = Rest_Item{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3469,7 +3908,7 @@ func (x *Rest_Item) String() string {
 func (*Rest_Item) ProtoMessage() {}
 
 func (x *Rest_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3526,7 +3965,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3538,7 +3977,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3603,7 +4042,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3615,7 +4054,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3628,7 +4067,7 @@ func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
 func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40, 0}
+	return file_wire_proto_rawDescGZIP(), []int{46, 0}
 }
 
 func (x *Answer_Subscribed) GetSeq() uint64 {
@@ -3905,11 +4344,19 @@ const file_wire_proto_rawDesc = "" +
 	"\x0fTransferTrailer\x12\x14\n" +
 	"\x05pairs\x18\x01 \x01(\x04R\x05pairs\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x8f\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xe9\x04\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
-	"rangesBornB\b\n" +
+	"rangesBorn\x12/\n" +
+	"\x04join\x18\x03 \x01(\v2\x19.corona.ownership.v1.JoinH\x00R\x04join\x129\n" +
+	"\bset_node\x18\x04 \x01(\v2\x1c.corona.ownership.v1.SetNodeH\x00R\asetNode\x12B\n" +
+	"\vforget_node\x18\x05 \x01(\v2\x1f.corona.ownership.v1.ForgetNodeH\x00R\n" +
+	"forgetNode\x12E\n" +
+	"\fplan_replica\x18\x06 \x01(\v2 .corona.ownership.v1.PlanReplicaH\x00R\vplanReplica\x12K\n" +
+	"\x0fpromote_replica\x18\a \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\x0epromoteReplica\x12I\n" +
+	"\x0eforget_replica\x18\b \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rforgetReplica\x12I\n" +
+	"\x0eprefer_replica\x18\t \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rpreferReplicaB\b\n" +
 	"\x06change\"\xbb\x01\n" +
 	"\x05Birth\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
@@ -3918,16 +4365,32 @@ const file_wire_proto_rawDesc = "" +
 	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\x12/\n" +
 	"\x05table\x18\x05 \x01(\v2\x19.corona.ownership.v1.MetaR\x05table\"\f\n" +
 	"\n" +
-	"RangesBorn\"W\n" +
+	"RangesBorn\"5\n" +
+	"\x04Join\x12-\n" +
+	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\"/\n" +
+	"\aSetNode\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\rR\x05state\"\x1c\n" +
+	"\n" +
+	"ForgetNode\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\tR\x02id\"7\n" +
+	"\vPlanReplica\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x12\n" +
+	"\x04node\x18\x02 \x01(\tR\x04node\"=\n" +
+	"\vMoveReplica\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
+	"\areplica\x18\x02 \x01(\tR\areplica\"q\n" +
 	"\x05Range\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\rR\x02to\x12\x1a\n" +
-	"\breplicas\x18\x04 \x03(\tR\breplicas\"D\n" +
+	"\breplicas\x18\x04 \x03(\tR\breplicas\x12\x18\n" +
+	"\ajoining\x18\x05 \x03(\tR\ajoining\"Z\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
-	"\aaddress\x18\x03 \x01(\tR\aaddress\"\xe9\x02\n" +
+	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05state\x18\x04 \x01(\rR\x05state\"\x85\x03\n" +
 	"\x04Meta\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\aborn_us\x18\x02 \x01(\x04R\x06bornUs\x12\x1a\n" +
@@ -3941,7 +4404,10 @@ const file_wire_proto_rawDesc = "" +
 	"metaVoters\x12!\n" +
 	"\flast_replica\x18\t \x01(\rR\vlastReplica\x12#\n" +
 	"\rstate_machine\x18\n" +
-	" \x01(\rR\fstateMachine\"\xdf\x03\n" +
+	" \x01(\rR\fstateMachine\x12\x1a\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\"D\n" +
+	"\x04Held\x12<\n" +
+	"\breplicas\x18\x01 \x03(\v2 .corona.ownership.v1.MoveReplicaR\breplicas\"\xdf\x03\n" +
 	"\x06Answer\x126\n" +
 	"\afailure\x18\x01 \x01(\v2\x1c.corona.ownership.v1.FailureR\afailure\x12F\n" +
 	"\n" +
@@ -3965,10 +4431,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"4\n" +
 	"\bQuestion\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\fR\x05query\"P\n" +
+	"\x05query\x18\x02 \x01(\fR\x05query\"d\n" +
 	"\aPromise\x12-\n" +
 	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\x12\x16\n" +
-	"\x06expect\x18\x02 \x01(\rR\x06expect\"9\n" +
+	"\x06expect\x18\x02 \x01(\rR\x06expect\x12\x12\n" +
+	"\x04join\x18\x03 \x01(\bR\x04join\"9\n" +
 	"\x05Terms\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x14\n" +
 	"\x05terms\x18\x02 \x03(\x04R\x05termsB9Z7github.com/seed-91e7e7c1/corona/ownership/internal/wireb\x06proto3"
@@ -3985,7 +4452,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 50)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -4024,19 +4491,25 @@ var file_wire_proto_goTypes = []any{
 	(*MetaCommand)(nil),       // 34: corona.ownership.v1.MetaCommand
 	(*Birth)(nil),             // 35: corona.ownership.v1.Birth
 	(*RangesBorn)(nil),        // 36: corona.ownership.v1.RangesBorn
-	(*Range)(nil),             // 37: corona.ownership.v1.Range
-	(*Node)(nil),              // 38: corona.ownership.v1.Node
-	(*Meta)(nil),              // 39: corona.ownership.v1.Meta
-	(*Answer)(nil),            // 40: corona.ownership.v1.Answer
-	(*Failure)(nil),           // 41: corona.ownership.v1.Failure
-	(*Question)(nil),          // 42: corona.ownership.v1.Question
-	(*Promise)(nil),           // 43: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 44: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 45: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 46: corona.ownership.v1.Subscribe.Item
-	(*Rest_Item)(nil),         // 47: corona.ownership.v1.Rest.Item
-	(*Advance_Item)(nil),      // 48: corona.ownership.v1.Advance.Item
-	(*Answer_Subscribed)(nil), // 49: corona.ownership.v1.Answer.Subscribed
+	(*Join)(nil),              // 37: corona.ownership.v1.Join
+	(*SetNode)(nil),           // 38: corona.ownership.v1.SetNode
+	(*ForgetNode)(nil),        // 39: corona.ownership.v1.ForgetNode
+	(*PlanReplica)(nil),       // 40: corona.ownership.v1.PlanReplica
+	(*MoveReplica)(nil),       // 41: corona.ownership.v1.MoveReplica
+	(*Range)(nil),             // 42: corona.ownership.v1.Range
+	(*Node)(nil),              // 43: corona.ownership.v1.Node
+	(*Meta)(nil),              // 44: corona.ownership.v1.Meta
+	(*Held)(nil),              // 45: corona.ownership.v1.Held
+	(*Answer)(nil),            // 46: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 47: corona.ownership.v1.Failure
+	(*Question)(nil),          // 48: corona.ownership.v1.Question
+	(*Promise)(nil),           // 49: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 50: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 51: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 52: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 53: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 54: corona.ownership.v1.Advance.Item
+	(*Answer_Subscribed)(nil), // 55: corona.ownership.v1.Answer.Subscribed
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -4052,12 +4525,12 @@ var file_wire_proto_depIdxs = []int32{
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
 	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
 	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
-	45, // 13: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	46, // 14: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	51, // 13: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	52, // 14: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
 	8,  // 15: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
 	6,  // 16: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	47, // 17: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
-	48, // 18: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	53, // 17: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	54, // 18: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
 	27, // 19: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
 	27, // 20: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
 	8,  // 21: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
@@ -4065,21 +4538,30 @@ var file_wire_proto_depIdxs = []int32{
 	17, // 23: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
 	35, // 24: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
 	36, // 25: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	37, // 26: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	39, // 27: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	37, // 28: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	38, // 29: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	41, // 30: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	49, // 31: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	41, // 32: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	38, // 33: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	12, // 34: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	41, // 35: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	36, // [36:36] is the sub-list for method output_type
-	36, // [36:36] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	37, // 26: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
+	38, // 27: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
+	39, // 28: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
+	40, // 29: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
+	41, // 30: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
+	41, // 31: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
+	41, // 32: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
+	42, // 33: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	44, // 34: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	43, // 35: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
+	42, // 36: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	43, // 37: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	41, // 38: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
+	47, // 39: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	55, // 40: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	47, // 41: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	43, // 42: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	12, // 43: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	47, // 44: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	45, // [45:45] is the sub-list for method output_type
+	45, // [45:45] is the sub-list for method input_type
+	45, // [45:45] is the sub-list for extension type_name
+	45, // [45:45] is the sub-list for extension extendee
+	0,  // [0:45] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -4104,6 +4586,13 @@ func file_wire_proto_init() {
 	file_wire_proto_msgTypes[34].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
+		(*MetaCommand_Join)(nil),
+		(*MetaCommand_SetNode)(nil),
+		(*MetaCommand_ForgetNode)(nil),
+		(*MetaCommand_PlanReplica)(nil),
+		(*MetaCommand_PromoteReplica)(nil),
+		(*MetaCommand_ForgetReplica)(nil),
+		(*MetaCommand_PreferReplica)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -4111,7 +4600,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   50,
+			NumMessages:   56,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,188 @@
+package ownership
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+)
+
+// changeTable carries out a command on a table. With an error the table is as it was.
+func changeTable(table *wire.Meta, command *wire.MetaCommand) error {
+	switch c := command.Change.(type) {
+	case *wire.MetaCommand_Join:
+		return joinTable(table, c.Join.GetNode())
+	case *wire.MetaCommand_SetNode:
+		return setNode(table, c.SetNode)
+	case *wire.MetaCommand_ForgetNode:
+		return forgetNode(table, c.ForgetNode.Id)
+	case *wire.MetaCommand_PlanReplica:
+		return planReplica(table, c.PlanReplica)
+	case *wire.MetaCommand_PromoteReplica:
+		return promoteReplica(table, c.PromoteReplica)
+	case *wire.MetaCommand_ForgetReplica:
+		return forgetReplica(table, c.ForgetReplica)
+	case *wire.MetaCommand_PreferReplica:
+		return preferReplica(table, c.PreferReplica)
+	default:
+		return errUnknownChange
+	}
+}
+
+var errUnknownChange = errors.New("a meta command that this version does not know")
+
+// refuseChange says that a change does not fit the table as it is: another one came first,
+// or it was asked for twice.
+func refuseChange(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrInvalid, fmt.Errorf(format, args...))
+}
+
+// numberReplica gives out a replica number.
+func numberReplica(table *wire.Meta, group uint32, node string) string {
+	table.LastReplica++
+	return string(raftnet.Replica{Range: group, Node: node, Number: table.LastReplica}.ID())
+}
+
+// tableNode finds a node, nil if there is none.
+func tableNode(table *wire.Meta, id string) *wire.Node {
+	for _, n := range table.GetNodes() {
+		if n.Id == id {
+			return n
+		}
+	}
+	return nil
+}
+
+func tableRange(table *wire.Meta, id uint32) (*wire.Range, error) {
+	if id >= uint32(len(table.Ranges)) {
+		return nil, refuseChange("no range %d", id)
+	}
+	return table.Ranges[id], nil
+}
+
+// joinTable takes a node in. A node of the same name that was there before is removed: its
+// directory is gone, or it would not come as another one.
+func joinTable(table *wire.Meta, node *wire.Node) error {
+	if node.GetId() == "" || node.Name == "" || node.Address == "" || node.State != 0 || nodeName(node.Id) != node.Name {
+		return refuseChange("node %q named %q at %q", node.GetId(), node.GetName(), node.GetAddress())
+	}
+	if have := tableNode(table, node.Id); have != nil {
+		if placement.State(have.State) == placement.Removed {
+			return refuseChange("node %s was removed", node.Id)
+		}
+		return nil
+	}
+	if len(table.Nodes) == 0 { // the node that was a cluster alone
+		table.Nodes, table.MetaReplicas, table.MetaVoters = []*wire.Node{node}, []string{node.Id}, 1
+		table.StateMachine = stateMachine
+		return nil
+	}
+	for _, n := range table.Nodes {
+		if n.Name == node.Name {
+			n.State = uint32(placement.Removed)
+		}
+	}
+	table.Nodes = append(table.Nodes, node)
+	slices.SortFunc(table.Nodes, func(a, b *wire.Node) int { return cmp.Compare(a.Id, b.Id) })
+	table.MetaReplicas = append(table.MetaReplicas, numberReplica(table, metaRange, node.Id))
+	return nil
+}
+
+func setNode(table *wire.Meta, c *wire.SetNode) error {
+	n := tableNode(table, c.Id)
+	switch {
+	case n == nil:
+		return refuseChange("no node %s", c.Id)
+	case c.State > uint32(placement.Removed):
+		return refuseChange("state %d of node %s", c.State, c.Id)
+	case placement.State(n.State) == placement.Removed && c.State != n.State:
+		return refuseChange("node %s was removed", c.Id)
+	}
+	n.State = c.State
+	return nil
+}
+
+func forgetNode(table *wire.Meta, id string) error {
+	n := tableNode(table, id)
+	if n == nil || placement.State(n.State) != placement.Removed {
+		return refuseChange("node %s was not removed", id)
+	}
+	of := func(replica string) bool { return nodeID(raft.ServerID(replica)) == id }
+	for _, r := range table.Ranges {
+		if slices.ContainsFunc(r.Replicas, of) || slices.ContainsFunc(r.Joining, of) {
+			return refuseChange("node %s has a replica of range %d", id, r.Id)
+		}
+	}
+	table.Nodes = slices.DeleteFunc(table.Nodes, func(n *wire.Node) bool { return n.Id == id })
+	table.MetaReplicas = slices.DeleteFunc(table.MetaReplicas, of)
+	return nil
+}
+
+func planReplica(table *wire.Meta, c *wire.PlanReplica) error {
+	r, err := tableRange(table, c.Range)
+	if err != nil {
+		return err
+	}
+	if n := tableNode(table, c.Node); n == nil || placement.State(n.State) != placement.Member {
+		return refuseChange("node %s gets no replicas", c.Node)
+	}
+	on := func(replica string) bool { return nodeID(raft.ServerID(replica)) == c.Node }
+	if len(r.Joining) > 0 || slices.ContainsFunc(r.Replicas, on) {
+		return refuseChange("range %d gets a replica already, or node %s has one", r.Id, c.Node)
+	}
+	r.Joining = append(r.Joining, numberReplica(table, r.Id, c.Node))
+	return nil
+}
+
+func promoteReplica(table *wire.Meta, c *wire.MoveReplica) error {
+	r, err := tableRange(table, c.Range)
+	if err != nil {
+		return err
+	}
+	at := slices.Index(r.Joining, c.Replica)
+	if at < 0 {
+		return refuseChange("no replica %s joins range %d", c.Replica, r.Id)
+	}
+	r.Joining = slices.Delete(r.Joining, at, at+1)
+	r.Replicas = append(r.Replicas, c.Replica)
+	return nil
+}
+
+// forgetReplica also gives the replica that the range got last the place of the one that
+// goes, and with it the preference to lead.
+func forgetReplica(table *wire.Meta, c *wire.MoveReplica) error {
+	r, err := tableRange(table, c.Range)
+	if err != nil {
+		return err
+	}
+	if at := slices.Index(r.Joining, c.Replica); at >= 0 {
+		r.Joining = slices.Delete(r.Joining, at, at+1)
+		return nil
+	}
+	at := slices.Index(r.Replicas, c.Replica)
+	if at < 0 || len(r.Replicas) == 1 {
+		return refuseChange("range %d cannot forget replica %s", r.Id, c.Replica)
+	}
+	last := len(r.Replicas) - 1
+	r.Replicas[at] = r.Replicas[last]
+	r.Replicas = r.Replicas[:last]
+	return nil
+}
+
+func preferReplica(table *wire.Meta, c *wire.MoveReplica) error {
+	r, err := tableRange(table, c.Range)
+	if err != nil {
+		return err
+	}
+	at := slices.Index(r.Replicas, c.Replica)
+	if at < 0 {
+		return refuseChange("range %d has no replica %s", r.Id, c.Replica)
+	}
+	r.Replicas[0], r.Replicas[at] = r.Replicas[at], r.Replicas[0]
+	return nil
+}
