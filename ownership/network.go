@@ -43,6 +43,7 @@ const (
 	kindPropose
 	kindCall
 	kindTerms
+	kindBackup
 	// EndKind is the first kind that is free for other packages.
 	EndKind
 )
@@ -165,5 +166,5 @@ func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 const (
 	metaVoters = 5
 	// stateMachine is the version of the commands that this program applies.
-	stateMachine = 3
+	stateMachine = 4
 )

@@ -15,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -159,6 +160,7 @@ func (s *Store) connect() (err error) {
 	s.net.peers.Handle(kindPropose, s.servePropose)
 	s.net.peers.Handle(kindCall, s.serveCall)
 	s.net.peers.Handle(kindTerms, s.terms.serve)
+	s.net.peers.HandleStream(kindBackup, s.serveCopy)
 	return nil
 }
 
@@ -271,4 +273,7 @@ func (s *Store) makeCalls() {
 	s.views = newViewCalls(s)
 	s.feeds.makeCalls()
 	s.writes.makeCalls()
+	s.restorable = newCall(s.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
+		return s.Restoring(r, backup)
+	})
 }

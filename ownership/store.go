@@ -24,7 +24,9 @@ type Store struct {
 	*writes
 	*feeds
 	*leadership
-	views viewCalls
+	views      viewCalls
+	restorable Call[[]byte, state.RestoreState]
+	copies     copies
 
 	log   *sharedlog.Log
 	db    *pebble.DB // of state
@@ -57,6 +59,7 @@ func (s *Store) Close() error {
 func (s *Store) shutdown() error {
 	s.closing.Store(true)
 	s.cancel()
+	s.copies.end()
 	s.loops.Wait()
 	s.handOver()
 	s.drain()

@@ -13,9 +13,13 @@ type handler func(http.ResponseWriter, *http.Request) error
 
 // The routes that last: how long says nothing about the node.
 const (
-	routeBatch  = "POST /v1/subscriptions:batch"
-	routeStream = "GET /v1/updates"
+	routeBatch   = "POST /v1/subscriptions:batch"
+	routeStream  = "GET /v1/updates"
+	routeBackup  = "GET /v1/backup"
+	routeRestore = "POST /v1/restore"
 )
+
+var lasting = []string{routeBatch, routeStream, routeBackup, routeRestore}
 
 // The actions on one item, behind its name. The mux knows only whole segments, so
 // handlers cut them off.
@@ -47,6 +51,8 @@ func (s *Server) routes() *http.ServeMux {
 	long("GET /v1/channels/{id}/updates", s.channelUpdates)
 	long(routeStream, s.stream)
 	call("GET /v1/status", s.status)
+	long(routeBackup, s.backup)
+	long(routeRestore, s.restore)
 
 	call("GET /healthz", s.healthy)
 	call("GET /readyz", s.ready)
