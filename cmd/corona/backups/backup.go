@@ -82,7 +82,11 @@ func runBackup(cmd *cobra.Command, flags *cli.NodeFlags, path string) error {
 	if err := to.keep(); err != nil {
 		return err
 	}
-	return report(cmd, flags.JSON, result{path, to.size, time.Since(begun).Seconds(), view(summary)}, cmd.ErrOrStderr())
+	out := cmd.OutOrStdout()
+	if path == "-" {
+		out = cmd.ErrOrStderr()
+	}
+	return report(out, flags.JSON, result{path, to.size, time.Since(begun).Seconds(), view(summary)})
 }
 
 // result is what either command prints for programs.
@@ -93,14 +97,9 @@ type result struct {
 	api.Restored
 }
 
-// report prints a result: for people on notes where the backup is standard output.
-func report(cmd *cobra.Command, asJSON bool, r result, notes io.Writer) error {
-	out := cmd.OutOrStdout()
+func report(out io.Writer, asJSON bool, r result) error {
 	if asJSON {
 		return cli.PrintJSON(out, r)
-	}
-	if r.File == "-" {
-		out = notes
 	}
 	_, err := fmt.Fprintf(out, "%s: %d channels, %d subscriptions, %d updates, %d failing endpoints of cluster %s at %s; %s in %.1f s\n", cli.Clean(r.File),
 		r.Channels, r.Subscriptions, r.Updates, r.Endpoints, r.Cluster, r.Begun.Format(time.RFC3339), megabytes(r.FileBytes), r.Seconds)

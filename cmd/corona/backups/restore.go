@@ -76,7 +76,7 @@ func runRestore(cmd *cobra.Command, flags *cli.NodeFlags, path string) error {
 	if err != nil {
 		return refusal(err)
 	}
-	return report(cmd, flags.JSON, result{path, size, time.Since(begun).Seconds(), restored}, nil)
+	return report(cmd.OutOrStdout(), flags.JSON, result{path, size, time.Since(begun).Seconds(), restored})
 }
 
 // refusal says what a restore that failed has left.
