@@ -99,7 +99,6 @@ func TestRestoreSteps(t *testing.T) {
 	do(ErrNotFresh, beginOf(backupB, b, b))
 	do(nil, undoOf(backupA, 0, b)) // calls off what has no records: the rest of them
 	do(nil, beginOf(backupB, 0, b-1))
-	before = dump(t, m.db)
 	m.open(t, channel.Range{To: channel.Buckets - 1}) // what is on disk is what was in memory
 	if channels, subscriptions := m.Counts(); channels != 1 || subscriptions != 2 {
 		t.Errorf("on disk: %d channels, %d subscriptions", channels, subscriptions)
