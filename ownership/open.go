@@ -51,6 +51,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.loops.Go(func() { s.snapshots(loops) })
 	s.loops.Go(func() { s.sweep(loops) })
+	s.loops.Go(func() { s.scrub(loops) })
 	if s.net != nil {
 		s.loops.Go(func() { s.balance(loops) })
 		s.loops.Go(func() { s.watchClocks(loops) })

@@ -27,6 +27,7 @@ type Store struct {
 	views      viewCalls
 	restorable Call[[]byte, state.RestoreState]
 	copies     copies
+	damage     damagedBuckets
 
 	log   *sharedlog.Log
 	db    *pebble.DB // of state
