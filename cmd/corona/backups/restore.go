@@ -30,7 +30,7 @@ Until all is restored the cluster refuses to subscribe and unsubscribe (503). Af
 an interruption run the command again with the same file: it goes on.`
 
 const restoreExample = `  corona restore corona-2026-11-24.backup
-  zfs send … | corona restore - --server http://10.0.0.7:8410`
+  ssh store cat corona.backup | corona restore - --server http://10.0.0.7:8410`
 
 // NewRestore returns corona restore.
 func NewRestore() *cobra.Command {
