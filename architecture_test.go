@@ -118,6 +118,8 @@ var rooms = map[string]room{
 	"notify/webhook":               {[]string{"api", "channel", "internal/guard", "internal/planted", "notify/payload", "notify/position", "notify/streak", "notify/internal/metric"}, false, "webhooks know nothing of streams"},
 	"ownership/internal/placement": {nil, true, "where replicas lie is decided by values: a table, health and configurations"},
 	"cmd/corona/nodes":             {[]string{"api", "cmd/corona/internal"}, false, nodeCommand},
+	"ownership/backup":             {[]string{"channel", "ownership/internal/state", "ownership/internal/transfer", "ownership/internal/wire"}, false, "a backup is read and checked by programs that hold no node"},
+	"cmd/corona/backups":           {[]string{"api", "cmd/corona/internal", "internal/datadir", "ownership/backup"}, false, "a backup is checked where it is, and a node makes it or takes it"},
 }
 
 // barred names what a room that is not pure must not import either.

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership"
+	"github.com/seed-91e7e7c1/corona/ownership/backup"
 )
 
 // problem says in the contract's terms what an error of the store means. Nil
@@ -18,7 +19,11 @@ func problem(err error) error {
 		return nil
 	case errors.Is(err, channel.ErrNotFound):
 		return api.NewProblem(http.StatusNotFound, err.Error())
-	case errors.Is(err, ownership.ErrInvalid), errors.Is(err, ownership.ErrTooLarge):
+	case errors.Is(err, ownership.ErrNotFresh):
+		return api.NewProblem(http.StatusConflict, err.Error())
+	case errors.Is(err, ownership.ErrRestoring):
+		return api.NewProblem(http.StatusServiceUnavailable, err.Error())
+	case errors.Is(err, ownership.ErrInvalid), errors.Is(err, backup.ErrFile), errors.Is(err, ownership.ErrTooLarge):
 		return api.NewProblem(http.StatusBadRequest, err.Error())
 	case errors.Is(err, ownership.ErrRefused):
 		return api.NewProblem(http.StatusConflict, err.Error())

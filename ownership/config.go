@@ -44,6 +44,9 @@ type Config struct {
 	// SweepInterval is the pause between two steps of the sweeper that forgets old
 	// updates and keys; default 1 s.
 	SweepInterval time.Duration
+	// ScrubInterval is in what time all of this node's states are read once to find damage;
+	// default a week.
+	ScrubInterval time.Duration
 	// Now is the clock; default time.Now.
 	Now func() time.Time
 	// Observer may be nil.
@@ -73,6 +76,7 @@ func (c Config) withDefaults() Config {
 	c.SnapshotBytes = orDefault(c.SnapshotBytes, c.Volume.MemTable())
 	c.CacheBytes = orDefault(c.CacheBytes, 32<<20)
 	c.SweepInterval = orDefault(c.SweepInterval, time.Second)
+	c.ScrubInterval = orDefault(c.ScrubInterval, 7*24*time.Hour)
 	if c.Cluster != nil {
 		cluster := *c.Cluster
 		cluster.Grace = orDefault(cluster.Grace, 10*time.Minute)
@@ -111,7 +115,7 @@ func (c Config) validate() error {
 		return fmt.Errorf("ownership: %d ranges: want 1 to %d", c.Ranges, maxRanges)
 	case c.Replicas < 1 || c.Replicas > 7:
 		return fmt.Errorf("ownership: %d replicas: want 1 to 7", c.Replicas)
-	case c.SweepInterval < 0 || c.CacheBytes < 0:
+	case c.SweepInterval < 0 || c.ScrubInterval < 0 || c.CacheBytes < 0:
 		return fmt.Errorf("ownership: negative interval or cache size")
 	}
 	return nil

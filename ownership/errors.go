@@ -20,6 +20,12 @@ var (
 	ErrKeyReused = state.ErrKeyReused
 	// ErrInvalid says that a command breaks the rules of its type.
 	ErrInvalid = state.ErrInvalid
+	// ErrRestoring says that a backup is being restored, and that nothing else changes
+	// until it is whole.
+	ErrRestoring = state.ErrRestoring
+	// ErrNotFresh says that the cluster has, or had, subscriptions, and so takes no
+	// backup.
+	ErrNotFresh = state.ErrNotFresh
 	// ErrTooLarge says that a command is larger than a log entry may be.
 	ErrTooLarge = errors.New("command too large")
 	// ErrNoSpace says that the disk is nearly full, and that the command was one of

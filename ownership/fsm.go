@@ -30,6 +30,7 @@ type fsm struct {
 	gate     sync.Locker   // keeps readers out while another state is put in place
 	failed   error         // set for good when a write failed; of raft's apply loop
 	behind   atomic.Uint64 // bytes of entries that no snapshot covers
+	restored chan struct{} // 1: full when a backup has become the state, for the observer to read it
 }
 
 // applied is the response of the state machine for one entry.
@@ -110,6 +111,12 @@ func (f *fsm) write(tx *state.Tx) {
 	f.clock.settle(f.state.Time())
 	if f.leading.Load() {
 		tx.Tell(f.observer)
+	}
+	if tx.Restored() {
+		select {
+		case f.restored <- struct{}{}:
+		default:
+		}
 	}
 }
 

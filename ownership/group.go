@@ -85,6 +85,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	}
 	g.fsm = &fsm{
 		group: id, state: g.state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer, gate: states.Gate(),
+		restored: make(chan struct{}, 1),
 	}
 	if g.log, err = log.Group(id); err != nil {
 		return nil, err
@@ -279,18 +280,33 @@ func (g *group) check() error {
 // what came before it.
 func (g *group) watch() {
 	defer close(g.watched)
-	for leads := range g.notify {
-		g.lose()
-		if !leads {
-			continue
+	for {
+		select {
+		case leads, more := <-g.notify:
+			if !more {
+				return
+			}
+			g.follow(leads)
+		case <-g.fsm.restored:
+			if g.serving.Load() {
+				g.gain() // once more: what it holds is another
+			}
 		}
-		g.tools.metrics.elections.Inc()
-		if err := g.catchUp(); err != nil {
-			g.tools.log.Warn("leader could not catch up", "range", g.id, "error", err)
-			continue
-		}
-		g.gain()
 	}
+}
+
+// follow does what a notice of raft's says.
+func (g *group) follow(leads bool) {
+	g.lose()
+	if !leads {
+		return
+	}
+	g.tools.metrics.elections.Inc()
+	if err := g.catchUp(); err != nil {
+		g.tools.log.Warn("leader could not catch up", "range", g.id, "error", err)
+		return
+	}
+	g.gain()
 }
 
 // catchUp waits until all entries of earlier terms are applied, as long as raft leads: a

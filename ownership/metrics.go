@@ -20,6 +20,7 @@ type metrics struct {
 	transferBytes                                prometheus.Counter
 	elections                                    prometheus.Counter
 	sweeps, sweepsFailed                         prometheus.Counter
+	scrubbed, scrubbedBytes, scrubDamage         prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -54,6 +55,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m.elections = counter("elections_won_total", "Times that this node became the leader of a range.")
 	m.sweeps = counter("sweep_commands_total", "Commands by which the sweeper forgot updates and keys.")
 	m.sweepsFailed = counter("sweep_commands_failed_total", "Commands of the sweeper that failed.")
+	m.scrubbed = counter("scrubbed_buckets_total", "Buckets of states that were read to find damage.")
+	m.scrubbedBytes = counter("scrubbed_bytes_total", "Bytes of keys and values in them.")
+	m.scrubDamage = counter("scrub_damage_total", "Buckets that were found damaged, each time that they were read.")
 	return m
 }
 

@@ -49,6 +49,7 @@ const (
 	kindPropose
 	kindCall
 	kindTerms
+	kindBackup
 	// EndKind is the first kind that is free for other packages.
 	EndKind
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -49,6 +50,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.loops.Go(func() { s.snapshots(loops) })
 	s.loops.Go(func() { s.sweep(loops) })
+	s.loops.Go(func() { s.scrub(loops) })
 	if s.net != nil {
 		s.loops.Go(func() { s.balance(loops) })
 		s.loops.Go(func() { s.watchClocks(loops) })
@@ -171,6 +173,7 @@ func (s *Store) connect() (err error) {
 		return s.serveCall(ctx, call)
 	})
 	s.net.peers.Handle(kindTerms, s.terms.serve)
+	s.net.peers.HandleStream(kindBackup, s.serveCopy)
 	return nil
 }
 
@@ -326,4 +329,7 @@ func (s *Store) makeCalls() {
 	s.feeds.makeCalls()
 	s.writes.makeCalls()
 	s.makeDriver()
+	s.restorable = newCall(s.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
+		return s.Restoring(r, backup)
+	})
 }

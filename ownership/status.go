@@ -117,5 +117,6 @@ func (s *Store) addGauges() {
 		}
 		return float64(n)
 	})
+	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.damage.count()) })
 	m.gauge("leading_ranges", "Ranges that this node leads and serves.", func() float64 { return float64(s.serving()) })
 }

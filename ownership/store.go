@@ -25,8 +25,11 @@ type Store struct {
 	*writes
 	*feeds
 	*leadership
-	views  viewCalls
-	driver driver
+	views      viewCalls
+	driver     driver
+	restorable Call[[]byte, state.RestoreState]
+	copies     copies
+	damage     damagedBuckets
 
 	founding *founding.Founding // nil in a cluster of one
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
@@ -63,6 +66,7 @@ func (s *Store) Close() error {
 func (s *Store) shutdown() error {
 	s.closing.Store(true)
 	s.cancel()
+	s.copies.end()
 	s.loops.Wait()
 	s.handOver()
 	s.drain()

@@ -43,7 +43,9 @@ func (t *transferrer) end() []byte   { return state.FirstKey(t.to + 1) }
 // The view is an iterator. It pins files that compactions replace meanwhile and
 // the newest memtable, which a flush makes small; a pebble snapshot would also
 // keep every overwritten value, and would lose its keys to a restore.
-func (t *transferrer) send(to io.Writer) (err error) {
+//
+// Of the pairs only those are sent that which returns true for; nil for all.
+func (t *transferrer) send(to io.Writer, which func(key, value []byte) (bool, error)) (err error) {
 	if err := t.flush.flush(); err != nil {
 		return err
 	}
@@ -62,15 +64,25 @@ func (t *transferrer) send(to io.Writer) (err error) {
 	}
 	view.SetBounds(t.start(), t.end())
 	for ok := view.First(); ok && err == nil; ok = view.Next() {
-		var value []byte
-		if value, err = view.ValueAndErr(); err == nil {
-			err = w.Add(view.Key(), value)
-		}
+		err = addPair(w, view, which)
 	}
 	if err := errors.Join(err, disk.ReadError("read state", view.Error())); err != nil {
 		return fmt.Errorf("send range %d: %w", t.group, err)
 	}
 	return w.Close()
+}
+
+func addPair(w *transfer.Writer, view *pebble.Iterator, which func(key, value []byte) (bool, error)) error {
+	value, err := view.ValueAndErr()
+	if err != nil {
+		return err
+	}
+	if which != nil {
+		if sent, err := which(view.Key(), value); !sent {
+			return err
+		}
+	}
+	return w.Add(view.Key(), value)
 }
 
 // header describes the state that a view shows.
@@ -130,7 +142,7 @@ func (t *transferrer) sendFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("create stream: %w", err)
 	}
-	return errors.Join(t.send(file), file.Close())
+	return errors.Join(t.send(file, nil), file.Close())
 }
 
 // name returns a path in dir that no other stream of this process has.

@@ -181,7 +181,7 @@ func without(all map[string]string) map[string]string {
 func (r *replica) sent(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.group.fsm.transfer.send(&b); err != nil {
+	if err := r.group.fsm.transfer.send(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -31,7 +31,8 @@ type fakeNode struct {
 	updates   []api.Update  // of every channel
 	gap       *api.Gap
 	forgotten []channel.ID // by calls of Forget
-	calls     int          // of Subscribe and Updates
+	backup    string
+	calls     int // of Subscribe and Updates
 }
 
 func notFound(what string) error { return api.NewProblem(http.StatusNotFound, "no "+what) }
@@ -250,6 +251,23 @@ func (n *fakeNode) Stream(ctx context.Context, filter api.StreamFilter, cursor s
 		return n.streamHook(ctx, filter, cursor)
 	}
 	return &fakeStream{}, nil
+}
+
+func (n *fakeNode) Backup(_ context.Context, to io.Writer) error {
+	if n.failure != nil {
+		return n.failure
+	}
+	_, err := io.WriteString(to, n.backup)
+	return err
+}
+
+func (n *fakeNode) Restore(_ context.Context, from io.Reader) (*api.Restored, error) {
+	if n.failure != nil {
+		return nil, n.failure
+	}
+	content, err := io.ReadAll(from)
+	n.backup = string(content)
+	return &api.Restored{Subscriptions: 1}, err
 }
 
 func (n *fakeNode) Status(context.Context) (*api.Status, error) {

@@ -2,6 +2,7 @@ package server
 
 import (
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -45,7 +46,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Namespace: ns, Subsystem: sub, Name: "request_seconds",
-		Help:    "Time from a request's header to the end of its answer; streams and batches are not in it.",
+		Help:    "Time from a request's header to the end of its answer; streams, batches, backups and restores are not in it.",
 		Buckets: prometheus.ExponentialBucketsRange(0.0001, 10, 16),
 	}, []string{"route"})
 	reg.MustRegister(seconds)
@@ -71,7 +72,7 @@ func (m *metrics) observe(pattern string, status int, took time.Duration) {
 		pattern = "none"
 	}
 	m.requests.WithLabelValues(pattern, strconv.Itoa(status)).Inc()
-	if pattern != routeStream && pattern != routeBatch {
+	if !slices.Contains(lasting, pattern) {
 		m.seconds.WithLabelValues(pattern).Observe(took.Seconds())
 	}
 }

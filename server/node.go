@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -42,6 +43,12 @@ type Node interface {
 	// version of the subscriptions that the filter names. A cursor that is none
 	// is a 400.
 	Stream(ctx context.Context, filter api.StreamFilter, cursor string) (api.EventStream, error)
+
+	// Backup writes all that is acknowledged, as package ownership/backup has it. What
+	// ends it early is said in what was written.
+	Backup(ctx context.Context, to io.Writer) error
+	// Restore makes a fresh cluster what a backup holds; a cluster that is not is a 409.
+	Restore(ctx context.Context, from io.Reader) (*api.Restored, error)
 
 	Status(ctx context.Context) (*api.Status, error)
 

@@ -70,5 +70,13 @@ func (p *patientWriter) send(content []byte) error {
 	return nil
 }
 
+// Write is send.
+func (p *patientWriter) Write(content []byte) (int, error) {
+	if err := p.send(content); err != nil {
+		return 0, err
+	}
+	return len(content), nil
+}
+
 // hurry ends a write that waits soon.
 func (p *patientWriter) hurry() { _ = p.control.SetWriteDeadline(after(hurryTime)) }

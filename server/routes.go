@@ -13,9 +13,13 @@ type handler func(http.ResponseWriter, *http.Request) error
 
 // The routes that last: how long says nothing about the node.
 const (
-	routeBatch  = "POST /v1/subscriptions:batch"
-	routeStream = "GET /v1/updates"
+	routeBatch   = "POST /v1/subscriptions:batch"
+	routeStream  = "GET /v1/updates"
+	routeBackup  = "GET /v1/backup"
+	routeRestore = "POST /v1/restore"
 )
+
+var lasting = []string{routeBatch, routeStream, routeBackup, routeRestore}
 
 // The actions on one item, behind its name. The mux knows only whole segments, so
 // handlers cut them off.
@@ -51,6 +55,8 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /v1/status", s.status)
 	call("GET /v1/nodes", s.nodes)
 	call("POST /v1/nodes/{action}", s.changeNode)
+	long(routeBackup, s.backup)
+	long(routeRestore, s.restore)
 
 	call("GET /healthz", s.healthy)
 	call("GET /readyz", s.ready)

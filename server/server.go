@@ -36,6 +36,7 @@ type Server struct {
 
 	streams *seats
 	batches *seats
+	copies  *seats // backups and restores
 
 	stopping context.Context // ends when Run begins to stop
 	stop     context.CancelFunc
@@ -63,6 +64,7 @@ func New(cfg Config, node Node, registry *prometheus.Registry) (*Server, error) 
 		guessers: newGuessers(),
 		streams:  newSeats(cfg.MaxStreams),
 		batches:  newSeats(cfg.MaxBatches),
+		copies:   newSeats(maxCopies),
 	}
 	s.stopping, s.stop = context.WithCancel(context.Background())
 	s.mux = s.routes()

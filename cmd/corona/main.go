@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-91e7e7c1/corona/cmd/corona/backups"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/channels"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/internal/cli"
 	"github.com/seed-91e7e7c1/corona/cmd/corona/lists"
@@ -78,7 +79,7 @@ func newRootCommand() *cobra.Command {
 	root.SetFlagErrorFunc(cli.FlagError)
 	root.PersistentFlags().String(configFlag, "", "YAML `file` with settings (see corona help settings)")
 	addGroup(root, "run", "Run:",
-		newServeCommand(), newCertsCommand())
+		newServeCommand(), newCertsCommand(), backups.NewBackup(), backups.NewRestore())
 	addGroup(root, "use", "Use a node:",
 		subscriptions.NewSubscribe(), subscriptions.NewUnsubscribe(), subscriptions.NewList(), channels.NewList(), channels.NewExplain(), channels.NewForget(),
 		newUpdatesCommand(), watch.NewCommand(), status.NewCommand(), nodes.NewCommand(), lists.NewImport(), lists.NewExport())

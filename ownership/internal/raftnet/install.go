@@ -39,52 +39,18 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, requ
 		return err
 	}
 	defer opened.Close()
-	stream := impatient{opened, t.open, idleWithin}
-	defer stream.endWith()()
+	stream := peer.Impatient{Conn: opened, Ctx: t.open, Within: idleWithin}
+	defer stream.EndWith()()
 	if _, err := io.Copy(stream, data); err != nil {
 		return fmt.Errorf("send state of range %d to %s: %w", t.self.Range, to, err)
 	}
-	stream.within = restoreWithin
+	stream.Within = restoreWithin
 	got, err := readAnswer(stream)
 	if err != nil {
 		return fmt.Errorf("state of range %d to %s: %w", t.self.Range, to, err)
 	}
 	*answer = raft.InstallSnapshotResponse{RPCHeader: got.header, Term: got.term, Success: got.granted}
 	return nil
-}
-
-// impatient gives up on an end that neither reads nor writes, and when ctx ends.
-type impatient struct {
-	net.Conn
-	ctx    context.Context
-	within time.Duration
-}
-
-// endWith has what is under way fail when ctx ends, until stop is called.
-func (i impatient) endWith() (stop func() bool) {
-	return context.AfterFunc(i.ctx, func() { _ = i.SetDeadline(time.Unix(1, 0)) })
-}
-
-func (i impatient) Write(b []byte) (int, error) {
-	if err := i.wait(i.SetWriteDeadline); err != nil {
-		return 0, err
-	}
-	return i.Conn.Write(b)
-}
-
-func (i impatient) Read(b []byte) (int, error) {
-	if err := i.wait(i.SetReadDeadline); err != nil {
-		return 0, err
-	}
-	return i.Conn.Read(b)
-}
-
-// wait sets a deadline, unless ctx has ended: if it ends later, endWith's comes last.
-func (i impatient) wait(set func(time.Time) error) error {
-	if err := set(time.Now().Add(i.within)); err != nil {
-		return err
-	}
-	return context.Cause(i.ctx)
 }
 
 // install receives a state for one of this node's replicas.
@@ -117,8 +83,8 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 		return nil, err
 	}
 	conflicts := t.hooks.Log.conflicts(request.LastLogIndex, request.LastLogTerm)
-	from := impatient{stream, t.open, idleWithin}
-	defer from.endWith()()
+	from := peer.Impatient{Conn: stream, Ctx: t.open, Within: idleWithin}
+	defer from.EndWith()()
 	response, err := t.deliver(ctx, raft.RPC{Command: request, Reader: io.LimitReader(from, request.Size)})
 	if err != nil {
 		return nil, err

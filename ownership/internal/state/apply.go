@@ -39,7 +39,7 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	for i, command := range commands {
 		tx.start(command.timeUS)
 		results[i], err = applyCommand(tx, command)
-		if errors.Is(err, ErrInvalid) {
+		if errors.Is(err, ErrInvalid) || errors.Is(err, ErrRestoring) {
 			results[i], err = Result{Err: err}, nil
 		}
 		if err != nil {
@@ -50,8 +50,8 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	return results, nil
 }
 
-// applyCommand dispatches. An ErrInvalid means that the command was refused
-// before it changed anything, any other error that state could not be read or
+// applyCommand dispatches. An ErrInvalid or ErrRestoring means that the command was
+// refused before it changed anything, any other error that state could not be read or
 // written. What does not fit the state is in the result.
 func applyCommand(tx *Tx, command command) (Result, error) {
 	switch c := command.change.(type) {
@@ -77,6 +77,8 @@ func applyCommand(tx *Tx, command command) (Result, error) {
 		return applyForget(tx, c.Forget)
 	case *wire.Command_Rest:
 		return applyRest(tx, c.Rest)
+	case *wire.Command_Restore:
+		return applyRestore(tx, c.Restore)
 	case *wire.Command_Tick:
 		return Result{}, nil
 	default:

@@ -22,7 +22,7 @@ const (
 	fieldTime      protowire.Number = 1  // Command.time_us
 	fieldClaim     protowire.Number = 2  // Command.claim
 	fieldSubscribe protowire.Number = 3  // Command.subscribe
-	fieldLast      protowire.Number = 13 // the last of Command.change
+	fieldLast      protowire.Number = 14 // the last of Command.change
 	fieldItems     protowire.Number = 1  // Claim.items, Subscribe.items
 )
 
@@ -134,7 +134,7 @@ func CheckForwarded(content []byte) error {
 		return err
 	}
 	switch c.change.(type) {
-	case []claimItem, []Item, *wire.Command_Unsubscribe:
+	case []claimItem, []Item, *wire.Command_Unsubscribe, *wire.Command_Restore:
 	default:
 		return fmt.Errorf("%w: a forwarded command with change %T", ErrInvalid, c.change)
 	}

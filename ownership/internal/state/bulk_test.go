@@ -12,6 +12,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"pgregory.net/rapid"
 )
 
@@ -196,7 +197,11 @@ func TestPrintsFollowTheState(t *testing.T) {
 func TestCopyBucket(t *testing.T) {
 	bucket, fields, content := &wire.Bucket{}, (&wire.Bucket{}).ProtoReflect().Descriptor().Fields(), []byte(nil)
 	for i := range fields.Len() {
-		content = appendNumber(content, fields.Get(i).Number(), uint64(i+1))
+		if field := fields.Get(i); field.Kind() == protoreflect.BytesKind {
+			content = appendText(content, field.Number(), fmt.Sprint(i))
+		} else {
+			content = appendNumber(content, field.Number(), uint64(i+1))
+		}
 	}
 	if err := proto.Unmarshal(content, bucket); err != nil {
 		t.Fatal(err)

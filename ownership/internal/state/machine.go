@@ -112,6 +112,9 @@ func (m *Machine) Write(tx *Tx) error {
 		m.buckets[i] = state
 		m.forget(b, tx.expired[b], state.Channels)
 	}
+	if tx.restored {
+		m.news.reset(tx.applied.timeUS) // it has not seen the backup's
+	}
 	m.news.add(tx.news)
 	// Last, since it closes the range up to this time: a stream that sees it before the
 	// newest stamp would skip the updates of this transaction.

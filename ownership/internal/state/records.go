@@ -91,6 +91,7 @@ func copyBucket(b *wire.Bucket) *wire.Bucket {
 		LastSeq: b.LastSeq, LastIncarnation: b.LastIncarnation, LastStamp: b.LastStamp, TrimmedStamp: b.TrimmedStamp,
 		Channels: b.Channels, Subscriptions: b.Subscriptions, UpdateBytes: b.UpdateBytes,
 		FirstKeyDay: b.FirstKeyDay, LastKeyDay: b.LastKeyDay,
+		Backup: b.Backup, Restoring: b.Restoring,
 	}
 }
 

@@ -18,4 +18,10 @@ var (
 	ErrKeyReused = errors.New("idempotency key used before with another request")
 	// ErrInvalid says that a command breaks the rules of its type.
 	ErrInvalid = errors.New("invalid command")
+	// ErrRestoring says that a backup is being restored, and that nothing else changes
+	// until it is whole.
+	ErrRestoring = errors.New("a backup is being restored")
+	// ErrNotFresh says that the cluster has, or had, subscriptions: no backup can be
+	// restored into it.
+	ErrNotFresh = errors.New("the cluster is not fresh: it has, or had, subscriptions")
 )

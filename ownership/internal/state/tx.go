@@ -23,6 +23,7 @@ type Tx struct {
 	channels map[channel.ID]*wire.Channel // nil for one that does not exist
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
 	expired  map[channel.Bucket]bool      // buckets that forgot keys
+	restored bool                         // buckets became what a backup holds
 	telling  bool                         // events are worth building
 	events   []func(Observer)
 	news     []channel.Update
@@ -114,7 +115,18 @@ func (tx *Tx) id(text string) (channel.ID, error) {
 	return id, err
 }
 
+// own refuses a bucket of another range, and one that a backup is being restored to.
 func (tx *Tx) own(b channel.Bucket) error {
+	if err := tx.inRange(b); err != nil {
+		return err
+	}
+	if tx.look(b).Restoring {
+		return ErrRestoring
+	}
+	return nil
+}
+
+func (tx *Tx) inRange(b channel.Bucket) error {
 	if b < tx.m.from || b > tx.m.to {
 		return fmt.Errorf("%w: bucket %d is not in range %d, %d to %d", ErrInvalid, b, tx.m.group, tx.m.from, tx.m.to)
 	}

@@ -2,11 +2,9 @@ package transfer
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -19,13 +17,9 @@ import (
 // What it returned stands only when the stream has ended with io.EOF: before
 // that a cut has not been noticed.
 type Reader struct {
-	from     io.Reader
-	hash     hash.Hash
+	framed
 	unpacker *zstd.Decoder
 	header   *wire.TransferHeader
-	number   uint32 // of the next frame
-	head     [frameHead]byte
-	stored   []byte
 	block    []byte // its memory
 	rest     []byte // of the block, not yet read
 	key      []byte
@@ -42,7 +36,7 @@ func NewReader(from io.Reader) (*Reader, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	r := &Reader{from: from, hash: sha256.New(), unpacker: unpacker, header: &wire.TransferHeader{}}
+	r := &Reader{framed: newFramed(from), unpacker: unpacker, header: &wire.TransferHeader{}}
 	if err := r.begin(); err != nil {
 		r.Close()
 		return nil, err
@@ -51,14 +45,9 @@ func NewReader(from io.Reader) (*Reader, error) {
 }
 
 func (r *Reader) begin() error {
-	start := make([]byte, len(magic))
-	if _, err := io.ReadFull(r.from, start); err != nil {
-		return cut(err, "at its begin")
+	if err := r.begins(magic); err != nil {
+		return err
 	}
-	if !bytes.Equal(start, magic) {
-		return broken("begins with %q", start)
-	}
-	r.hash.Write(start)
 	kind, content, err := r.frame()
 	if err != nil {
 		return err
@@ -207,48 +196,8 @@ func (r *Reader) end(sum, content []byte) error {
 	if trailer.Pairs != r.seen.Pairs || trailer.Bytes != r.seen.Bytes {
 		return broken("has %d pairs of %d bytes, should have %d of %d", r.seen.Pairs, r.seen.Bytes, trailer.Pairs, trailer.Bytes)
 	}
-	if n, err := io.ReadFull(r.from, r.head[:1]); n > 0 || !errors.Is(err, io.EOF) {
-		return cut(err, "after its end") // or goes on
+	if err := r.ends(); err != nil {
+		return err
 	}
 	return io.EOF
-}
-
-// frame reads and checks one frame. Its content holds until the next call.
-func (r *Reader) frame() (kind byte, content []byte, err error) {
-	f, crc, err := readHead(r.from, &r.head)
-	if err != nil {
-		return 0, nil, cut(err, "in frame %d", r.number)
-	}
-	if f.number != r.number {
-		return 0, nil, broken("frame %d where %d was due", f.number, r.number)
-	}
-	if uint32(cap(r.stored)) < f.stored {
-		r.stored = make([]byte, f.stored)
-	}
-	r.stored = r.stored[:f.stored]
-	if _, err := io.ReadFull(r.from, r.stored); err != nil {
-		return 0, nil, cut(err, "in frame %d", r.number)
-	}
-	if frameCRC(r.head[:], r.stored) != crc {
-		return 0, nil, broken("checksum of frame %d does not match", r.number)
-	}
-	r.hash.Write(r.head[:])
-	r.hash.Write(r.stored)
-	r.number++
-	return f.kind, r.stored, nil
-}
-
-// cut turns an early end into ErrStream, and a late one.
-func cut(err error, format string, args ...any) error {
-	where := fmt.Sprintf(format, args...)
-	switch {
-	case err == nil:
-		return broken("goes on %s", where)
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return broken("is cut %s", where)
-	case errors.Is(err, ErrStream):
-		return err
-	default:
-		return fmt.Errorf("read stream of state %s: %w", where, err)
-	}
 }

@@ -2,11 +2,9 @@ package transfer
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/klauspost/compress/zstd"
@@ -17,16 +15,12 @@ import (
 // Writer writes a stream. It holds two blocks and the compressor's tables, about
 // 3 MiB, whatever the length of the stream. Its first error is final.
 type Writer struct {
-	to      io.Writer
-	hash    hash.Hash
+	framer
 	packer  *zstd.Encoder
 	raw     []byte // of the block being filled
 	packed  []byte
-	framed  []byte
-	number  uint32
 	last    []byte // key
 	trailer wire.TransferTrailer
-	err     error
 }
 
 // NewWriter begins a stream. The header's format is set.
@@ -36,7 +30,7 @@ func NewWriter(to io.Writer, header *wire.TransferHeader) (*Writer, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make compressor: %w", err)
 	}
-	w := &Writer{to: to, hash: sha256.New(), packer: packer, raw: make([]byte, 0, blockSize)}
+	w := &Writer{framer: newFramer(to), packer: packer, raw: make([]byte, 0, blockSize)}
 	header.Format = Format
 	content, err := proto.Marshal(header)
 	if err != nil {
@@ -103,20 +97,4 @@ func (w *Writer) Close() error {
 	}
 	w.frame(kindTrailer, len(content), content)
 	return errors.Join(w.err, w.packer.Close())
-}
-
-func (w *Writer) frame(kind byte, raw int, content []byte) {
-	w.framed = appendFrame(w.framed[:0], frame{kind: kind, number: w.number, raw: uint32(raw)}, content)
-	w.number++
-	w.write(w.framed)
-}
-
-// write hands content over, which must not be used afterwards: pebble's files may
-// modify what they are given.
-func (w *Writer) write(content []byte) {
-	if w.err != nil {
-		return
-	}
-	w.hash.Write(content)
-	_, w.err = w.to.Write(content)
 }

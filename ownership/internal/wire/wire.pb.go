@@ -91,6 +91,7 @@ type Command struct {
 	//	*Command_Forget
 	//	*Command_Tick
 	//	*Command_Rest
+	//	*Command_Restore
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -248,6 +249,15 @@ func (x *Command) GetRest() *Rest {
 	return nil
 }
 
+func (x *Command) GetRestore() *Restore {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Restore); ok {
+			return x.Restore
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -300,6 +310,10 @@ type Command_Rest struct {
 	Rest *Rest `protobuf:"bytes,13,opt,name=rest,proto3,oneof"`
 }
 
+type Command_Restore struct {
+	Restore *Restore `protobuf:"bytes,14,opt,name=restore,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -323,6 +337,8 @@ func (*Command_Forget) isCommand_Change() {}
 func (*Command_Tick) isCommand_Change() {}
 
 func (*Command_Rest) isCommand_Change() {}
+
+func (*Command_Restore) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -1244,6 +1260,132 @@ func (x *ExpireKeys) GetBeforeDay() uint32 {
 	return 0
 }
 
+// Restore makes a fresh range what a backup of another cluster holds. It comes in steps:
+// all buckets are begun, which refuses every other command on them; records are put, in
+// any order and as often as one likes; all are ended. A range may be begun and ended by
+// several commands. What it is begun in can be called off while nothing was put.
+type Restore struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Backup []byte                 `protobuf:"bytes,1,opt,name=backup,proto3" json:"backup,omitempty"` // ID of the backup, 16 bytes
+	// Types that are valid to be assigned to Step:
+	//
+	//	*Restore_Begin
+	//	*Restore_Put
+	//	*Restore_End_
+	//	*Restore_Undo
+	Step          isRestore_Step `protobuf_oneof:"step"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore) Reset() {
+	*x = Restore{}
+	mi := &file_wire_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore) ProtoMessage() {}
+
+func (x *Restore) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore.ProtoReflect.Descriptor instead.
+func (*Restore) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Restore) GetBackup() []byte {
+	if x != nil {
+		return x.Backup
+	}
+	return nil
+}
+
+func (x *Restore) GetStep() isRestore_Step {
+	if x != nil {
+		return x.Step
+	}
+	return nil
+}
+
+func (x *Restore) GetBegin() *Restore_Buckets {
+	if x != nil {
+		if x, ok := x.Step.(*Restore_Begin); ok {
+			return x.Begin
+		}
+	}
+	return nil
+}
+
+func (x *Restore) GetPut() *Restore_Records {
+	if x != nil {
+		if x, ok := x.Step.(*Restore_Put); ok {
+			return x.Put
+		}
+	}
+	return nil
+}
+
+func (x *Restore) GetEnd() *Restore_End {
+	if x != nil {
+		if x, ok := x.Step.(*Restore_End_); ok {
+			return x.End
+		}
+	}
+	return nil
+}
+
+func (x *Restore) GetUndo() *Restore_Buckets {
+	if x != nil {
+		if x, ok := x.Step.(*Restore_Undo); ok {
+			return x.Undo
+		}
+	}
+	return nil
+}
+
+type isRestore_Step interface {
+	isRestore_Step()
+}
+
+type Restore_Begin struct {
+	Begin *Restore_Buckets `protobuf:"bytes,2,opt,name=begin,proto3,oneof"`
+}
+
+type Restore_Put struct {
+	Put *Restore_Records `protobuf:"bytes,3,opt,name=put,proto3,oneof"`
+}
+
+type Restore_End_ struct {
+	End *Restore_End `protobuf:"bytes,4,opt,name=end,proto3,oneof"`
+}
+
+type Restore_Undo struct {
+	Undo *Restore_Buckets `protobuf:"bytes,5,opt,name=undo,proto3,oneof"`
+}
+
+func (*Restore_Begin) isRestore_Step() {}
+
+func (*Restore_Put) isRestore_Step() {}
+
+func (*Restore_End_) isRestore_Step() {}
+
+func (*Restore_Undo) isRestore_Step() {}
+
 type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
@@ -1254,7 +1396,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1408,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1421,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1307,13 +1449,15 @@ type Bucket struct {
 	UpdateBytes     uint64                 `protobuf:"varint,7,opt,name=update_bytes,json=updateBytes,proto3" json:"update_bytes,omitempty"`
 	FirstKeyDay     uint32                 `protobuf:"varint,8,opt,name=first_key_day,json=firstKeyDay,proto3" json:"first_key_day,omitempty"` // days that hold idempotency keys, 0 for none
 	LastKeyDay      uint32                 `protobuf:"varint,9,opt,name=last_key_day,json=lastKeyDay,proto3" json:"last_key_day,omitempty"`
+	Backup          []byte                 `protobuf:"bytes,10,opt,name=backup,proto3" json:"backup,omitempty"`        // that it was made of; empty: of none
+	Restoring       bool                   `protobuf:"varint,11,opt,name=restoring,proto3" json:"restoring,omitempty"` // it is not whole yet
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1469,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1482,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1404,6 +1548,20 @@ func (x *Bucket) GetLastKeyDay() uint32 {
 	return 0
 }
 
+func (x *Bucket) GetBackup() []byte {
+	if x != nil {
+		return x.Backup
+	}
+	return nil
+}
+
+func (x *Bucket) GetRestoring() bool {
+	if x != nil {
+		return x.Restoring
+	}
+	return false
+}
+
 type Channel struct {
 	state          protoimpl.MessageState `protogen:"open.v1"`
 	Url            string                 `protobuf:"bytes,1,opt,name=url,proto3" json:"url,omitempty"`
@@ -1436,7 +1594,7 @@ type Channel struct {
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1448,7 +1606,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1461,7 +1619,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1645,7 +1803,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1657,7 +1815,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1670,7 +1828,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1717,7 +1875,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1729,7 +1887,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1742,7 +1900,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1766,7 +1924,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1778,7 +1936,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1791,7 +1949,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1835,7 +1993,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1847,7 +2005,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1860,7 +2018,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -1910,7 +2068,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1922,7 +2080,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1935,7 +2093,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -1968,7 +2126,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1980,7 +2138,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1993,7 +2151,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -2014,7 +2172,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2026,7 +2184,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2039,7 +2197,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -2078,7 +2236,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2090,7 +2248,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2103,7 +2261,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -2166,7 +2324,7 @@ type Resting struct {
 
 func (x *Resting) Reset() {
 	*x = Resting{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2336,7 @@ func (x *Resting) String() string {
 func (*Resting) ProtoMessage() {}
 
 func (x *Resting) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2349,7 @@ func (x *Resting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resting.ProtoReflect.Descriptor instead.
 func (*Resting) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Resting) GetUntilUs() uint64 {
@@ -2226,7 +2384,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2238,7 +2396,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2251,7 +2409,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -2282,7 +2440,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2452,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2465,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -2352,7 +2510,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2364,7 +2522,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2377,7 +2535,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2429,7 +2587,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2441,7 +2599,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2454,7 +2612,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2510,7 +2668,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2680,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2693,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2553,6 +2711,276 @@ func (x *TransferTrailer) GetBytes() uint64 {
 }
 
 func (x *TransferTrailer) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+type BackupHeader struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Format        uint32                 `protobuf:"varint,1,opt,name=format,proto3" json:"format,omitempty"`
+	Id            []byte                 `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"` // 16 random bytes
+	Cluster       []byte                 `protobuf:"bytes,3,opt,name=cluster,proto3" json:"cluster,omitempty"`
+	BegunUs       uint64                 `protobuf:"varint,4,opt,name=begun_us,json=begunUs,proto3" json:"begun_us,omitempty"`
+	Program       string                 `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"` // version of the one that wrote it
+	Ranges        uint32                 `protobuf:"varint,6,opt,name=ranges,proto3" json:"ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupHeader) Reset() {
+	*x = BackupHeader{}
+	mi := &file_wire_proto_msgTypes[35]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupHeader) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupHeader) ProtoMessage() {}
+
+func (x *BackupHeader) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[35]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupHeader.ProtoReflect.Descriptor instead.
+func (*BackupHeader) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{35}
+}
+
+func (x *BackupHeader) GetFormat() uint32 {
+	if x != nil {
+		return x.Format
+	}
+	return 0
+}
+
+func (x *BackupHeader) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *BackupHeader) GetCluster() []byte {
+	if x != nil {
+		return x.Cluster
+	}
+	return nil
+}
+
+func (x *BackupHeader) GetBegunUs() uint64 {
+	if x != nil {
+		return x.BegunUs
+	}
+	return 0
+}
+
+func (x *BackupHeader) GetProgram() string {
+	if x != nil {
+		return x.Program
+	}
+	return ""
+}
+
+func (x *BackupHeader) GetRanges() uint32 {
+	if x != nil {
+		return x.Ranges
+	}
+	return 0
+}
+
+// BackupSection comes before a range's state, a TransferHeader and so on.
+type BackupSection struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`                   // bucket
+	To            uint32                 `protobuf:"varint,3,opt,name=to,proto3" json:"to,omitempty"`                       // bucket, inclusive
+	ReadUs        uint64                 `protobuf:"varint,4,opt,name=read_us,json=readUs,proto3" json:"read_us,omitempty"` // when it was read, by the clock of the node that asked for it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupSection) Reset() {
+	*x = BackupSection{}
+	mi := &file_wire_proto_msgTypes[36]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupSection) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupSection) ProtoMessage() {}
+
+func (x *BackupSection) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[36]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupSection.ProtoReflect.Descriptor instead.
+func (*BackupSection) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{36}
+}
+
+func (x *BackupSection) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *BackupSection) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *BackupSection) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+func (x *BackupSection) GetReadUs() uint64 {
+	if x != nil {
+		return x.ReadUs
+	}
+	return 0
+}
+
+// BackupTrailer counts what is in the whole file.
+type BackupTrailer struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        uint32                 `protobuf:"varint,1,opt,name=ranges,proto3" json:"ranges,omitempty"`
+	Records       uint64                 `protobuf:"varint,2,opt,name=records,proto3" json:"records,omitempty"`
+	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"` // of keys and values
+	Channels      uint64                 `protobuf:"varint,4,opt,name=channels,proto3" json:"channels,omitempty"`
+	Subscriptions uint64                 `protobuf:"varint,5,opt,name=subscriptions,proto3" json:"subscriptions,omitempty"`
+	Updates       uint64                 `protobuf:"varint,6,opt,name=updates,proto3" json:"updates,omitempty"`
+	Endpoints     uint64                 `protobuf:"varint,7,opt,name=endpoints,proto3" json:"endpoints,omitempty"`
+	Keys          uint64                 `protobuf:"varint,8,opt,name=keys,proto3" json:"keys,omitempty"` // idempotency keys
+	Positions     uint64                 `protobuf:"varint,9,opt,name=positions,proto3" json:"positions,omitempty"`
+	Sha256        []byte                 `protobuf:"bytes,10,opt,name=sha256,proto3" json:"sha256,omitempty"` // of all before the trailer
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *BackupTrailer) Reset() {
+	*x = BackupTrailer{}
+	mi := &file_wire_proto_msgTypes[37]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *BackupTrailer) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*BackupTrailer) ProtoMessage() {}
+
+func (x *BackupTrailer) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[37]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use BackupTrailer.ProtoReflect.Descriptor instead.
+func (*BackupTrailer) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{37}
+}
+
+func (x *BackupTrailer) GetRanges() uint32 {
+	if x != nil {
+		return x.Ranges
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetRecords() uint64 {
+	if x != nil {
+		return x.Records
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetChannels() uint64 {
+	if x != nil {
+		return x.Channels
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetSubscriptions() uint64 {
+	if x != nil {
+		return x.Subscriptions
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetUpdates() uint64 {
+	if x != nil {
+		return x.Updates
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetEndpoints() uint64 {
+	if x != nil {
+		return x.Endpoints
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetKeys() uint64 {
+	if x != nil {
+		return x.Keys
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetPositions() uint64 {
+	if x != nil {
+		return x.Positions
+	}
+	return 0
+}
+
+func (x *BackupTrailer) GetSha256() []byte {
 	if x != nil {
 		return x.Sha256
 	}
@@ -2579,7 +3007,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2591,7 +3019,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2604,7 +3032,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -2767,7 +3195,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2779,7 +3207,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2792,7 +3220,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -2839,7 +3267,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2851,7 +3279,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2864,7 +3292,7 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 // Join makes a node one of the cluster's; of one that is, it changes nothing.
@@ -2877,7 +3305,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2889,7 +3317,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2902,7 +3330,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *Join) GetNode() *Node {
@@ -2923,7 +3351,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2935,7 +3363,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2948,7 +3376,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *SetNode) GetId() string {
@@ -2975,7 +3403,7 @@ type ForgetNode struct {
 
 func (x *ForgetNode) Reset() {
 	*x = ForgetNode{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2987,7 +3415,7 @@ func (x *ForgetNode) String() string {
 func (*ForgetNode) ProtoMessage() {}
 
 func (x *ForgetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3000,7 +3428,7 @@ func (x *ForgetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetNode.ProtoReflect.Descriptor instead.
 func (*ForgetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *ForgetNode) GetId() string {
@@ -3021,7 +3449,7 @@ type PlanReplica struct {
 
 func (x *PlanReplica) Reset() {
 	*x = PlanReplica{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3461,7 @@ func (x *PlanReplica) String() string {
 func (*PlanReplica) ProtoMessage() {}
 
 func (x *PlanReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3474,7 @@ func (x *PlanReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReplica.ProtoReflect.Descriptor instead.
 func (*PlanReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *PlanReplica) GetRange() uint32 {
@@ -3074,7 +3502,7 @@ type MoveReplica struct {
 
 func (x *MoveReplica) Reset() {
 	*x = MoveReplica{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3086,7 +3514,7 @@ func (x *MoveReplica) String() string {
 func (*MoveReplica) ProtoMessage() {}
 
 func (x *MoveReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3099,7 +3527,7 @@ func (x *MoveReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplica.ProtoReflect.Descriptor instead.
 func (*MoveReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *MoveReplica) GetRange() uint32 {
@@ -3131,7 +3559,7 @@ type Range struct {
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3143,7 +3571,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3156,7 +3584,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *Range) GetId() uint32 {
@@ -3206,7 +3634,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3218,7 +3646,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3231,7 +3659,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Node) GetId() string {
@@ -3282,7 +3710,7 @@ type Meta struct {
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3294,7 +3722,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3307,7 +3735,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -3397,7 +3825,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3409,7 +3837,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3422,7 +3850,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *Held) GetReplicas() []*MoveReplica {
@@ -3447,7 +3875,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3459,7 +3887,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3472,7 +3900,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *Answer) GetFailure() *Failure {
@@ -3528,7 +3956,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3540,7 +3968,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3553,7 +3981,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Failure) GetClass() uint32 {
@@ -3581,7 +4009,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3593,7 +4021,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3606,7 +4034,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *Question) GetKind() string {
@@ -3636,7 +4064,7 @@ type Promise struct {
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3648,7 +4076,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3661,7 +4089,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -3696,7 +4124,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3708,7 +4136,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3721,7 +4149,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -3748,7 +4176,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3760,7 +4188,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3807,7 +4235,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3819,7 +4247,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3896,7 +4324,7 @@ type Rest_Item struct {
 
 func (x *Rest_Item) Reset() {
 	*x = Rest_Item{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3908,7 +4336,7 @@ func (x *Rest_Item) String() string {
 func (*Rest_Item) ProtoMessage() {}
 
 func (x *Rest_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3965,7 +4393,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3977,7 +4405,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4028,6 +4456,206 @@ func (x *Advance_Item) GetStragglers() []*Straggler {
 	return nil
 }
 
+type Restore_Buckets struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint32                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"` // inclusive
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore_Buckets) Reset() {
+	*x = Restore_Buckets{}
+	mi := &file_wire_proto_msgTypes[59]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore_Buckets) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore_Buckets) ProtoMessage() {}
+
+func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[59]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore_Buckets.ProtoReflect.Descriptor instead.
+func (*Restore_Buckets) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17, 0}
+}
+
+func (x *Restore_Buckets) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Restore_Buckets) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
+type Restore_Pair struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Key           []byte                 `protobuf:"bytes,1,opt,name=key,proto3" json:"key,omitempty"`     // of keys.go; those of buckets and of indexes are made by the command
+	Value         []byte                 `protobuf:"bytes,2,opt,name=value,proto3" json:"value,omitempty"` // as the backup has it
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore_Pair) Reset() {
+	*x = Restore_Pair{}
+	mi := &file_wire_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore_Pair) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore_Pair) ProtoMessage() {}
+
+func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore_Pair.ProtoReflect.Descriptor instead.
+func (*Restore_Pair) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17, 1}
+}
+
+func (x *Restore_Pair) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
+func (x *Restore_Pair) GetValue() []byte {
+	if x != nil {
+		return x.Value
+	}
+	return nil
+}
+
+type Restore_Records struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Pairs         []*Restore_Pair        `protobuf:"bytes,1,rep,name=pairs,proto3" json:"pairs,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore_Records) Reset() {
+	*x = Restore_Records{}
+	mi := &file_wire_proto_msgTypes[61]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore_Records) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore_Records) ProtoMessage() {}
+
+func (x *Restore_Records) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[61]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore_Records.ProtoReflect.Descriptor instead.
+func (*Restore_Records) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17, 2}
+}
+
+func (x *Restore_Records) GetPairs() []*Restore_Pair {
+	if x != nil {
+		return x.Pairs
+	}
+	return nil
+}
+
+type Restore_End struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint32                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	Buckets       []*Bucket              `protobuf:"bytes,2,rep,name=buckets,proto3" json:"buckets,omitempty"` // from that one on, as the backup has them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Restore_End) Reset() {
+	*x = Restore_End{}
+	mi := &file_wire_proto_msgTypes[62]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Restore_End) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Restore_End) ProtoMessage() {}
+
+func (x *Restore_End) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[62]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Restore_End.ProtoReflect.Descriptor instead.
+func (*Restore_End) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17, 3}
+}
+
+func (x *Restore_End) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Restore_End) GetBuckets() []*Bucket {
+	if x != nil {
+		return x.Buckets
+	}
+	return nil
+}
+
 type Answer_Subscribed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Seq           uint64                 `protobuf:"varint,1,opt,name=seq,proto3" json:"seq,omitempty"`
@@ -4042,7 +4670,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4054,7 +4682,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4067,7 +4695,7 @@ func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
 func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46, 0}
+	return file_wire_proto_rawDescGZIP(), []int{50, 0}
 }
 
 func (x *Answer_Subscribed) GetSeq() uint64 {
@@ -4119,7 +4747,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xf0\x05\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xaa\x06\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -4136,7 +4764,8 @@ const file_wire_proto_rawDesc = "" +
 	"expireKeys\x125\n" +
 	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forget\x12/\n" +
 	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tick\x12/\n" +
-	"\x04rest\x18\r \x01(\v2\x19.corona.ownership.v1.RestH\x00R\x04restB\b\n" +
+	"\x04rest\x18\r \x01(\v2\x19.corona.ownership.v1.RestH\x00R\x04rest\x128\n" +
+	"\arestore\x18\x0e \x01(\v2\x1c.corona.ownership.v1.RestoreH\x00R\arestoreB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -4227,10 +4856,28 @@ const file_wire_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x1d\n" +
 	"\n" +
-	"before_day\x18\x03 \x01(\rR\tbeforeDay\"8\n" +
+	"before_day\x18\x03 \x01(\rR\tbeforeDay\"\x88\x04\n" +
+	"\aRestore\x12\x16\n" +
+	"\x06backup\x18\x01 \x01(\fR\x06backup\x12<\n" +
+	"\x05begin\x18\x02 \x01(\v2$.corona.ownership.v1.Restore.BucketsH\x00R\x05begin\x128\n" +
+	"\x03put\x18\x03 \x01(\v2$.corona.ownership.v1.Restore.RecordsH\x00R\x03put\x124\n" +
+	"\x03end\x18\x04 \x01(\v2 .corona.ownership.v1.Restore.EndH\x00R\x03end\x12:\n" +
+	"\x04undo\x18\x05 \x01(\v2$.corona.ownership.v1.Restore.BucketsH\x00R\x04undo\x1a-\n" +
+	"\aBuckets\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\rR\x02to\x1a.\n" +
+	"\x04Pair\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\fR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\fR\x05value\x1aB\n" +
+	"\aRecords\x127\n" +
+	"\x05pairs\x18\x01 \x03(\v2!.corona.ownership.v1.Restore.PairR\x05pairs\x1aP\n" +
+	"\x03End\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\rR\x04from\x125\n" +
+	"\abuckets\x18\x02 \x03(\v2\x1b.corona.ownership.v1.BucketR\abucketsB\x06\n" +
+	"\x04step\"8\n" +
 	"\aApplied\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x17\n" +
-	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\"\xbd\x02\n" +
+	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\"\xf3\x02\n" +
 	"\x06Bucket\x12\x19\n" +
 	"\blast_seq\x18\x01 \x01(\x04R\alastSeq\x12)\n" +
 	"\x10last_incarnation\x18\x02 \x01(\x04R\x0flastIncarnation\x12\x1d\n" +
@@ -4242,7 +4889,10 @@ const file_wire_proto_rawDesc = "" +
 	"\fupdate_bytes\x18\a \x01(\x04R\vupdateBytes\x12\"\n" +
 	"\rfirst_key_day\x18\b \x01(\rR\vfirstKeyDay\x12 \n" +
 	"\flast_key_day\x18\t \x01(\rR\n" +
-	"lastKeyDay\"\xdb\x05\n" +
+	"lastKeyDay\x12\x16\n" +
+	"\x06backup\x18\n" +
+	" \x01(\fR\x06backup\x12\x1c\n" +
+	"\trestoring\x18\v \x01(\bR\trestoring\"\xdb\x05\n" +
 	"\aChannel\x12\x10\n" +
 	"\x03url\x18\x01 \x01(\tR\x03url\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
@@ -4344,7 +4994,31 @@ const file_wire_proto_rawDesc = "" +
 	"\x0fTransferTrailer\x12\x14\n" +
 	"\x05pairs\x18\x01 \x01(\x04R\x05pairs\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xe9\x04\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x9d\x01\n" +
+	"\fBackupHeader\x12\x16\n" +
+	"\x06format\x18\x01 \x01(\rR\x06format\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\fR\x02id\x12\x18\n" +
+	"\acluster\x18\x03 \x01(\fR\acluster\x12\x19\n" +
+	"\bbegun_us\x18\x04 \x01(\x04R\abegunUs\x12\x18\n" +
+	"\aprogram\x18\x05 \x01(\tR\aprogram\x12\x16\n" +
+	"\x06ranges\x18\x06 \x01(\rR\x06ranges\"b\n" +
+	"\rBackupSection\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x03 \x01(\rR\x02to\x12\x17\n" +
+	"\aread_us\x18\x04 \x01(\x04R\x06readUs\"\x9b\x02\n" +
+	"\rBackupTrailer\x12\x16\n" +
+	"\x06ranges\x18\x01 \x01(\rR\x06ranges\x12\x18\n" +
+	"\arecords\x18\x02 \x01(\x04R\arecords\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\x12\x1a\n" +
+	"\bchannels\x18\x04 \x01(\x04R\bchannels\x12$\n" +
+	"\rsubscriptions\x18\x05 \x01(\x04R\rsubscriptions\x12\x18\n" +
+	"\aupdates\x18\x06 \x01(\x04R\aupdates\x12\x1c\n" +
+	"\tendpoints\x18\a \x01(\x04R\tendpoints\x12\x12\n" +
+	"\x04keys\x18\b \x01(\x04R\x04keys\x12\x1c\n" +
+	"\tpositions\x18\t \x01(\x04R\tpositions\x12\x16\n" +
+	"\x06sha256\x18\n" +
+	" \x01(\fR\x06sha256\"\xe9\x04\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
@@ -4452,7 +5126,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 56)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -4471,45 +5145,53 @@ var file_wire_proto_goTypes = []any{
 	(*EndChannel)(nil),        // 14: corona.ownership.v1.EndChannel
 	(*Trim)(nil),              // 15: corona.ownership.v1.Trim
 	(*ExpireKeys)(nil),        // 16: corona.ownership.v1.ExpireKeys
-	(*Applied)(nil),           // 17: corona.ownership.v1.Applied
-	(*Bucket)(nil),            // 18: corona.ownership.v1.Bucket
-	(*Channel)(nil),           // 19: corona.ownership.v1.Channel
-	(*Subscription)(nil),      // 20: corona.ownership.v1.Subscription
-	(*Claimed)(nil),           // 21: corona.ownership.v1.Claimed
-	(*Done)(nil),              // 22: corona.ownership.v1.Done
-	(*Update)(nil),            // 23: corona.ownership.v1.Update
-	(*Stamped)(nil),           // 24: corona.ownership.v1.Stamped
-	(*Seen)(nil),              // 25: corona.ownership.v1.Seen
-	(*Position)(nil),          // 26: corona.ownership.v1.Position
-	(*Endpoint)(nil),          // 27: corona.ownership.v1.Endpoint
-	(*Resting)(nil),           // 28: corona.ownership.v1.Resting
-	(*Identity)(nil),          // 29: corona.ownership.v1.Identity
-	(*Marker)(nil),            // 30: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),      // 31: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),    // 32: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil),   // 33: corona.ownership.v1.TransferTrailer
-	(*MetaCommand)(nil),       // 34: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),             // 35: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),        // 36: corona.ownership.v1.RangesBorn
-	(*Join)(nil),              // 37: corona.ownership.v1.Join
-	(*SetNode)(nil),           // 38: corona.ownership.v1.SetNode
-	(*ForgetNode)(nil),        // 39: corona.ownership.v1.ForgetNode
-	(*PlanReplica)(nil),       // 40: corona.ownership.v1.PlanReplica
-	(*MoveReplica)(nil),       // 41: corona.ownership.v1.MoveReplica
-	(*Range)(nil),             // 42: corona.ownership.v1.Range
-	(*Node)(nil),              // 43: corona.ownership.v1.Node
-	(*Meta)(nil),              // 44: corona.ownership.v1.Meta
-	(*Held)(nil),              // 45: corona.ownership.v1.Held
-	(*Answer)(nil),            // 46: corona.ownership.v1.Answer
-	(*Failure)(nil),           // 47: corona.ownership.v1.Failure
-	(*Question)(nil),          // 48: corona.ownership.v1.Question
-	(*Promise)(nil),           // 49: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 50: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 51: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 52: corona.ownership.v1.Subscribe.Item
-	(*Rest_Item)(nil),         // 53: corona.ownership.v1.Rest.Item
-	(*Advance_Item)(nil),      // 54: corona.ownership.v1.Advance.Item
-	(*Answer_Subscribed)(nil), // 55: corona.ownership.v1.Answer.Subscribed
+	(*Restore)(nil),           // 17: corona.ownership.v1.Restore
+	(*Applied)(nil),           // 18: corona.ownership.v1.Applied
+	(*Bucket)(nil),            // 19: corona.ownership.v1.Bucket
+	(*Channel)(nil),           // 20: corona.ownership.v1.Channel
+	(*Subscription)(nil),      // 21: corona.ownership.v1.Subscription
+	(*Claimed)(nil),           // 22: corona.ownership.v1.Claimed
+	(*Done)(nil),              // 23: corona.ownership.v1.Done
+	(*Update)(nil),            // 24: corona.ownership.v1.Update
+	(*Stamped)(nil),           // 25: corona.ownership.v1.Stamped
+	(*Seen)(nil),              // 26: corona.ownership.v1.Seen
+	(*Position)(nil),          // 27: corona.ownership.v1.Position
+	(*Endpoint)(nil),          // 28: corona.ownership.v1.Endpoint
+	(*Resting)(nil),           // 29: corona.ownership.v1.Resting
+	(*Identity)(nil),          // 30: corona.ownership.v1.Identity
+	(*Marker)(nil),            // 31: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),      // 32: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),    // 33: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil),   // 34: corona.ownership.v1.TransferTrailer
+	(*BackupHeader)(nil),      // 35: corona.ownership.v1.BackupHeader
+	(*BackupSection)(nil),     // 36: corona.ownership.v1.BackupSection
+	(*BackupTrailer)(nil),     // 37: corona.ownership.v1.BackupTrailer
+	(*MetaCommand)(nil),       // 38: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),             // 39: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),        // 40: corona.ownership.v1.RangesBorn
+	(*Join)(nil),              // 41: corona.ownership.v1.Join
+	(*SetNode)(nil),           // 42: corona.ownership.v1.SetNode
+	(*ForgetNode)(nil),        // 43: corona.ownership.v1.ForgetNode
+	(*PlanReplica)(nil),       // 44: corona.ownership.v1.PlanReplica
+	(*MoveReplica)(nil),       // 45: corona.ownership.v1.MoveReplica
+	(*Range)(nil),             // 46: corona.ownership.v1.Range
+	(*Node)(nil),              // 47: corona.ownership.v1.Node
+	(*Meta)(nil),              // 48: corona.ownership.v1.Meta
+	(*Held)(nil),              // 49: corona.ownership.v1.Held
+	(*Answer)(nil),            // 50: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 51: corona.ownership.v1.Failure
+	(*Question)(nil),          // 52: corona.ownership.v1.Question
+	(*Promise)(nil),           // 53: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 54: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 55: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 56: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 57: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 58: corona.ownership.v1.Advance.Item
+	(*Restore_Buckets)(nil),   // 59: corona.ownership.v1.Restore.Buckets
+	(*Restore_Pair)(nil),      // 60: corona.ownership.v1.Restore.Pair
+	(*Restore_Records)(nil),   // 61: corona.ownership.v1.Restore.Records
+	(*Restore_End)(nil),       // 62: corona.ownership.v1.Restore.End
+	(*Answer_Subscribed)(nil), // 63: corona.ownership.v1.Answer.Subscribed
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -4525,43 +5207,50 @@ var file_wire_proto_depIdxs = []int32{
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
 	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
 	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
-	51, // 13: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	52, // 14: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	8,  // 15: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 16: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	53, // 17: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
-	54, // 18: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	27, // 19: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	27, // 20: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
-	8,  // 21: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 22: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	17, // 23: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	35, // 24: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	36, // 25: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	37, // 26: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
-	38, // 27: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
-	39, // 28: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
-	40, // 29: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
-	41, // 30: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
-	41, // 31: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
-	41, // 32: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
-	42, // 33: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	44, // 34: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	43, // 35: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
-	42, // 36: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	43, // 37: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	41, // 38: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
-	47, // 39: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	55, // 40: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	47, // 41: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	43, // 42: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	12, // 43: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	47, // 44: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	45, // [45:45] is the sub-list for method output_type
-	45, // [45:45] is the sub-list for method input_type
-	45, // [45:45] is the sub-list for extension type_name
-	45, // [45:45] is the sub-list for extension extendee
-	0,  // [0:45] is the sub-list for field type_name
+	17, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
+	55, // 14: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	56, // 15: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 16: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 17: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	57, // 18: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	58, // 19: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	28, // 20: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	28, // 21: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
+	59, // 22: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
+	61, // 23: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
+	62, // 24: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
+	59, // 25: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
+	8,  // 26: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 27: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	18, // 28: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	39, // 29: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	40, // 30: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	41, // 31: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
+	42, // 32: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
+	43, // 33: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
+	44, // 34: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
+	45, // 35: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
+	45, // 36: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
+	45, // 37: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
+	46, // 38: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	48, // 39: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	47, // 40: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
+	46, // 41: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	47, // 42: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	45, // 43: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
+	51, // 44: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	63, // 45: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	51, // 46: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	47, // 47: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	12, // 48: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	60, // 49: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	19, // 50: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	51, // 51: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	52, // [52:52] is the sub-list for method output_type
+	52, // [52:52] is the sub-list for method input_type
+	52, // [52:52] is the sub-list for extension type_name
+	52, // [52:52] is the sub-list for extension extendee
+	0,  // [0:52] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -4582,8 +5271,15 @@ func file_wire_proto_init() {
 		(*Command_Forget)(nil),
 		(*Command_Tick)(nil),
 		(*Command_Rest)(nil),
+		(*Command_Restore)(nil),
 	}
-	file_wire_proto_msgTypes[34].OneofWrappers = []any{
+	file_wire_proto_msgTypes[17].OneofWrappers = []any{
+		(*Restore_Begin)(nil),
+		(*Restore_Put)(nil),
+		(*Restore_End_)(nil),
+		(*Restore_Undo)(nil),
+	}
+	file_wire_proto_msgTypes[38].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 		(*MetaCommand_Join)(nil),
@@ -4600,7 +5296,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   56,
+			NumMessages:   64,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,192 @@
+package ownership
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/backup"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+)
+
+// Backup writes what the cluster has acknowledged, range by range: each as it is on its
+// leader at one instant after the call. Commands go on meanwhile. Program is the version
+// that the file says it was written by. After an error the file says so itself, as far as
+// it can be written.
+func (s *Store) Backup(ctx context.Context, to io.Writer, program string) error {
+	cluster, err := hex.DecodeString(s.cluster)
+	if err != nil {
+		return fmt.Errorf("back up: cluster %q: %w", s.cluster, err)
+	}
+	routes := *s.routes.Load()
+	w, err := backup.NewWriter(to, cluster, program, len(routes), s.now())
+	if err != nil {
+		return fmt.Errorf("back up: %w", err)
+	}
+	for _, r := range routes {
+		if err := s.backupRange(ctx, w, r); err != nil {
+			err = fmt.Errorf("range %d: %w", r.ID, err)
+			return errors.Join(err, w.Fail(err))
+		}
+	}
+	return w.Close()
+}
+
+func (s *Store) backupRange(ctx context.Context, w *backup.Writer, r *route) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	stream, err := s.copyOf(ctx, r)
+	if err != nil {
+		return err
+	}
+	defer stream.Close()
+	return w.Range(r.Range, stream, s.now())
+}
+
+// copyOf begins to read the state of a range at its leader. The stream is that of package
+// transfer; it must be closed.
+func (s *Store) copyOf(ctx context.Context, r *route) (stream io.ReadCloser, err error) {
+	soon, cancel := within(ctx, answerWithin)
+	defer cancel()
+	err = s.lead(soon, r,
+		func(g *group) error {
+			if err := s.confirm(soon, g); err != nil {
+				return err
+			}
+			stream, err = s.copyHere(ctx, g)
+			return err
+		},
+		func(node string) error {
+			stream, err = s.copyThere(ctx, soon, r, node)
+			return err
+		},
+	)
+	return stream, err
+}
+
+// copies are the states being read for backups, which keep the store open.
+type copies struct {
+	mu      sync.Mutex
+	ended   bool
+	running sync.WaitGroup
+}
+
+// begin returns what to call at the end, nil when no copy may begin any more.
+func (c *copies) begin() (end func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ended {
+		return nil
+	}
+	c.running.Add(1)
+	return c.running.Done
+}
+
+// end lets no more begin and waits for those under way.
+func (c *copies) end() {
+	c.mu.Lock()
+	c.ended = true
+	c.mu.Unlock()
+	c.running.Wait()
+}
+
+// copyHere reads the state of a replica of this node, whose leadership was confirmed.
+func (s *Store) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
+	end := s.copies.begin()
+	if end == nil {
+		return nil, ErrClosed
+	}
+	from, to := io.Pipe()
+	stops := []func() bool{
+		context.AfterFunc(ctx, func() { to.CloseWithError(context.Cause(ctx)) }),
+		context.AfterFunc(s.running, func() { to.CloseWithError(ErrClosed) }),
+	}
+	go func() {
+		defer end()
+		to.CloseWithError(g.fsm.transfer.send(to, state.InBackup))
+		for _, stop := range stops {
+			stop()
+		}
+	}()
+	return from, nil
+}
+
+// The first byte of an answer to a node that asks for a copy.
+const (
+	copyElsewhere = 0
+	copyFollows   = 1
+)
+
+// copyIdle bounds how long one end of a copy waits for the other.
+const copyIdle = 30 * time.Second
+
+// copyThere has another node that may lead the range read its state. Soon bounds how long
+// the begin may take.
+func (s *Store) copyThere(ctx, soon context.Context, r *route, node string) (io.ReadCloser, error) {
+	conn, err := s.net.peers.Stream(soon, node, kindBackup, uint64(r.ID), nil)
+	if errors.Is(err, peer.ErrNotSent) {
+		r.learn("")
+		return nil, errElsewhere
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err)
+	}
+	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: nodeName(node)}
+	stream.stop = stream.EndWith()
+	var first [1]byte
+	if _, err := io.ReadFull(stream, first[:]); err != nil || first[0] != copyFollows {
+		stream.Close()
+		r.learn("")
+		return nil, errElsewhere // nothing was done
+	}
+	return stream, nil
+}
+
+// farCopy is a copy that comes from another node.
+type farCopy struct {
+	peer.Impatient
+	node string
+	stop func() bool
+}
+
+func (c *farCopy) Close() error {
+	c.stop()
+	return c.Impatient.Close()
+}
+
+// serveCopy reads a range for another node.
+func (s *Store) serveCopy(ctx context.Context, call peer.Call, conn net.Conn) {
+	stream := peer.Impatient{Conn: conn, Ctx: s.running, Within: copyIdle}
+	defer stream.EndWith()()
+	if err := s.sendCopy(ctx, call, stream); err != nil {
+		s.tools.log.Warn("a range could not be read for a backup", "range", call.Group, "for", call.From.Name, "error", err)
+	}
+}
+
+func (s *Store) sendCopy(ctx context.Context, call peer.Call, to io.Writer) error {
+	r, err := s.routeOf(call.Group)
+	if err != nil {
+		return err
+	}
+	end := s.copies.begin()
+	if end == nil {
+		return ErrClosed
+	}
+	defer end()
+	g := r.serving()
+	if g == nil || s.confirm(ctx, g) != nil {
+		_, err := to.Write([]byte{copyElsewhere})
+		return err
+	}
+	if _, err := to.Write([]byte{copyFollows}); err != nil {
+		return err
+	}
+	return g.fsm.transfer.send(to, state.InBackup)
+}

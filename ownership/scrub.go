@@ -1,0 +1,59 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// scrubPause is what a scrub rests after each megabyte of a bucket, so that a large one
+// leaves the disk to others.
+const scrubPause = 50 * time.Millisecond
+
+// scrub reads the states of this node's replicas bucket by bucket, all of them once in
+// each Config.ScrubInterval, so that damage is known before the other replicas have it
+// too. It begins at any bucket: a node that restarts often would otherwise never come to
+// the last.
+func (s *Store) scrub(ctx context.Context) {
+	ticker := time.NewTicker(max(s.cfg.ScrubInterval/channel.Buckets, time.Millisecond))
+	defer ticker.Stop()
+	for b := rand.N(channel.Bucket(channel.Buckets)); ; b = (b + 1) % channel.Buckets {
+		select {
+		case <-ticker.C:
+			s.scrubBucket(ctx, b)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// scrubBucket reads one bucket, if this node has a replica of its range, and reports
+// damage.
+func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) {
+	r := s.of[b]
+	if r.local() == nil {
+		return
+	}
+	bytes, err := s.state.Scrub(ctx, b, func() {
+		select {
+		case <-time.After(scrubPause):
+		case <-ctx.Done():
+		}
+	})
+	m := s.tools.metrics
+	m.scrubbed.Inc()
+	m.scrubbedBytes.Add(float64(bytes))
+	switch {
+	case err == nil:
+		s.damage.mended(b)
+	case errors.Is(err, ErrCorrupt):
+		m.scrubDamage.Inc()
+		s.damage.found(b)
+		s.tools.log.Error("damage in the state of a range", "range", r.ID, "bucket", b, "error", err)
+	case ctx.Err() == nil:
+		s.tools.log.Warn("a bucket could not be scrubbed", "range", r.ID, "bucket", b, "error", err)
+	}
+}

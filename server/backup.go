@@ -1,0 +1,76 @@
+package server
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/seed-91e7e7c1/corona/api"
+)
+
+// maxCopies is how many backups and restores are under way at a time: each reads or
+// writes all that there is.
+const maxCopies = 2
+
+// backup answers GET /v1/backup with a file that is whole only if it says so.
+func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	leave, ok := s.copies.take(r)
+	if !ok {
+		return errCopies()
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	out := s.patientWriter(w)
+	defer context.AfterFunc(s.stopping, out.hurry)()
+	w.Header().Set("Content-Type", api.BackupType)
+	w.Header().Set("Cache-Control", "no-store")
+	if err := s.node.Backup(ctx, out); err != nil {
+		s.log.Warn("backup broken off", "error", err)
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// restore answers POST /v1/restore once the whole body is durable.
+func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	if err := checkBackupType(r.Header); err != nil {
+		return err
+	}
+	leave, ok := s.copies.take(r)
+	if !ok {
+		return errCopies()
+	}
+	defer leave()
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(s.stopping, cancel)()
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex() // a refusal comes before the end of the body
+	source := &patientReader{ctx, r.Body, control, s.cfg.ReadTimeout}
+	defer context.AfterFunc(ctx, source.interrupt)()
+	restored, err := s.node.Restore(ctx, source)
+	extendWrite(w, s.cfg.WriteTimeout) // however long it took
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, restored)
+}
+
+// checkBackupType wants a type that no form of a web page has.
+func checkBackupType(header http.Header) error {
+	if header.Get("Content-Type") != api.BackupType || header.Get("Content-Encoding") != "" {
+		return api.NewProblem(http.StatusUnsupportedMediaType, "want Content-Type "+api.BackupType+", and no Content-Encoding")
+	}
+	return nil
+}
+
+func errCopies() error {
+	return api.NewProblem(http.StatusServiceUnavailable, "too many backups are being written or restored")
+}
