@@ -22,11 +22,12 @@ type profileFlags struct {
 	seconds            int
 }
 
-const profileLong = `Show profiles in google/pprof's web view, with a flame graph, until interrupted: of all
-nodes and runs in the folder of a result (its scenario has "profiles: [cpu, heap, mutex,
-goroutine]"), or of a running node, which is asked for --seconds of its work.
+const profileLong = `Show profiles in google/pprof's web view, with a flame graph, until interrupted: of
+all nodes and runs in the folder of a result (its scenario has "profiles: [cpu, heap,
+mutex, goroutine]"), or of a running node, which is asked for --seconds of its work.
 
-With --diff the second one is shown less the first: what takes more in DIR2 is positive.
+With --diff the second one is shown less the first: what takes more in DIR2 is
+positive.
 Samples of nodes bear the label "part": poll, judge, commit, deliver or solve.`
 
 const profileExample = `  corona profile loadgen-smoke-20261124-101500

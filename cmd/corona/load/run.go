@@ -40,11 +40,11 @@ report.html, which opens without a network. Exit codes: 0 all thresholds hold; 1
 broken, the run was interrupted, or the generator was the bottleneck; 2 the scenario is
 wrong; 3 a node could not be reached or ended by itself.
 
-With --repeat or --against there are several runs, each in a folder of its own in --out:
-a-1, a-2, …; with --against a is that program, b is this one, and they take turns: a b b a.
-Then the two are compared (compare.json, and see "corona loadgen compare"). Exit code 1:
-this build is worse beyond chance and by more than --fail-over, one of its runs breaks a
-threshold, or the generator was the bottleneck of a run.
+With --repeat or --against there are several runs, each in a folder of its own in
+--out: a-1, a-2, …; with --against a is that program, b is this one, and they take
+turns: a b b a. Then the two are compared (compare.json, and see "corona loadgen
+compare"). Exit code 1: this build is worse beyond chance and by more than --fail-over,
+one of its runs breaks a threshold, or the generator was the bottleneck of a run.
 
 Ctrl-C ends the run with a report of what there is. A load test of --target nodes
 subscribes them to origins on this machine, which they poll with --allow-private.`
