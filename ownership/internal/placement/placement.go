@@ -12,7 +12,7 @@ package placement
 
 import "time"
 
-// Cluster is what is known of a cluster.
+// Cluster is the input of [Next]: nodes, ranges, and the settings of placement.
 type Cluster struct {
 	Nodes    []Node
 	Ranges   []Range
