@@ -103,7 +103,6 @@ func (m *Machine) Write(tx *Tx) error {
 	if err := tx.commit(); err != nil {
 		return err
 	}
-	m.recent.put(tx.channels)
 	m.applied = tx.applied
 	m.hot.index.Store(m.applied.index)
 	for b, state := range tx.buckets {

@@ -88,10 +88,16 @@ func (tx *Tx) tell(event func(Observer)) { tx.pending = append(tx.pending, event
 
 // commit writes everything, and the applied index with it.
 func (tx *Tx) commit() error {
+	var value []byte
 	for id := range tx.dirty {
-		if err := tx.put(channelKey(kindChannel, id), tx.channels[id]); err != nil {
+		var err error
+		if value, err = (proto.MarshalOptions{}).MarshalAppend(value[:0], tx.channels[id]); err != nil {
+			return fmt.Errorf("encode record: %w", err)
+		}
+		if err := tx.putRaw(channelKey(kindChannel, id), value); err != nil {
 			return err
 		}
+		tx.m.recent.put(id, value)
 	}
 	for b, state := range tx.buckets {
 		if err := tx.put(bucketKey(b), state); err != nil {
@@ -157,9 +163,10 @@ func (tx *Tx) channel(id channel.ID) (*wire.Channel, error) {
 	if record, ok := tx.channels[id]; ok {
 		return record, nil
 	}
-	if record := tx.m.recent.records[id]; record != nil {
+	if value := tx.m.recent.records[id]; value != nil {
+		record := &wire.Channel{}
 		tx.channels[id] = record
-		return record, nil
+		return record, unmarshal(channelKey(kindChannel, id), value, record)
 	}
 	may, err := tx.m.mayHave(kindChannel, id.Bucket(), id)
 	if err != nil {
@@ -207,6 +214,7 @@ func (tx *Tx) save(id channel.ID) {
 func (tx *Tx) forget(id channel.ID) error {
 	tx.channels[id] = nil
 	delete(tx.dirty, id)
+	delete(tx.m.recent.records, id)
 	return tx.delete(channelKey(kindChannel, id))
 }
 
