@@ -7,9 +7,10 @@ FUZZTIME    ?= 10s
 KILLS       ?= 200
 SEED        ?= 1
 FAULTS      ?=
-POLITE      ?=
+POLITE      ?= polite
 SEEDS       ?= 3
 NEMESIS     ?=
+LONG        ?=
 FAILOVER    ?=
 REPLICATED  ?=
 COOPERATE   ?=
@@ -53,8 +54,8 @@ crash: ## a real process, ended KILLS times under load by kills and FAULTS of it
 crash-seeds: ## 20 rounds each with SEEDS=30 seeds, some at a time on a loaded machine; benchmarks/crash/seeds.sh has more
 	@benchmarks/crash/seeds.sh
 
-nemesis: ## three nodes in network namespaces beside faults, judged by histories: SEEDS seeds from SEED on; wants root and iproute2
-	$(GO) run ./benchmarks/nemesis -seed $(SEED) -seeds $(SEEDS) $(NEMESIS)
+nemesis: ## three nodes in network namespaces beside faults, judged by histories: SEEDS seeds from SEED on, or LONG=2h of nodes that come and go; wants root and iproute2
+	$(GO) run ./benchmarks/nemesis -seed $(SEED) $(if $(LONG),-long $(LONG),-seeds $(SEEDS)) $(NEMESIS)
 
 failover: ## how long writes wait after a node is killed, suspended, cut off, or all are killed
 	$(GO) run ./benchmarks/failover -seed $(SEED) $(FAILOVER)
@@ -65,8 +66,8 @@ cooperate: ## five nodes that poll the same channels, judged at the origin: COOP
 nemesis-proof: ## plants the bugs of docs/planted-bugs.md, each of which its test has to catch within 60 s
 	@GO=$(GO) .ci/nemesis-proof
 
-polite: ## a node beside sick hosts, judged at the origin; POLITE=-kills=10 kills it meanwhile
-	$(GO) run ./benchmarks/polite -seed $(SEED) $(POLITE)
+polite: ## a node beside sick hosts, judged at the origin: POLITE=polite-kills kills it meanwhile
+	$(GO) run ./cmd/corona loadgen run $(POLITE) --set seed=$(SEED)
 
 replicated: ## commits a second of three nodes, beside etcd's and a raft-boltdb file per group; REPLICATED='-rounds 1 -time 5s'
 	$(GO) run ./benchmarks/replicated -ranges 64 -replicas 3 $(REPLICATED)

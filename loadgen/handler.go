@@ -3,12 +3,15 @@ package loadgen
 import (
 	"bytes"
 	"io"
+	"net"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/valyala/fasthttp"
+
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // counters are the origin's numbers on their way to [Stats].
@@ -60,14 +63,43 @@ func (o *Origin) handle(ctx *fasthttp.RequestCtx) {
 	o.stats.requests.Add(1)
 	if !found {
 		ctx.Error("No such channel. /_channels lists those that there are.\n", fasthttp.StatusNotFound)
+		if o.config.Audit != nil {
+			o.config.Audit(exchange(ctx, now, o.config.Now()))
+		}
 		return
 	}
 	number := o.numberOf(&shown)
 	o.polls[number].Add(1)
 	revision := o.answer(ctx, &shown, number, now)
-	if o.config.Observe != nil {
+	if host := o.hostOf(&shown); o.troubles.ward.of(host) > late && o.troubles.ward.of(host) != refusing {
+		o.play(ctx, number, host, now)
+		return
+	}
+	if o.config.Observe != nil || o.config.Audit != nil {
 		o.observe(ctx, number, now, revision)
 	}
+}
+
+// play lets a sick host send something else than the whole answer, on the connection itself.
+// Nothing of it is content.
+func (o *Origin) play(ctx *fasthttp.RequestCtx, number, host int, now time.Time) {
+	var whole bytes.Buffer
+	_, _ = ctx.Response.WriteTo(&whole) // a buffer takes everything
+	if o.config.Observe != nil {
+		o.config.Observe(Poll{Channel: number, Arrived: now, Answered: o.config.Now()})
+	}
+	told := exchange(ctx, now, time.Time{})
+	ctx.HijackSetNoResponse(true)
+	ctx.Hijack(func(conn net.Conn) {
+		sent, send := o.troubles.ward.answer(host, whole.Bytes())
+		err := o.troubles.ward.play(conn, sent, send)
+		if told.Answered = o.config.Now(); err != nil || o.troubles.ward.of(host) != dripping {
+			told.Said = originaudit.Said{Doubtful: err == nil}
+		}
+		if o.config.Audit != nil {
+			o.config.Audit(told)
+		}
+	})
 }
 
 // answer answers a request for a channel, and returns the revision that it tells of; 0:
@@ -78,7 +110,7 @@ func (o *Origin) answer(ctx *fasthttp.RequestCtx, s *shown, number int, now time
 		o.refuse(ctx, wait, early)
 		return 0
 	}
-	if !o.config.Faults.healthy() {
+	if !o.troubles.healthy() {
 		answered := o.fault(ctx, number, host)
 		now = o.config.Now() // an answer tells of the instant at which it is sent
 		o.setDate(ctx, host, now)
@@ -118,7 +150,7 @@ func (o *Origin) look(path []byte, now time.Time) (shown, bool) {
 	if !found {
 		return shown{}, false
 	}
-	return shown{channel: channel, revision: o.revision(channel, o.clock.at(now))}, true
+	return shown{channel: channel, revision: o.changes.revision(channel, o.clock.at(now))}, true
 }
 
 // numberOf returns the number of the channel that what is shown is of.
@@ -150,7 +182,7 @@ func (o *Origin) changedAt(s *shown) time.Time {
 	if s.replay != nil {
 		return o.clockOf(s.replay).when(s.replay.ChangedAt(s.revision))
 	}
-	return o.clock.when(o.since(s.channel, s.revision))
+	return o.clock.when(o.changes.since(s.channel, s.revision))
 }
 
 // appendTag appends the quoted part of the ETag.
@@ -225,7 +257,7 @@ func (o *Origin) serveFull(ctx *fasthttp.RequestCtx, s *shown, now time.Time, co
 // asks by date (RFC 9110, section 8.8.2.2).
 func (o *Origin) setLastModified(ctx *fasthttp.RequestCtx, channel int, changed, now time.Time) {
 	if changed.Unix() < now.Unix() {
-		changed = changed.Add(o.clockError(o.HostOf(channel)))
+		changed = changed.Add(o.troubles.clockError(o.HostOf(channel)))
 		var room [32]byte
 		ctx.Response.Header.SetCanonical(headerLastModified, fasthttp.AppendHTTPDate(room[:0], changed.UTC()))
 	}

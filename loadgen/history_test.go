@@ -47,7 +47,7 @@ func TestHistoryOrigin(t *testing.T) {
 	}
 	one, _ := pastOf(traceOf("abcd", 0, 20, 50, 60))
 	other, _ := pastOf(traceOf("ab", 0, 7))
-	o.history = history{one, other}
+	o.changes.history = history{one, other}
 	if o.Interval(0) != 80*time.Minute/3/10 || o.Interval(1) != 14*time.Minute/10 {
 		t.Errorf("intervals %s, %s", o.Interval(0), o.Interval(1))
 	}

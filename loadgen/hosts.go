@@ -49,7 +49,7 @@ func (o *Origin) Listen(ctx context.Context) ([]net.Listener, error) {
 	config := net.ListenConfig{KeepAlive: -1} // saves four system calls per connection
 	listeners := make([]net.Listener, 0, o.config.Hosts)
 	for h := range o.config.Hosts {
-		if o.Dead(h) {
+		if o.troubles.dead(h) && h > 0 {
 			continue
 		}
 		listener, err := config.Listen(ctx, "tcp4", hostAddress(o.base, h).String())
@@ -59,6 +59,10 @@ func (o *Origin) Listen(ctx context.Context) ([]net.Listener, error) {
 		}
 		if h == 0 {
 			o.base = listener.Addr().(*net.TCPAddr).AddrPort()
+		}
+		if o.troubles.dead(h) { // the first one, which had the port to settle
+			_ = listener.Close()
+			continue
 		}
 		listeners = append(listeners, listener)
 		if o.config.Observe == nil {
@@ -100,6 +104,8 @@ func (o *Origin) Serve(ctx context.Context, listeners ...net.Listener) error {
 		all.secure = o.authority.config()
 	}
 	all.start()
+	o.troubles.ward.open(ctx)
+	defer o.troubles.ward.close()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(all) }()
 	select {

@@ -69,7 +69,7 @@ func (o *Origin) standing(n int, now time.Time) shown {
 		return shown{replay: r, revision: r.Revision(o.clockOf(r).at(now))}
 	}
 	channel := n - len(o.replays)
-	return shown{channel: channel, revision: o.revision(channel, o.clock.at(now))}
+	return shown{channel: channel, revision: o.changes.revision(channel, o.clock.at(now))}
 }
 
 func (o *Origin) appendTruth(dst []byte, n int, s *shown) []byte {

@@ -20,6 +20,8 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/seed-91e7e7c1/corona/internal/originaudit"
 )
 
 // DefaultListen is where an origin listens unless told otherwise.
@@ -80,6 +82,9 @@ type Config struct {
 	// Observe is told of each poll right before its answer is sent, by many goroutines;
 	// nil: not called.
 	Observe func(Poll)
+	// Audit is told of each request when it has been answered, by many goroutines, for
+	// [originaudit.Audit]; nil: not called.
+	Audit func(originaudit.Exchange)
 	// Start is when the schedule's time is 0. Zero: when NewOrigin is done.
 	Start time.Time
 	// Now is the clock; nil means time.Now.
@@ -149,9 +154,8 @@ type Origin struct {
 	paths     map[string]*replay
 	stats     counters
 	limits    *limits // nil: none
-	history   history // nil: none
-	bumps     bumps
-	throttle  throttle        // nil: none is throttled
+	changes   changes // of synthetic channels
+	troubles  *troubles
 	authority *authority      // nil: no TLS
 	polls     []atomic.Uint32 // requests by channel, replays first
 
@@ -177,8 +181,9 @@ func NewOrigin(config Config) (*Origin, error) {
 		return nil, fmt.Errorf("origin: %w", err)
 	}
 	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	o.changes.schedule, o.changes.still = o.content.Schedule, config.Still
 	if config.History != "" {
-		if o.history, err = readHistory(config.History); err != nil {
+		if o.changes.history, err = readHistory(config.History); err != nil {
 			return nil, fmt.Errorf("origin: %w", err)
 		}
 	}
@@ -188,9 +193,6 @@ func NewOrigin(config Config) (*Origin, error) {
 		}
 	}
 	o.limits = newLimits(config.Hosts, config.MaxRate, config.RetryAfter)
-	if config.Faults.Throttled > 0 {
-		o.throttle = make(throttle, config.Hosts)
-	}
 	if config.MaxAge > 0 {
 		o.cacheControl = appendSeconds([]byte("max-age="), config.MaxAge)
 	}
@@ -208,6 +210,7 @@ func NewOrigin(config Config) (*Origin, error) {
 	if start.IsZero() {
 		start = config.Now()
 	}
+	o.troubles = newTroubles(config.Faults, config.Hosts, o.content.Schedule, start)
 	o.polls = make([]atomic.Uint32, o.Channels())
 	o.clock, o.step = clock{start: start, speedup: config.Speedup}, clock{start: start, speedup: 1}
 	if config.Daily {

@@ -12,10 +12,10 @@ import (
 
 // What a node keeps of a channel is there for good, and half as much again, not as much
 // again, is enough for what comes and goes: with 100 percent collections take 3 % of the
-// processor (benchmarks/steady). A small heap is collected after least bytes: at 60
+// processor (scenario steady). A small heap is collected after least bytes: at 60
 // percent of it collections would take a fifth, so they take a tenth; twice the bytes would
 // make that a twentieth (benchmarks/replicated), and a node near sick hosts 64 MiB larger
-// than one without (benchmarks/polite).
+// than one without (scenario polite).
 const (
 	percent = 60
 	least   = 64 << 20

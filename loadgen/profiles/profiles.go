@@ -22,6 +22,9 @@ const (
 	Heap      = "heap"      // where the memory in use was allocated
 	Mutex     = "mutex"     // which holders of locks others waited for
 	Goroutine = "goroutine" // what all goroutines were doing
+
+	// Live is a heap right after a collection. It is no kind that a scenario takes.
+	Live = "heap?gc=1"
 )
 
 // Kinds returns all kinds, in the order in which they are shown.

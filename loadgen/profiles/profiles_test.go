@@ -135,3 +135,19 @@ func TestFetch(t *testing.T) {
 		t.Errorf("what is not there: %v", err)
 	}
 }
+
+// Live bytes are those of the module's package nearest to the allocation.
+func TestLiveByPackage(t *testing.T) {
+	p := made(
+		"main.main "+modulePath+"/engine.(*Engine).poll "+modulePath+"/fetcher.Get net/http.Do", 60, "",
+		"main.main "+modulePath+"/engine.(*Engine).poll bytes.grow", 20, "",
+		"x.com/a.f y.com/b/c.g", 5, "")
+	p.SampleType[1] = &profile.ValueType{Type: "inuse_space", Unit: "bytes"}
+	live, err := LiveByPackage(p)
+	if got := fmt.Sprint(live); err != nil || got != "map[corona/engine:20 corona/fetcher:60 y.com/b/c:5]" {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := LiveByPackage(example()); !errors.Is(err, ErrNoHeap) {
+		t.Errorf("a profile of the processor: %v", err)
+	}
+}

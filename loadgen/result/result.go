@@ -31,15 +31,27 @@ type Result struct {
 	Detection Detection `json:"detection_ms"`
 	Delivery  Spread    `json:"delivery_ms"`
 	Lateness  Lateness  `json:"lateness_ms"` // how much longer than planned gaps between polls were
+	Crowd     float64   `json:"crowd_ms"`    // from a crowd until its channel was polled as often as is planned for it, at most
 
 	BudgetRatio     float64 `json:"budget_ratio"` // polls beside the most that the budget allows
 	FloorViolations int64   `json:"floor_violations"`
 	HostViolations  int64   `json:"host_violations"` // requests to hosts that had asked to be left alone
 	LyingDates      int64   `json:"lying_dates"`     // answers whose dates were hours off
 
+	SubscriptionsLost  int64 `json:"subscriptions_lost"`  // acknowledged, and not among the subscribers that a node tells
+	SubscriptionsExtra int64 `json:"subscriptions_extra"` // told by a node, and never asked for
+
+	Fill Fill `json:"fill"`
+
 	CPUSeconds   float64 `json:"cpu_s"` // of all nodes, in the window
 	CPUPerPollUs float64 `json:"cpu_us_per_poll"`
 	RSSMax       int64   `json:"rss_max_bytes"` // of the largest node
+	Disk         Disk    `json:"disk"`
+
+	Memory  *Memory  `json:"memory,omitempty"`  // if the scenario probes it
+	Restart *Restart `json:"restart,omitempty"` // likewise
+	Lists   *Lists   `json:"lists,omitempty"`   // likewise
+	Audit   *Audit   `json:"audit,omitempty"`   // if the scenario has requests audited
 
 	Nodes      []Node    `json:"nodes"`
 	Generator  Generator `json:"generator"`
@@ -48,6 +60,27 @@ type Result struct {
 	Interrupted bool     `json:"interrupted,omitempty"` // the window was cut short
 	Events      []Event  `json:"events,omitempty"`
 	Notes       []string `json:"notes,omitempty"` // what of the figures cannot be known, and why
+}
+
+// Fill is what came before the warm-up: subscriptions, and first polls of all channels. The
+// processor is that of all nodes, whatever they did besides.
+type Fill struct {
+	SubscribeS  float64 `json:"subscribe_s"` // from the first request to the last answer
+	PerS        float64 `json:"subscriptions_per_s"`
+	Refused     int64   `json:"refused"`                       // subscriptions that were refused for now, and asked for again
+	CPUUs       float64 `json:"cpu_us_per_subscription"`       // until the last answer
+	GeneratorUs float64 `json:"generator_us_per_subscription"` // likewise, of the generator's processor
+	Written     int64   `json:"written_bytes"`                 // likewise, by all nodes, to the disk
+	FirstPollsS float64 `json:"first_polls_s"`                 // from then until each channel had content
+	ChannelUs   float64 `json:"cpu_us_per_channel"`            // from the first request until then
+	RSSMax      int64   `json:"rss_max_bytes"`                 // of the largest node until then
+}
+
+// Disk is what all nodes keep and write.
+type Disk struct {
+	Bytes   int64            `json:"bytes"`         // in the data directories, at the window's end
+	Folders map[string]int64 `json:"by_folder"`     // the same, two levels deep
+	Written int64            `json:"written_bytes"` // sent to the disk in the window
 }
 
 // Spread is a distribution, in milliseconds.
@@ -98,6 +131,66 @@ type Generator struct {
 	} `json:"lateness_ms"` // of a timer that ticks through the window
 	Limited bool     `json:"limited"`           // the generator was, or may have been, the bottleneck
 	Reasons []string `json:"reasons,omitempty"` // why
+}
+
+// Memory is where a node's resident memory is after the window, right after a collection of
+// its heap: the first node's, by its own word.
+type Memory struct {
+	RSS        int64            `json:"rss_bytes"`
+	PerChannel float64          `json:"rss_bytes_per_channel"`
+	Live       int64            `json:"heap_live_bytes"`
+	Packages   map[string]int64 `json:"by_package"` // what they hold of the live heap, sampled
+	Stacks     int64            `json:"stack_bytes"`
+	Runtime    int64            `json:"runtime_bytes"`    // spans, collector, profiles
+	Free       int64            `json:"heap_free_bytes"`  // garbage, and heap kept for what comes
+	Outside    int64            `json:"outside_go_bytes"` // block caches and memtables, the program itself
+}
+
+// Restart is how long a node, the first one, takes to stop and to serve again, which is when
+// /readyz says so.
+type Restart struct {
+	StopS        float64 `json:"stop_s"`
+	StartS       float64 `json:"start_s"`
+	RSS          int64   `json:"rss_bytes"`        // a minute after
+	PeakPerS     int64   `json:"peak_polls_per_s"` // in a second of that minute, at the origins
+	KilledStartS float64 `json:"killed_start_s"`   // to serve again after SIGKILL
+}
+
+// Lists is how long lists and single requests take at the first node.
+type Lists struct {
+	Channels      List           `json:"channels"`
+	Subscriptions List           `json:"subscriptions"`
+	Requests      map[string]One `json:"requests"` // by path
+}
+
+// List is a walk through a list, page by page. Pages cost the same wherever they are if the
+// last tenth's is the first tenth's.
+type List struct {
+	Items      int     `json:"items"`
+	Wrong      int     `json:"wrong"` // items that came twice, or not at all
+	Seconds    float64 `json:"s"`
+	PerS       float64 `json:"items_per_s"`
+	CPUUs      float64 `json:"cpu_us_per_item"` // of the node
+	FirstTenth float64 `json:"first_tenth_page_ms"`
+	LastTenth  float64 `json:"last_tenth_page_ms"`
+	HeapGrown  int64   `json:"heap_grown_bytes"` // heap in use over the beginning, at most
+	PageBytes  float64 `json:"page_bytes"`       // mean
+}
+
+// One is a request that was made many times.
+type One struct {
+	P50   float64 `json:"p50_ms"`
+	Max   float64 `json:"max_ms"`
+	Bytes int     `json:"bytes"` // of the answer
+}
+
+// Audit is what a publisher would hold against the nodes: rules of internal/originaudit that
+// requests broke, from the run's beginning to its end.
+type Audit struct {
+	Requests   int            `json:"requests"`
+	Violations int            `json:"violations"`
+	Kinds      map[string]int `json:"by_kind"`
+	First      []string       `json:"first,omitempty"` // a line each
 }
 
 // Event is something that happened in the window.

@@ -33,7 +33,7 @@ func PlannedName(metric string) string {
 
 // Known reports whether a figure exists, and whether it has a planned one.
 func Known(metric string) (known, planned bool) {
-	empty := new(Result)
+	empty := &Result{Memory: new(Memory), Restart: new(Restart), Lists: new(Lists), Audit: new(Audit)}
 	_, known = empty.Figure(metric)
 	_, planned = empty.Figure(PlannedName(metric))
 	return known, planned

@@ -29,7 +29,7 @@ func (r *run) events(ctx context.Context, begin time.Time) (err error) {
 				happened[i].Err = err.Error()
 			}
 		}
-		if e.Do == scenario.Crowd || e.Do == scenario.Update {
+		if e.Do == scenario.Crowd || e.Do == scenario.Update || e.Do == scenario.Leave {
 			do()
 		} else {
 			running.Go(do)
@@ -45,6 +45,8 @@ func describe(e scenario.Event) string {
 		return fmt.Sprintf("%d subscriptions to channel %d", e.Subscriptions, e.Channel)
 	case scenario.Update:
 		return fmt.Sprintf("update of channel %d", e.Channel)
+	case scenario.Leave:
+		return fmt.Sprintf("%s of all subscriptions end", e.Share)
 	}
 	return fmt.Sprintf("%s node %d", e.Do, e.Node)
 }
@@ -58,16 +60,21 @@ const (
 func (r *run) happen(ctx context.Context, e scenario.Event, at time.Time) error {
 	switch e.Do {
 	case scenario.Crowd:
-		return r.flash(ctx, e)
+		return r.flash(ctx, e, at)
 	case scenario.Update:
-		r.origin.Change(e.Channel, at)
+		r.origin.Change(int(r.places[e.Channel]), at)
 		return nil
+	case scenario.Leave:
+		return errors.Join(r.subscriber.leave(ctx, float64(e.Share)), r.solve(ctx, time.Now()))
 	}
-	n := r.nodes[e.Node-1]
+	n := r.cluster.nodes[e.Node-1]
+	if e.Do == scenario.Kill || e.Do == scenario.Start {
+		defer func() { r.auditor.restart(e.Do == scenario.Kill, time.Now()) }()
+	}
 	switch e.Do {
 	case scenario.Kill, scenario.Stop, scenario.Pause:
 		r.tracker.Disturb(at)
-		if len(r.nodes) > 1 {
+		if len(r.cluster.nodes) > 1 {
 			r.tracker.Calm(at.Add(takeoverTime))
 		}
 	default:
@@ -77,12 +84,9 @@ func (r *run) happen(ctx context.Context, e scenario.Event, at time.Time) error 
 }
 
 // flash makes many subscriptions to one channel at once.
-func (r *run) flash(ctx context.Context, e scenario.Event) error {
-	channels := make([]int32, e.Subscriptions)
-	for i := range channels {
-		channels[i] = int32(e.Channel)
-	}
-	err := r.subscribe(ctx, e.Channel, channels)
-	r.openStreams(r.Scenario.Subscriptions.Streams)
-	return errors.Join(err, r.solve(time.Now()))
+func (r *run) flash(ctx context.Context, e scenario.Event, at time.Time) error {
+	number := int(r.places[e.Channel])
+	err := errors.Join(r.subscriber.flash(ctx, number, e.Subscriptions), r.solve(ctx, time.Now()))
+	r.tracker.Crowd(number, at)
+	return err
 }

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 )
@@ -16,23 +17,19 @@ import (
 func (r *run) finish(ctx context.Context) (*Outcome, error) {
 	r.phase.enter("judge", 0)
 	open := openDescriptors()
-	for _, n := range r.nodes {
-		if err := n.stop(); err != nil {
-			r.note("node %s: %v", n.name, err)
-		}
-	}
+	r.cluster.stop(func(name string, err error) { r.note("node %s: %v", name, err) })
 	r.result.Interrupted = ctx.Err() != nil
 	outcome := &Outcome{Result: r.result}
 	ended := time.Now()
 	r.figures(outcome, ended)
 	r.processes()
+	r.audit()
 	r.generator(open)
 	r.result.Thresholds = r.result.Judge(r.Scenario.Limits())
 	outcome.Series = r.tracker.Series.Points(ended)
-	r.sampler.mu.Lock()
-	outcome.Nodes = r.sampler.mu.points
-	outcome.Window = [2]float64{r.sampler.mu.from.Sub(r.begun).Seconds(), r.sampler.mu.to.Sub(r.begun).Seconds()}
-	r.sampler.mu.Unlock()
+	from, to := r.sampler.window()
+	outcome.Nodes = r.sampler.nodes()
+	outcome.Window = [2]float64{from.Sub(r.begun).Seconds(), to.Sub(r.begun).Seconds()}
 	outcome.Profiles = r.profiled
 	return outcome, r.result.Write(r.Out)
 }
@@ -40,22 +37,29 @@ func (r *run) finish(ctx context.Context) (*Outcome, error) {
 // figures are those of polls, changes and deliveries.
 func (r *run) figures(outcome *Outcome, ended time.Time) {
 	out := r.result
-	out.Channels, out.Subscriptions = r.origin.Channels(), r.crowd.total()
+	out.Channels, out.Subscriptions = len(r.places), r.subscriber.crowd.total()
 	outcome.Plots = r.tracker.Judge(out, ended)
-	out.Duration = r.windowSeconds()
+	out.Duration = r.sampler.windowSeconds()
 	served := r.origin.Stats()
 	out.HostViolations, out.LyingDates = int64(served.Early-r.before.Early), int64(served.Lies-r.before.Lies)
 	r.lost()
-	plan := r.plan.Load()
+	plan := r.plans.latest()
 	if plan == nil {
 		return
 	}
-	out.PlannedPollsPerS, out.Detection.BoundMean = plan.PollsPerS, plan.BoundMean*1000
-	if plan.Budget > 0 {
-		out.BudgetRatio = out.PollsPerS * r.settings.Interval.Seconds() / plan.Budget
+	from, to := r.sampler.window()
+	budget := 0.0
+	out.PlannedPollsPerS, budget = r.plans.mean(from, to, r.settings.Interval)
+	out.Detection.BoundMean = plan.BoundMean * 1000
+	if budget > 0 && r.settings.Cost == honeycomb.Polls {
+		out.BudgetRatio = out.PollsPerS / budget
 	}
-	if r.rates != nil {
-		out.PlanOverBound = plan.OverBound(r.rates)
+	if r.told != nil {
+		rates := make([]float64, len(r.told))
+		for i, told := range r.told {
+			rates[i] = told.rate
+		}
+		out.PlanOverBound = plan.OverBound(rates)
 	}
 	measured := r.tracker.MeanWait()
 	for i, wait := range measured {
@@ -69,36 +73,57 @@ func (r *run) figures(outcome *Outcome, ended time.Time) {
 
 // lost says what sinks were told that is no update.
 func (r *run) lost() {
-	if n := r.webhooks.Gaps.Load() + r.streams.Gaps.Load(); n > 0 {
+	if n := r.subscriber.webhooks.Gaps.Load() + r.subscriber.streams.Gaps.Load(); n > 0 {
 		r.note("%d gaps: updates that nodes gave up", n)
 	}
-	if n := r.streams.Resets.Load(); n > 0 {
+	if n := r.subscriber.streams.Resets.Load(); n > 0 {
 		r.note("%d streams were reset", n)
 	}
-	if n := r.webhooks.Unreadable.Load() + r.streams.Unreadable.Load(); n > 0 {
+	if n := r.subscriber.webhooks.Unreadable.Load() + r.subscriber.streams.Unreadable.Load(); n > 0 {
 		r.note("%d messages that cannot be read", n)
 	}
 }
 
-func (r *run) windowSeconds() float64 {
-	r.sampler.mu.Lock()
-	defer r.sampler.mu.Unlock()
-	return r.sampler.mu.to.Sub(r.sampler.mu.from).Seconds()
+// appliedWithin is how long a node may take to tell of subscriptions that another acknowledged:
+// replicas are some entries behind.
+const appliedWithin = time.Minute
+
+// readChannels reads what each node that answers tells of all channels, and compares it with
+// the subscriptions that there are.
+func (r *run) readChannels(ctx context.Context) {
+	var failed error
+	for begun := time.Now(); ; {
+		r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra = nil, 0, 0
+		for told, err := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
+			if err != nil {
+				failed = err
+				continue
+			}
+			lost, extra := r.subscriber.compare(told)
+			r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra = told, max(r.result.SubscriptionsLost, lost), max(r.result.SubscriptionsExtra, extra)
+		}
+		if r.result.SubscriptionsLost+r.result.SubscriptionsExtra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
+			break
+		}
+	}
+	if r.told == nil {
+		r.note("plan_over_bound and subscriptions_lost are not known: no node told of its channels: %v", failed)
+	}
 }
 
-// processes are the figures of nodes' processors and memory.
+// processes are the figures of nodes' processors, memory and disks in the window.
 func (r *run) processes() {
-	out, s := r.result, r.sampler
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	out.Nodes = make([]result.Node, 0, len(r.nodes))
-	for i, n := range r.nodes {
+	out := r.result
+	from, to := r.sampler.ends()
+	out.Nodes = make([]result.Node, 0, len(r.cluster.nodes))
+	for i, n := range r.cluster.nodes {
 		of := result.Node{Name: n.name, RSSMax: n.used.most}
-		if len(r.nodes) == 1 {
+		if len(r.cluster.nodes) == 1 {
 			of.Polls = out.Polls
 		}
-		if i < len(s.mu.end.nodes) && i < len(s.mu.begin.nodes) {
-			of.CPUSeconds = (s.mu.end.nodes[i] - s.mu.begin.nodes[i]).Seconds()
+		if i < len(from.nodes) && i < len(to.nodes) {
+			of.CPUSeconds = (to.nodes[i].processor - from.nodes[i].processor).Seconds()
+			out.Disk.Written += to.nodes[i].written - from.nodes[i].written
 		}
 		out.Nodes = append(out.Nodes, of)
 		out.CPUSeconds += of.CPUSeconds
@@ -107,7 +132,7 @@ func (r *run) processes() {
 	if out.Polls > 0 {
 		out.CPUPerPollUs = 1e6 * out.CPUSeconds / float64(out.Polls)
 	}
-	out.Generator.CPUSeconds = max((s.mu.end.generator - s.mu.begin.generator).Seconds(), 0)
+	out.Generator.CPUSeconds = max((to.generator - from.generator).Seconds(), 0)
 }
 
 // What a generator may use and still say that it was not the limit.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/seed-91e7e7c1/corona/loadgen/truth"
 )
 
 // fillLimit is how long the first polls of all channels may take.
@@ -15,23 +13,56 @@ func (r *run) fillLimit() time.Duration {
 	return time.Minute + 2*r.settings.Interval + time.Duration(r.Scenario.Origins.Channels)*time.Second/500
 }
 
+// startNodes starts the nodes, or finds the targets and what they were told to optimise.
+func (r *run) startNodes(ctx context.Context) error {
+	if err := r.cluster.start(ctx); err != nil {
+		return err
+	}
+	r.result.Version = r.cluster.version
+	if len(r.Scenario.Target) == 0 {
+		return nil
+	}
+	r.note("nodes that the generator did not start: nothing is known of their processors and memory; the plan is by nodes.args")
+	settings, err := settingsOf(ctx, r.cluster.clients[0])
+	if err == nil && settings.Interval > 0 {
+		settings.Nodes = len(r.cluster.clients)
+		r.settings = settings
+	}
+	return err
+}
+
+// subscribe makes all subscriptions.
+func (r *run) subscribe(ctx context.Context) error {
+	if err := r.cluster.awaitLeads(ctx); err != nil {
+		return err
+	}
+	r.sampler.beginFill()
+	err := r.subscriber.ramp(ctx)
+	r.sampler.fill(&r.result.Fill, r.subscriber.crowd.total())
+	for i := range r.subscriber.refused {
+		r.result.Fill.Refused += int64(r.subscriber.refused[i].Load())
+	}
+	return err
+}
+
 // fill waits until each channel that can be has been sent to a node once.
 func (r *run) fill(ctx context.Context) error {
-	want := int64(0)
-	for channel, q := range r.crowd.subscribers() {
-		if q > 0 && !r.origin.Dead(r.origin.HostOf(channel)) {
+	want, begun := int64(0), time.Now()
+	for channel, q := range r.subscriber.crowd.subscribers() {
+		if q > 0 && r.origin.Well(r.origin.HostOf(channel)) {
 			want++
 		}
 	}
-	for begun := time.Now(); r.tracker.Filled() < want; {
+	for r.tracker.Filled() < want {
 		if time.Since(begun) > r.fillLimit() {
 			r.note("%d of %d channels had no content when the warm-up began, %s after the subscriptions", want-r.tracker.Filled(), want, r.fillLimit())
-			return nil
+			break
 		}
-		if err := errors.Join(r.alive(), pause(ctx, time.Now().Add(100*time.Millisecond))); err != nil {
+		if err := errors.Join(r.cluster.alive(), pause(ctx, time.Now().Add(100*time.Millisecond))); err != nil {
 			return err
 		}
 	}
+	r.sampler.filled(&r.result.Fill, time.Since(begun), len(r.places))
 	return nil
 }
 
@@ -41,26 +72,10 @@ func (r *run) note(format string, args ...any) {
 }
 
 func (r *run) warmup(ctx context.Context) error {
-	if err := r.solve(time.Now()); err != nil {
+	if err := r.solve(ctx, time.Now()); err != nil {
 		return err
 	}
 	return pause(ctx, time.Now().Add(r.Scenario.Warmup))
-}
-
-// solve plans for the subscriptions that there are, from an instant on.
-func (r *run) solve(from time.Time) error {
-	channels := truth.Channels{Subscribers: r.crowd.subscribers()}
-	for n := range channels.Subscribers {
-		channels.Interval = append(channels.Interval, r.origin.Interval(n).Seconds())
-		channels.Host = append(channels.Host, int32(r.origin.HostOf(n)))
-	}
-	plan, err := truth.Solve(r.settings, channels)
-	if err != nil {
-		return fmt.Errorf("plan: %w", err)
-	}
-	r.plan.Store(plan)
-	r.tracker.SetPlan(from, plan.Gaps, plan.Longest)
-	return nil
 }
 
 // window measures. What is meant to happen in it happens beside.
@@ -73,12 +88,12 @@ func (r *run) window(ctx context.Context) error {
 	taken := r.takeProfiles(ctx)
 	defer taken()
 	err := r.events(ctx, begin)
-	err = errors.Join(err, pause(ctx, end), r.alive())
+	err = errors.Join(err, pause(ctx, end), r.cluster.alive())
 	if now := time.Now(); now.Before(end) {
 		r.tracker.CutWindow(now)
 		r.sampler.cut(now)
 	}
-	return err
+	return errors.Join(err, r.cluster.disk(&r.result.Disk))
 }
 
 // drainAfter is how long what was sent to nodes last may take to arrive.
@@ -86,7 +101,7 @@ const drainAfter = 15 * time.Second
 
 func (r *run) drainLimit() time.Duration {
 	longest := r.settings.Interval
-	if plan := r.plan.Load(); plan != nil {
+	if plan := r.plans.latest(); plan != nil {
 		longest = time.Duration(slices.Max(plan.Longest) * float64(time.Second))
 	}
 	return 2*longest + drainAfter
@@ -94,7 +109,7 @@ func (r *run) drainLimit() time.Duration {
 
 // drain waits until all changes of the window have arrived, as long as they may take.
 func (r *run) drain(ctx context.Context) error {
-	r.readRates(ctx)
+	r.readChannels(ctx)
 	for begun, every := time.Now(), time.Second; time.Since(begun) < r.drainLimit(); {
 		looked := time.Now()
 		if r.tracker.Waiting() == 0 {

@@ -76,6 +76,33 @@ func TestWrongBudget(t *testing.T) {
 	}
 }
 
+// A node that asks hosts sooner than it was told to is found in the origins' log, and one that
+// keeps to it is not.
+func TestAudit(t *testing.T) {
+	binary := program(t)
+	set := []string{"audit=true", "nodes.args=[--interval, 2s, --floor, 500ms, --host-gap, 100ms, --contact, https://example.org/us]", "thresholds=[{metric: audit.violations, max: 0}, {metric: audit.requests, min: 50}]"}
+	if r := outcome(t, Options{Binary: within(t, binary, "--contact https://example.org/other")}, set...); r.Audit.Kinds["user-agent"] != r.Audit.Requests || len(broken(r)) != 1 || len(r.Audit.First) == 0 {
+		t.Errorf("another contact: %+v", r.Audit)
+	}
+	if r := outcome(t, Options{Binary: binary}, set...); r.Audit.Kinds["user-agent"] > 0 || len(broken(r)) > 0 && !r.Generator.Limited {
+		t.Errorf("as told: %+v", r.Audit)
+	}
+}
+
+// What is probed of a node is in the result.
+func TestProbes(t *testing.T) {
+	r := outcome(t, Options{Binary: program(t)}, "duration=2s", "probes=[memory, lists]", noneMissing)
+	if m := r.Memory; m == nil || m.Live <= 0 || m.RSS < m.Live || m.Free < 0 || m.Outside <= 0 {
+		t.Errorf("memory %+v", m)
+	}
+	if l := r.Lists; l == nil || l.Channels.Items != 200 || l.Channels.Wrong != 0 || l.Subscriptions.Items != 600 || l.Subscriptions.Wrong != 0 || l.Requests["/readyz"].P50 <= 0 {
+		t.Errorf("lists %+v", l)
+	}
+	if f := r.Fill; f.SubscribeS <= 0 || f.PerS <= 0 || f.RSSMax <= 0 || r.Disk.Bytes <= 0 || r.Disk.Folders["cache"] <= 0 {
+		t.Errorf("fill %+v, disk %+v", f, r.Disk)
+	}
+}
+
 // Origins whose clocks lie are survived, and counted.
 func TestLyingClocks(t *testing.T) {
 	r := outcome(t, Options{Binary: program(t)}, "origins.lying_clock=50%", "thresholds=[{metric: updates_missed, max: 0}, {metric: deliveries_missing, max: 0}, {metric: lying_dates, min: 1}]")

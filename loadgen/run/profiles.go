@@ -4,7 +4,6 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -30,7 +29,7 @@ const (
 func (r *run) takeProfiles(ctx context.Context) (taken func()) {
 	var asking sync.WaitGroup
 	long := max(min(r.Scenario.Duration-2*profileAfter, profileMost), time.Second)
-	for name, url := range r.urls() {
+	for name, url := range r.cluster.urls {
 		for _, kind := range r.Scenario.Profiles {
 			p, at := &Profile{Node: name, Kind: kind, File: profiles.File(name, kind)}, time.Now().Add(profileAfter)
 			r.profiled = append(r.profiled, p)
@@ -45,22 +44,6 @@ func (r *run) takeProfiles(ctx context.Context) (taken func()) {
 		}
 	}
 	return asking.Wait
-}
-
-// urls yields the names and addresses of all nodes.
-func (r *run) urls() func(yield func(name, url string) bool) {
-	return func(yield func(name, url string) bool) {
-		for _, n := range r.nodes {
-			if !yield(n.name, n.url) {
-				return
-			}
-		}
-		for i, target := range r.Scenario.Target {
-			if !yield("target"+strconv.Itoa(i+1), target) {
-				return
-			}
-		}
-	}
 }
 
 func (r *run) takeProfile(ctx context.Context, url string, p *Profile, seconds int) error {

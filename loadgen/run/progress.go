@@ -54,9 +54,9 @@ func (r *run) progress() Progress {
 	r.phase.mu.Lock()
 	p := Progress{Phase: r.phase.name, Begun: r.phase.begun, Planned: r.phase.long}
 	r.phase.mu.Unlock()
-	p.Subscriptions = r.crowd.total()
+	p.Subscriptions = r.subscriber.crowd.total()
 	p.PollsPerS = float64(r.tracker.RecentPolls(time.Now()))
-	if plan := r.plan.Load(); plan != nil {
+	if plan := r.plans.latest(); plan != nil {
 		p.PlannedPerS = plan.PollsPerS
 	}
 	now := r.tracker.Progress()

@@ -8,16 +8,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"sync/atomic"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/loadgen"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
-	"github.com/seed-91e7e7c1/corona/loadgen/sink"
 	"github.com/seed-91e7e7c1/corona/loadgen/track"
 	"github.com/seed-91e7e7c1/corona/loadgen/truth"
 )
@@ -57,18 +53,17 @@ type run struct {
 	begun    time.Time
 	limit    time.Duration // the longest that it may take
 
-	origin   *loadgen.Origin
-	tracker  *track.Tracker
-	webhooks *sink.Webhooks
-	streams  sink.StreamCounts
-	nodes    []*node
-	clients  []*api.Client
-	crowd    *crowd
-	plan     atomic.Pointer[truth.Plan]
-	rates    []float64 // the nodes', by channel, at the end of the window; nil: not known
-	raw      *rawFile
-	profiled []*Profile
-	sampler  *sampler
+	places     []int32 // numbers, at the origin, of the channels that are subscribed to
+	origin     *loadgen.Origin
+	tracker    *track.Tracker
+	cluster    *cluster
+	subscriber *subscriber
+	plans      plans
+	told       []channelTold // by a node, at the end of the window; nil: not known
+	auditor    *auditor      // nil: nothing is audited
+	raw        *rawFile
+	profiled   []*Profile
+	sampler    *sampler
 
 	background *background
 	result     *result.Result
@@ -96,7 +91,7 @@ func Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
 
 // prepare checks what can be checked before anything starts.
 func prepare(o Options) (*run, error) {
-	r := &run{Options: o, result: &result.Result{Scenario: o.Scenario.Name, Seed: o.Scenario.Seed}}
+	r := &run{Options: o, result: &result.Result{Scenario: o.Scenario.Name, Seed: o.Scenario.Seed}, cluster: &cluster{scenario: o.Scenario, binary: o.Binary, folder: o.Out}}
 	if err := r.checkDescriptors(); err != nil {
 		return nil, err
 	}
@@ -117,11 +112,12 @@ func (r *run) phases(ctx context.Context) error {
 		long time.Duration // as planned; 0: as long as it takes
 		do   func(context.Context) error
 	}{
-		{"ramp", r.Scenario.Subscriptions.Ramp, r.ramp},
+		{"ramp", r.Scenario.Subscriptions.Ramp, r.subscribe},
 		{"fill", 0, r.fill},
 		{"warm-up", r.Scenario.Warmup, r.warmup},
 		{"window", r.Scenario.Duration, r.window},
 		{"drain", 0, r.drain},
+		{"probe", 0, r.probe},
 	} {
 		r.phase.enter(step.name, step.long)
 		if err := step.do(ctx); err != nil {
@@ -159,9 +155,7 @@ func (r *run) close() (err error) {
 	if r.background != nil {
 		err = r.background.stop()
 	}
-	for _, n := range r.nodes {
-		err = errors.Join(err, n.close())
-	}
+	err = errors.Join(err, r.cluster.close())
 	if r.raw != nil {
 		err = errors.Join(err, r.raw.Close())
 	}
@@ -179,11 +173,3 @@ func pause(ctx context.Context, until time.Time) error {
 		return nil
 	}
 }
-
-// logName is where a node's log goes.
-func (r *run) logName(number int) string {
-	return filepath.Join(r.Out, fmt.Sprintf("node-%d.log", number))
-}
-
-// makeData makes a folder for a node's data, which the run removes.
-func makeData() (string, error) { return os.MkdirTemp("", "corona-loadgen-") }

@@ -106,7 +106,6 @@ func TestNoNode(t *testing.T) {
 func TestRefused(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "out")
 	for set, want := range map[string]string{
-		"nodes.args=[--cost, bytes]":    "bytes",
 		"nodes.args=[--interval, soon]": "interval",
 	} {
 		_, err := Run(t.Context(), Options{Scenario: short(t, set), Out: out, Binary: "/bin/false"})

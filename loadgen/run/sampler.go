@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/process"
+	"github.com/seed-91e7e7c1/corona/loadgen/result"
 )
 
 // sampler reads each second what nodes and generator use, and measures how late the
@@ -17,6 +18,7 @@ type sampler struct {
 	mu  struct {
 		sync.Mutex
 		points     []NodePoint
+		empty      usage // before the first subscription
 		begin, end usage // of the window
 		from, to   time.Time
 		late       []time.Duration // of the timer's ticks in the window
@@ -31,22 +33,61 @@ type NodePoint struct {
 	RSS  int64   `json:"rss_bytes"`
 }
 
-// usage is processor time used so far.
+// usage is what was used so far.
 type usage struct {
-	nodes     []time.Duration
-	generator time.Duration
+	at        time.Time
+	nodes     []use
+	generator time.Duration // of the processor
+}
+
+// all adds up what the nodes have used.
+func (u *usage) all() (sum use) {
+	for _, n := range u.nodes {
+		sum.processor += n.processor
+		sum.written += n.written
+	}
+	return sum
 }
 
 func newSampler(r *run) *sampler { return &sampler{run: r} }
 
 func (s *sampler) usage() usage {
-	u := usage{}
-	for _, n := range s.run.nodes {
-		used, _ := n.sample()
-		u.nodes = append(u.nodes, used)
-	}
+	u := usage{at: time.Now(), nodes: s.run.cluster.used()}
 	u.generator, _ = process.CPUTime(os.Getpid()) // 0 where there is no proc(5)
 	return u
+}
+
+// beginFill notes what was used before the first subscription.
+func (s *sampler) beginFill() {
+	u := s.usage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.empty = u
+}
+
+// fill tells what the subscriptions took.
+func (s *sampler) fill(f *result.Fill, subscriptions int) {
+	now := s.usage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := float64(max(subscriptions, 1))
+	f.SubscribeS = now.at.Sub(s.mu.empty.at).Seconds()
+	f.PerS = float64(subscriptions) / f.SubscribeS
+	f.CPUUs = 1e6 * (now.all().processor - s.mu.empty.all().processor).Seconds() / count
+	f.Written = now.all().written - s.mu.empty.all().written
+	f.GeneratorUs = 1e6 * (now.generator - s.mu.empty.generator).Seconds() / count
+}
+
+// filled tells what subscriptions and first polls took together.
+func (s *sampler) filled(f *result.Fill, polls time.Duration, channels int) {
+	now := s.usage()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.FirstPollsS = polls.Seconds()
+	f.ChannelUs = 1e6 * (now.all().processor - s.mu.empty.all().processor).Seconds() / float64(channels)
+	for _, p := range s.mu.points {
+		f.RSSMax = max(f.RSSMax, p.RSS)
+	}
 }
 
 // begin begins the window.
@@ -105,14 +146,39 @@ func (s *sampler) second(last usage) usage {
 	now, at := s.usage(), int(time.Since(s.run.begun)/time.Second)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for i, n := range s.run.nodes {
-		_, resident := n.sample()
-		s.mu.points = append(s.mu.points, NodePoint{at, i, (now.nodes[i] - last.nodes[i]).Seconds(), resident})
+	for i, used := range now.nodes {
+		s.mu.points = append(s.mu.points, NodePoint{at, i, (used.processor - last.nodes[i].processor).Seconds(), used.resident})
 	}
 	if !s.mu.from.IsZero() && time.Now().Before(s.mu.to.Add(time.Second)) {
 		s.mu.end = now
 	}
 	return now
+}
+
+// window returns when the window began and ended; zero before it began.
+func (s *sampler) window() (from, to time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.from, s.mu.to
+}
+
+func (s *sampler) windowSeconds() float64 {
+	from, to := s.window()
+	return to.Sub(from).Seconds()
+}
+
+// ends returns what was used up to the window's ends.
+func (s *sampler) ends() (begin, end usage) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.begin, s.mu.end
+}
+
+// nodes returns what nodes used in each second.
+func (s *sampler) nodes() []NodePoint {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.mu.points
 }
 
 // quantile returns a quantile of the ticks' lateness.

@@ -5,69 +5,109 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/loadgen"
+	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 	"github.com/seed-91e7e7c1/corona/loadgen/sink"
+	"github.com/seed-91e7e7c1/corona/loadgen/track"
 )
+
+// subscriber makes subscriptions and ends them, and takes what arrives for them.
+type subscriber struct {
+	*scenario.Subscriptions
+	crowd      *crowd
+	cluster    *cluster
+	origin     *loadgen.Origin
+	tracker    *track.Tracker
+	webhooks   *sink.Webhooks
+	streams    sink.StreamCounts
+	background *background
+	lose       func() bool // nil: nothing is lost
+
+	refused []atomic.Int32 // by channel: subscriptions that were not taken at first
+}
 
 // rampStep is how often subscriptions are sent during the ramp.
 const rampStep = 100 * time.Millisecond
 
-// ramp makes all subscriptions: each is sent when its time has come, whatever became of
-// those before. Then the streams that read them are opened.
-func (r *run) ramp(ctx context.Context) error {
-	begun, wanted := time.Now(), r.crowd.wanted
-	total := len(wanted)
+// ramp makes all subscriptions, evenly over the ramp or all at once. Then the streams that
+// read them are opened.
+func (s *subscriber) ramp(ctx context.Context) (err error) {
+	orders := s.crowd.orders(s.crowd.wanted)
+	s.crowd.wanted = nil
+	if s.Ramp == 0 {
+		err = s.rush(ctx, orders)
+	} else {
+		err = s.spread(ctx, orders)
+	}
+	s.openStreams()
+	return err
+}
+
+// spread sends each step's orders when their time has come.
+func (s *subscriber) spread(ctx context.Context, orders []order) error {
+	begun, total := time.Now(), len(orders)
 	for sent, step := 0, 1; sent < total; step++ {
 		if err := pause(ctx, begun.Add(time.Duration(step-1)*rampStep)); err != nil {
 			return err
 		}
-		until := total
-		if r.Scenario.Subscriptions.Ramp > 0 {
-			until = min(total, int(float64(total)*float64(time.Duration(step)*rampStep)/float64(r.Scenario.Subscriptions.Ramp)))
-		}
-		if err := r.subscribe(ctx, step, wanted[sent:until]); err != nil {
+		until := min(total, int(float64(total)*float64(time.Duration(step)*rampStep)/float64(s.Ramp)))
+		if err := s.subscribe(ctx, step, orders[sent:until]); err != nil {
 			return err
 		}
 		sent = until
 	}
-	r.crowd.wanted = nil
-	r.openStreams(r.Scenario.Subscriptions.Streams)
 	return nil
 }
 
-// order is a subscription that is to be made.
-type order struct {
-	channel  int
-	endpoint int // of a webhook; -1: SSE
-}
-
-func (r *run) orders(channels []int32) []order {
-	orders := make([]order, 0, len(channels))
-	for _, channel := range channels {
-		o := order{int(channel), -1}
-		if r.crowd.random.Float64() < r.crowd.webhook {
-			o.endpoint = r.crowd.random.IntN(len(r.crowd.manners))
+// rush sends all orders by several batches to each node at once.
+func (s *subscriber) rush(ctx context.Context, orders []order) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var sending sync.WaitGroup
+	batches := s.Batches * len(s.cluster.clients)
+	for i := range batches {
+		share := make([]order, 0, len(orders)/batches+1)
+		for n := i; n < len(orders); n += batches {
+			share = append(share, orders[n])
 		}
-		orders = append(orders, o)
+		sending.Go(func() {
+			if err := s.subscribe(ctx, i, share); err != nil {
+				cancel(err)
+			}
+		})
 	}
-	return orders
+	sending.Wait()
+	return context.Cause(ctx)
 }
 
-// subscribeWithin is how long subscriptions that are refused for now are tried again.
+// subscribeWithin is how long a node may take no subscription of those that it is asked for.
 const subscribeWithin = 30 * time.Second
 
-// subscribe makes subscriptions at one node.
-func (r *run) subscribe(ctx context.Context, turn int, channels []int32) error {
-	orders := r.orders(channels)
-	for begun := time.Now(); len(orders) > 0; turn++ {
-		refused, err := r.subscribeOnce(ctx, r.clients[turn%len(r.clients)], orders)
-		if err != nil && ctx.Err() != nil {
+// retryPause is the time until subscriptions that were refused for now are asked for again.
+const retryPause = 200 * time.Millisecond
+
+// subscribe makes subscriptions at one node: the one whose turn it is, and at the next ones
+// what it refuses for now.
+func (s *subscriber) subscribe(ctx context.Context, turn int, orders []order) error {
+	clients := s.cluster.clients
+	for taken := time.Now(); len(orders) > 0; turn++ {
+		refused, err := s.subscribeOnce(ctx, clients[turn%len(clients)], orders)
+		switch {
+		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
-		}
-		if time.Since(begun) > subscribeWithin && (err != nil || len(refused) > 0) {
+		case len(refused) < len(orders):
+			taken = time.Now()
+		case time.Since(taken) > subscribeWithin:
 			return fmt.Errorf("%w: %d subscriptions were not taken within %s: %w", ErrNode, len(refused), subscribeWithin, err)
+		}
+		for _, o := range refused {
+			s.refused[o.channel].Add(1)
 		}
 		if len(refused) > 0 {
 			if err := pause(ctx, time.Now().Add(retryPause)); err != nil {
@@ -79,14 +119,12 @@ func (r *run) subscribe(ctx context.Context, turn int, channels []int32) error {
 	return nil
 }
 
-const retryPause = 200 * time.Millisecond
-
-// subscribeOnce returns the orders that were not taken. Some of these may have been carried
-// out all the same: what arrives for them is never looked at.
-func (r *run) subscribeOnce(ctx context.Context, client *api.Client, orders []order) (refused []order, err error) {
+// subscribeOnce returns the orders that were not taken. Without keys some of these may have
+// been carried out all the same: what arrives for them is never looked at.
+func (s *subscriber) subscribeOnce(ctx context.Context, client *api.Client, orders []order) (refused []order, err error) {
 	requests := func(yield func(api.SubscribeRequest) bool) {
 		for _, o := range orders {
-			if !yield(r.request(o)) {
+			if !yield(s.request(o)) {
 				return
 			}
 		}
@@ -102,43 +140,107 @@ func (r *run) subscribeOnce(ctx context.Context, client *api.Client, orders []or
 			refused, err = append(refused, orders[i]), errors.New(answer.Error.Error())
 			i++
 		default:
-			r.acknowledged(orders[i], answer.Subscription, time.Now())
+			s.acknowledged(orders[i], answer.Subscription, time.Now())
 			i++
 		}
 	}
 	return append(refused, slices.Clone(orders[i:])...), err
 }
 
-func (r *run) request(o order) api.SubscribeRequest {
+func (s *subscriber) request(o order) api.SubscribeRequest {
 	to := api.Sink{Type: api.SinkSSE}
 	if o.endpoint >= 0 {
-		to = api.Sink{Type: api.SinkWebhook, URL: r.webhooks.URL(o.endpoint)}
+		to = api.Sink{Type: api.SinkWebhook, URL: s.webhooks.URL(int(o.endpoint))}
 	}
-	return api.SubscribeRequest{URL: r.origin.URL(o.channel), Sink: to}
+	request := api.SubscribeRequest{URL: s.origin.URL(int(o.channel)), Sink: to}
+	if s.Keys {
+		request.Key = "loadgen " + strconv.Itoa(int(o.number))
+	}
+	return request
 }
 
 // acknowledged notes a subscription that there is.
-func (r *run) acknowledged(o order, s *api.Subscription, at time.Time) {
-	sick := o.endpoint >= 0 && r.crowd.manners[o.endpoint] != sink.Acknowledges
-	number := r.tracker.Subscribe(o.channel, at, sick)
-	c := r.crowd
-	c.mu.Lock()
-	c.mu.numbers[s.ID] = number
-	c.mu.counts[o.channel]++
-	if o.endpoint < 0 {
-		c.mu.streams = append(c.mu.streams, member{s.Channel.String(), sink.Member{Number: number, ID: s.ID, From: s.FromVersion}})
-	}
-	c.mu.Unlock()
-	r.webhooks.Known(s.ID)
+func (s *subscriber) acknowledged(o order, made *api.Subscription, at time.Time) {
+	sick := o.endpoint >= 0 && s.crowd.manners[o.endpoint] != sink.Acknowledges
+	number := s.tracker.Subscribe(int(o.channel), at, sick)
+	s.crowd.add(o, number, made)
+	s.webhooks.Known(made.ID)
 }
 
 // openStreams opens streams for the SSE subscriptions that none reads yet.
-func (r *run) openStreams(most int) {
-	for i, members := range r.crowd.unread(most) {
-		stream := sink.NewStream(r.clients, i, members, &r.streams, r.streamed)
-		r.background.run(func(ctx context.Context) error {
+func (s *subscriber) openStreams() {
+	for i, members := range s.crowd.unread(s.Streams) {
+		stream := sink.NewStream(s.cluster.clients, i, members, &s.streams, func(number int, a sink.Arrival) { s.deliver(number, a) })
+		s.background.run(func(ctx context.Context) error {
 			stream.Run(ctx)
 			return nil
 		})
 	}
+}
+
+// webhook takes a webhook of a subscription, if that is known.
+func (s *subscriber) webhook(id string, a sink.Arrival) bool {
+	number, known := s.crowd.number(id)
+	if known {
+		s.deliver(number, a)
+	}
+	return known
+}
+
+// deliver takes an update of a subscription.
+func (s *subscriber) deliver(number int, a sink.Arrival) {
+	if s.lose == nil || !s.lose() {
+		s.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	}
+}
+
+// flash makes many subscriptions to one channel at once.
+func (s *subscriber) flash(ctx context.Context, channel, count int) error {
+	err := s.subscribe(ctx, channel, s.crowd.orders(slices.Repeat([]int32{int32(channel)}, count)))
+	s.openStreams()
+	return err
+}
+
+// leavers is how many subscriptions are ended at a time.
+const leavers = 16
+
+// leave ends a share of all subscriptions, many at a time, and returns why some could not be
+// ended.
+func (s *subscriber) leave(ctx context.Context, share float64) error {
+	leaving := s.crowd.leave(share)
+	next := make(chan left)
+	failures := make([]error, leavers)
+	var ending sync.WaitGroup
+	for i := range leavers {
+		ending.Go(func() {
+			for l := range next {
+				s.tracker.Unsubscribe(l.number, time.Now())
+				client := s.cluster.clients[l.number%len(s.cluster.clients)]
+				if err := client.Unsubscribe(ctx, l.id); err != nil && failures[i] == nil {
+					failures[i] = err
+				}
+			}
+		})
+	}
+	for _, l := range leaving {
+		next <- l
+	}
+	close(next)
+	ending.Wait()
+	return errors.Join(failures...)
+}
+
+// compare compares the subscribers that a node tells of channels with those that it has
+// acknowledged: what is lost, and what was never asked for. An order that was refused at first
+// may have been carried out all the same, where it has no key.
+func (s *subscriber) compare(told []channelTold) (lost, extra int64) {
+	for n, want := range s.crowd.subscribers() {
+		have, again := float64(told[n].subscribers), float64(s.refused[n].Load())
+		if s.Keys {
+			again = 0
+		}
+		lost += int64(max(want-have, 0))
+		extra += int64(max(have-want-again, 0))
+	}
+	return lost, extra
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/descriptors"
@@ -36,11 +37,18 @@ func (r *run) checkDescriptors() error {
 func (r *run) startWorld(ctx context.Context) error {
 	s := r.Scenario
 	r.limit = s.Subscriptions.Ramp + s.Warmup + s.Duration + r.fillLimit() + r.drainLimit() + 5*time.Minute
+	channels := 0
+	r.places, channels = s.Origins.Places()
 	observe := func(p loadgen.Poll) { r.tracker.Poll(p) }
 	// The address is a random one of 127.0.0.0/8, so that runs beside each other do not
 	// meet; connections go out from 127.0.0.1.
 	listen := fmt.Sprintf("127.%d.%d.1:0", 64+rand.IntN(64), rand.IntN(128))
-	origin, err := loadgen.NewOrigin(originConfig(s, listen, observe))
+	config := originConfig(s, listen, channels, observe)
+	if s.Audit {
+		r.auditor = new(auditor)
+		config.Audit = r.auditor.hear
+	}
+	origin, err := loadgen.NewOrigin(config)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrInput, err)
 	}
@@ -50,7 +58,8 @@ func (r *run) startWorld(ctx context.Context) error {
 	}
 	r.origin = origin
 	if ca := origin.CA(); ca != nil {
-		if err := os.WriteFile(r.caFile(), ca, 0o644); err != nil {
+		r.cluster.authority = filepath.Join(r.Out, "origins-ca.pem")
+		if err := os.WriteFile(r.cluster.authority, ca, 0o644); err != nil {
 			return err
 		}
 	}
@@ -59,44 +68,28 @@ func (r *run) startWorld(ctx context.Context) error {
 		Floor: r.settings.Floor, Nodes: max(len(s.Target), s.Nodes.Count), Raw: r.raw,
 	})
 	r.background.run(func(ctx context.Context) error { return origin.Serve(ctx, listeners...) })
-	r.crowd = newCrowd(s)
-	r.webhooks, err = sink.NewWebhooks(ctx, "127.0.0.1:0", r.crowd.manners, r.arrived)
+	r.subscriber = &subscriber{
+		Subscriptions: &s.Subscriptions, crowd: newCrowd(s, r.places, channels), cluster: r.cluster,
+		origin: origin, tracker: r.tracker, background: r.background, lose: r.lose, refused: make([]atomic.Int32, channels),
+	}
+	webhooks, err := sink.NewWebhooks(ctx, "127.0.0.1:0", r.subscriber.crowd.manners, r.subscriber.webhook)
 	if err != nil {
 		return err
 	}
-	r.background.run(r.webhooks.Serve)
+	r.subscriber.webhooks = webhooks
+	r.background.run(webhooks.Serve)
 	return nil
 }
 
-// caFile holds the certificate of the origins' authority, where there is one.
-func (r *run) caFile() string { return filepath.Join(r.Out, "origins-ca.pem") }
-
-func originConfig(s *scenario.Scenario, listen string, observe func(loadgen.Poll)) loadgen.Config {
+func originConfig(s *scenario.Scenario, listen string, channels int, observe func(loadgen.Poll)) loadgen.Config {
 	o := &s.Origins
 	return loadgen.Config{
-		Listen: listen, Hosts: o.Hosts, Channels: o.Channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
+		Listen: listen, Hosts: o.Hosts, Channels: channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
 		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, History: o.Changes.File, Observe: observe,
 		Faults: loadgen.Faults{
 			P50: o.Latency.P50, P99: o.Latency.P99, Errors: float64(o.Errors), Dead: float64(o.Dead), LyingClock: float64(o.LyingClock),
 			Slow: float64(o.Slow.Share), SlowFor: o.Slow.For, Throttled: float64(o.Throttled.Share), ThrottledFor: o.Throttled.For,
+			Sick: loadgen.Sick{Slow: float64(o.Sick.Slow), Hanging: float64(o.Sick.Hanging), Refusing: float64(o.Sick.Refusing), Harmful: float64(o.Sick.Harmful)},
 		},
-	}
-}
-
-// arrived takes a webhook of a subscription, if that is known.
-func (r *run) arrived(id string, a sink.Arrival) bool {
-	number, known := r.crowd.number(id)
-	if known && !r.loses() {
-		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
-	}
-	return known
-}
-
-func (r *run) loses() bool { return r.lose != nil && r.lose() }
-
-// streamed takes an update that a stream brought for a subscription.
-func (r *run) streamed(number int, a sink.Arrival) {
-	if !r.loses() {
-		r.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
 	}
 }

@@ -19,6 +19,7 @@ const (
 	maxSubscriptions = 50_000_000
 	maxEndpoints     = 100_000
 	maxStreams       = 10_000
+	maxBatches       = 64
 	maxNodes         = 9
 	maxTime          = 24 * time.Hour
 	minSpeedup       = 0.001
@@ -68,6 +69,13 @@ func (d *decoder) checkRun(s *Scenario) {
 	for i, kind := range s.Profiles {
 		d.want(slices.Contains(profiles.Kinds(), kind) && slices.Index(s.Profiles, kind) == i, fmt.Sprintf("profiles[%d]", i), "want each of %s once", strings.Join(profiles.Kinds(), ", "))
 	}
+	for i, probe := range s.Probes {
+		key := fmt.Sprintf("probes[%d]", i)
+		d.want(slices.Contains([]string{Memory, Lists, Restart}, probe) && slices.Index(s.Probes, probe) == i, key, "want each of %s, %s, %s once", Memory, Lists, Restart)
+		d.want(len(s.Target) == 0, key, "nodes that the generator did not start are not probed")
+	}
+	d.want(!s.Audit || s.Nodes.Count == 1 && len(s.Target) == 0, "audit", "want nodes.count 1: the rules are those of a reader with one address")
+	d.want(!s.Audit || !s.Origins.TLS, "audit", "want origins without tls")
 	for i, target := range s.Target {
 		u, err := url.Parse(target)
 		d.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", fmt.Sprintf("target[%d]", i), "want a URL such as http://127.0.0.1:8410")
@@ -80,6 +88,7 @@ func (d *decoder) checkOrigins(o *Origins) {
 	d.want(o.Speedup >= minSpeedup && o.Speedup <= maxSpeedup, "origins.speedup", "want %g to %g", minSpeedup, maxSpeedup)
 	d.want(o.Latency.P99 == 0 || o.Latency.P99 >= o.Latency.P50, "origins.latency.p99", "want p50 or more")
 	d.want(o.Latency.P99 <= time.Minute && o.Latency.P50 <= time.Minute, "origins.latency", "want at most 1m")
+	d.want(o.Sick.Slow+o.Sick.Hanging+o.Sick.Refusing+o.Sick.Harmful <= 1, "origins.sick", "come to more than 100%%")
 	d.want(o.Slow.For <= time.Minute, "origins.slow", "want at most 1m")
 }
 
@@ -90,7 +99,8 @@ func (d *decoder) checkSubscriptions(s *Scenario) {
 	sum := float64(c.Sinks.Webhook + c.Sinks.SSE)
 	d.want(sum > 0.999 && sum < 1.001, "subscriptions.sinks", "webhook and sse come to %s, want 100%%", Share(sum))
 	d.want(c.Endpoints >= 1 && c.Endpoints <= maxEndpoints, "subscriptions.endpoints", "want 1 to %d", maxEndpoints)
-	d.want(c.Streams >= 1 && c.Streams <= maxStreams, "subscriptions.streams", "want 1 to %d", maxStreams)
+	d.want(c.Streams <= maxStreams, "subscriptions.streams", "want 0 to %d", maxStreams)
+	d.want(c.Batches >= 1 && c.Batches <= maxBatches, "subscriptions.batches", "want 1 to %d", maxBatches)
 	d.want(c.Hang+c.Fail <= 1, "subscriptions.hang", "hang and fail come to more than 100%%")
 }
 
@@ -108,8 +118,10 @@ func (d *decoder) checkEvents(s *Scenario) {
 			fallthrough
 		case Update:
 			d.want(e.Channel < s.Origins.Channels, key+".channel", "want less than origins.channels, %d", s.Origins.Channels)
+		case Leave:
+			d.want(e.Share > 0, key+".share", "want more than 0%%")
 		default:
-			d.want(false, key+".do", "%q: want kill, start, stop, pause, resume, crowd or update", e.Do)
+			d.want(false, key+".do", "%q: want kill, start, stop, pause, resume, crowd, leave or update", e.Do)
 		}
 	}
 }

@@ -18,6 +18,8 @@ type Scenario struct {
 	Subscriptions Subscriptions `yaml:"subscriptions"`
 	Events        []Event       `yaml:"events"`   // by time
 	Profiles      []string      `yaml:"profiles"` // of each node, in the window
+	Probes        []string      `yaml:"probes"`   // what is measured of nodes after the window, in this order
+	Audit         bool          `yaml:"audit"`    // of all requests, by a publisher's rules: those of a node alone
 	Thresholds    []Threshold   `yaml:"thresholds"`
 
 	Text []byte // the YAML that it was read from
@@ -33,17 +35,34 @@ type Nodes struct {
 type Origins struct {
 	Channels   int        `yaml:"channels"`
 	Hosts      int        `yaml:"hosts"`   // addresses of 127.0.0.0/8
+	Spread     Popularity `yaml:"spread"`  // of channels over hosts, the first of which get the most
 	Speedup    float64    `yaml:"speedup"` // of update times
 	Popularity Popularity `yaml:"popularity"`
 	Changes    Changes    `yaml:"changes"`
 	Latency    Latency    `yaml:"latency"`
-	Errors     Share      `yaml:"errors"`      // of requests: answered 503
-	Slow       ShareFor   `yaml:"slow"`        // of channels: each answer takes so long
-	Dead       Share      `yaml:"dead"`        // of hosts: connections are refused
-	Throttled  ShareFor   `yaml:"throttled"`   // of hosts: a third of the time they answer 429, for so long
+	Errors     Share      `yaml:"errors"`    // of requests: answered 503
+	Slow       ShareFor   `yaml:"slow"`      // of channels: each answer takes so long
+	Dead       Share      `yaml:"dead"`      // of hosts: connections are refused
+	Throttled  ShareFor   `yaml:"throttled"` // of hosts: a third of the time they answer 429, for so long
+	Sick       Sick       `yaml:"sick"`
 	TLS        bool       `yaml:"tls"`         // with certificates of an authority of the run
 	LyingClock Share      `yaml:"lying_clock"` // of hosts: dates are off by hours
 }
+
+// Sick are shares of hosts that answer as no host should.
+type Sick struct {
+	Slow     Share `yaml:"slow"`     // at a byte a second, or after seconds
+	Hanging  Share `yaml:"hanging"`  // never
+	Refusing Share `yaml:"refusing"` // two times in three with 429, 503 or 403, with Retry-After in all of its forms
+	Harmful  Share `yaml:"harmful"`  // with heads or bodies that end nowhere, or explode
+}
+
+// The probes.
+const (
+	Memory  = "memory"  // where a node's memory is
+	Lists   = "lists"   // walks through all channels and subscriptions, and single requests
+	Restart = "restart" // stop, start, SIGKILL, start
+)
 
 // Latency is a log-normal distribution of how long answers take.
 type Latency struct {
@@ -53,11 +72,13 @@ type Latency struct {
 
 // Subscriptions are made over the ramp, and read by sinks.
 type Subscriptions struct {
-	Count     int           `yaml:"count"` // 0: one for each channel
-	Ramp      time.Duration `yaml:"ramp"`
+	Count     int           `yaml:"count"`   // 0: one for each channel
+	Ramp      time.Duration `yaml:"ramp"`    // 0: all at once
+	Batches   int           `yaml:"batches"` // to each node at a time, without a ramp
+	Keys      bool          `yaml:"keys"`    // an idempotency key for each
 	Sinks     Sinks         `yaml:"sinks"`
 	Endpoints int           `yaml:"endpoints"` // URLs that webhooks go to
-	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together
+	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together; 0: nothing reads them
 	Hang      Share         `yaml:"hang"`      // of endpoints: never answer
 	Fail      Share         `yaml:"fail"`      // of endpoints: answer 500
 }
@@ -77,6 +98,7 @@ const (
 	Resume = "resume" // SIGCONT
 	Crowd  = "crowd"  // subscriptions to a channel
 	Update = "update" // a channel changes, beside its schedule
+	Leave  = "leave"  // a share of all subscriptions end
 )
 
 // Event is something that happens in the window.
@@ -86,6 +108,7 @@ type Event struct {
 	Node          int           `yaml:"node"` // from 1
 	Channel       int           `yaml:"channel"`
 	Subscriptions int           `yaml:"subscriptions"`
+	Share         Share         `yaml:"share"` // of subscriptions that leave
 }
 
 // Threshold is a limit on a figure of the result.
@@ -105,6 +128,6 @@ func Default() *Scenario {
 			Channels: 1000, Hosts: 10, Speedup: 60,
 			Popularity: Popularity{Exponent: 0.5}, Changes: Changes{Kind: Poisson},
 		},
-		Subscriptions: Subscriptions{Ramp: 5 * time.Second, Sinks: Sinks{Webhook: 0.5, SSE: 0.5}, Endpoints: 100, Streams: 10},
+		Subscriptions: Subscriptions{Ramp: 5 * time.Second, Sinks: Sinks{Webhook: 0.5, SSE: 0.5}, Endpoints: 100, Streams: 10, Batches: 2},
 	}
 }

@@ -82,6 +82,13 @@ func TestRefused(t *testing.T) {
 		{"name: x\nduration: 1m\ntarget: ['http://127.0.0.1:1']\norigins: {tls: true}\n", "x.yaml:4: origins.tls"},
 		{"name: x\nduration: 1m\nprofiles: [cpu, block]\n", "x.yaml:3: profiles[1]: want each of cpu"},
 		{"name: x\nduration: 1m\nprofiles: [cpu, cpu]\n", "x.yaml:3: profiles[1]"},
+		{"name: x\nduration: 1m\nprobes: [disk]\n", "x.yaml:3: probes[0]: want each of memory"},
+		{"name: x\nduration: 1m\nprobes: [memory]\ntarget: ['http://127.0.0.1:1']\n", "x.yaml:3: probes[0]: nodes that"},
+		{"name: x\nduration: 1m\naudit: true\nnodes: {count: 3}\n", "x.yaml:3: audit: want nodes.count 1"},
+		{"name: x\nduration: 1m\naudit: true\norigins: {tls: true}\n", "x.yaml:3: audit: want origins without tls"},
+		{"name: x\nduration: 1m\norigins: {sick: {slow: 60%, harmful: 50%}}\n", "x.yaml:3: origins.sick: come to more"},
+		{"name: x\nduration: 1m\nsubscriptions: {batches: 0}\n", "x.yaml:3: subscriptions.batches: want 1"},
+		{"name: x\nduration: 1m\nevents:\n- {at: 2s, do: leave}\n", "x.yaml:4: events[0].share: want more"},
 		{"name: &a x\nduration: *a\n", "x.yaml:2: duration: aliases"},
 		{"- x\n", "want keys"},
 	}
@@ -133,6 +140,23 @@ func TestShares(t *testing.T) {
 	} {
 		if got := fmt.Sprint(Shares(test.n, test.total, test.exponent)); got != test.want {
 			t.Errorf("Shares(%d, %d, %g) = %s, want %s", test.n, test.total, test.exponent, got, test.want)
+		}
+	}
+}
+
+func TestPlaces(t *testing.T) {
+	for _, test := range []struct {
+		channels, hosts int
+		exponent        float64
+		want            string
+		all             int
+	}{
+		{5, 2, 0, "[0 1 2 3 4]", 5},
+		{9, 3, 1, "[0 1 2 3 4 5 6 7 9]", 10}, // 4, 3 and 2 channels, of numbers modulo 3
+	} {
+		o := Origins{Channels: test.channels, Hosts: test.hosts, Spread: Popularity{test.exponent}}
+		if places, all := o.Places(); fmt.Sprint(places) != test.want || all != test.all {
+			t.Errorf("%+v: %v of %d, want %s of %d", test, places, all, test.want, test.all)
 		}
 	}
 }

@@ -10,6 +10,7 @@ type subscription struct {
 	number  int
 	channel int
 	since   int64 // when it was acknowledged, Unix nanoseconds: changes after that are due
+	until   int64 // when it was told to end; 0: it lasts
 	sick    bool  // its endpoint does not acknowledge: nothing is due
 
 	last    uint64  // the highest version that arrived
@@ -32,6 +33,18 @@ func (t *Tracker) Subscribe(channel int, acknowledged time.Time, sick bool) int 
 	defer lock.Unlock()
 	t.channels[channel].subs = append(t.channels[channel].subs, s)
 	return s.number
+}
+
+// Unsubscribe notes that a subscription is told to end at an instant: what is due by then may
+// have arrived, and nothing else has to.
+func (t *Tracker) Unsubscribe(number int, at time.Time) {
+	t.subs.RLock()
+	s := t.subs.all[number]
+	t.subs.RUnlock()
+	lock := t.lock(s.channel)
+	lock.Lock()
+	defer lock.Unlock()
+	s.until = at.UnixNano()
 }
 
 // Update is an update that arrived at a subscription.

@@ -35,8 +35,11 @@ func (t *Tracker) changes(yield func(change) bool) {
 	}
 }
 
-// lives reports whether a channel has subscriptions, and an origin that has ever answered.
+// lives reports whether a channel has subscriptions, and a host that is well and has answered.
 func (t *Tracker) lives(channel int) bool {
+	if !t.config.Schedule.Well(t.config.Schedule.HostOf(channel)) {
+		return false
+	}
 	lock := t.lock(channel)
 	lock.Lock()
 	defer lock.Unlock()
@@ -45,20 +48,25 @@ func (t *Tracker) lives(channel int) bool {
 
 // due reports whether a change stood long enough until an instant to be seen.
 func (t *Tracker) due(c change, until int64) bool {
-	gap := t.gapOf(c.channel)
-	if gap == 0 {
-		return false
-	}
 	last := min(t.config.Schedule.ChangedAt(c.channel, c.revision+int64(t.config.Schedule.Window(c.channel))).UnixNano(), until)
-	return last-c.at-t.disturbed.overlap(c.at, last) >= int64(stand*gap*1e9)
+	gap := t.longestGap(c.channel, c.at, last)
+	return gap > 0 && last-c.at-t.disturbed.overlap(c.at, last) >= int64(stand*gap*1e9)
 }
 
-// gapOf returns the longest planned gap of channels like one, in seconds; 0: none.
-func (t *Tracker) gapOf(channel int) float64 {
-	if plan := t.plan.Load(); plan != nil {
-		return plan.longest[channel]
+// longestGap returns the longest gap of channels like one that was planned at some time
+// from one instant to another, in seconds; 0: none.
+func (t *Tracker) longestGap(channel int, from, to int64) (longest float64) {
+	all := t.plans.Load()
+	if all == nil {
+		return 0
 	}
-	return 0
+	for i, p := range *all {
+		ended := i+1 < len(*all) && (*all)[i+1].from <= from
+		if !ended && (i == 0 || p.from <= to) {
+			longest = max(longest, p.longest[channel])
+		}
+	}
+	return longest
 }
 
 // Waiting returns the number of changes of the window that have not yet arrived at all of
@@ -78,7 +86,8 @@ func (t *Tracker) Waiting() (waiting int) {
 // lacking returns how many subscriptions have not got a change that is due to them.
 func (t *Tracker) lacking(c change) (n int64) {
 	for _, s := range t.channels[c.channel].subs {
-		if !s.sick && s.since < c.at && !s.has(c.revision) {
+		left := s.until != 0 && !t.due(c, s.until)
+		if !s.sick && !left && s.since < c.at && !s.has(c.revision) {
 			n++
 		}
 	}
@@ -91,12 +100,13 @@ func (t *Tracker) Judge(r *result.Result, ended time.Time) Plots {
 	detection, gaps := newHistogram(), []float64(nil)
 	for c := range t.changes {
 		if t.judge(r, c, detection, ended.UnixNano()) {
-			if gap := t.plannedGap(c.channel); gap > 0 {
+			if gap := t.plannedGap(c.channel, c.at); gap > 0 {
 				gaps = append(gaps, gap*1000)
 			}
 		}
 	}
 	t.openGaps()
+	t.openCrowds(ended.UnixNano())
 	t.fill(r)
 	waits := truth.NewWaits(gaps)
 	r.Detection.Spread = detection.spread()
@@ -144,17 +154,22 @@ func (t *Tracker) judgeArrival(r *result.Result, c change, due bool, sentAt, end
 	}
 }
 
-// plannedGap returns the planned gap of a channel, in seconds.
-func (t *Tracker) plannedGap(channel int) float64 {
-	if plan := t.plan.Load(); plan != nil {
-		return plan.gaps[channel]
+// plannedGap returns the gap of a channel that was planned at an instant, in seconds; 0:
+// none.
+func (t *Tracker) plannedGap(channel int, at int64) (gap float64) {
+	if all := t.plans.Load(); all != nil {
+		for i, p := range *all {
+			if i == 0 || p.from <= at {
+				gap = p.gaps[channel]
+			}
+		}
 	}
-	return 0
+	return gap
 }
 
 // openGaps counts polls left out since the last poll of each channel.
 func (t *Tracker) openGaps() {
-	plan, end := t.plan.Load(), t.window.end.Load()
+	plan, end := t.plan(), t.window.end.Load()
 	if plan == nil {
 		return
 	}
@@ -177,6 +192,18 @@ func (t *Tracker) openGap(plan *plan, channel int, end int64) bool {
 	return float64(end-from)/1e9 > skipped*longest
 }
 
+// openCrowds counts crowds whose rates have not been seen: as having waited until the end.
+func (t *Tracker) openCrowds(ended int64) {
+	for i := range t.channels {
+		lock := t.lock(i)
+		lock.Lock()
+		if crowd := t.channels[i].crowd; crowd != 0 {
+			raise(&t.counts.crowd, ended-crowd)
+		}
+		lock.Unlock()
+	}
+}
+
 // fill copies the counts.
 func (t *Tracker) fill(r *result.Result) {
 	r.Polls = t.counts.polls.Load()
@@ -190,6 +217,7 @@ func (t *Tracker) fill(r *result.Result) {
 	r.OriginBytes = t.counts.bytes.Load()
 	r.Deliveries, r.Duplicates, r.OutOfOrder = t.counts.deliveries.Load(), t.counts.duplicates.Load(), t.counts.outOfOrder.Load()
 	r.PollsSkipped, r.FloorViolations = t.counts.skipped.Load(), t.counts.floors.Load()
+	r.Crowd = float64(t.counts.crowd.Load()) / 1e6
 	r.Lateness = result.Lateness{P50: t.lateness.quantile(50), P99: t.lateness.quantile(99)}
 	t.falsely.Range(func(_, at any) bool {
 		if t.within(at.(int64)) {

@@ -6,6 +6,7 @@ package track
 
 import (
 	"math"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ type Schedule interface {
 	ChangedAt(channel int, revision int64) time.Time
 	Window(channel int) int // how many revisions back a document shows
 	HostOf(channel int) int // below Config.Hosts
+	Well(host int) bool     // it answers as a host should: gaps and changes of others are not judged
 }
 
 // Config is what a tracker has to know.
@@ -46,13 +48,13 @@ type Tracker struct {
 
 	channels []channelState
 	arrivals []int64        // by channel, the latest polls of as many as there are nodes: a ring
-	refused  []atomic.Int64 // by host, when it last answered 429, Unix nanoseconds; 0: never
+	refused  []atomic.Int64 // by host, when it last asked to be left alone, Unix nanoseconds; 0: never
 
 	subs struct {
 		sync.RWMutex
 		all []*subscription
 	}
-	plan   atomic.Pointer[plan]
+	plans  atomic.Pointer[[]*plan] // by time; nil: none yet
 	window struct {
 		begin, end atomic.Int64 // Unix nanoseconds; 0: not known yet
 	}
@@ -71,6 +73,7 @@ type counts struct {
 	deliveries, duplicates, outOfOrder atomic.Int64
 	skipped, floors                    atomic.Int64
 	filled                             atomic.Int64 // channels that were sent a first body, ever
+	crowd                              atomic.Int64 // nanoseconds from a crowd until its rate was seen, at most
 }
 
 // channelState is the state of a channel as the tracker has seen it.
@@ -80,7 +83,8 @@ type channelState struct {
 	bad     bool // the latest poll got no content: the node may wait before the next one
 	sent    []sent
 	subs    []*subscription
-	gaps    float64 // Σ seconds of gaps in the window
+	crowd   int64   // when a crowd came whose rate has not been seen yet, Unix nanoseconds; 0: none
+	gaps    float64 // Σ seconds of gaps in the window, under the latest plan
 	squares float64 // Σ of their squares
 }
 
@@ -115,7 +119,39 @@ func (t *Tracker) lock(channel int) *sync.Mutex { return &t.locks[channel%len(t.
 // and the longest gap of channels with the same factors; 0 where none is planned. Gaps are
 // judged once the nodes have had the time to plan it too.
 func (t *Tracker) SetPlan(from time.Time, gaps, longest []float64) {
-	t.plan.Store(&plan{from.UnixNano(), gaps, longest})
+	next := []*plan{{from.UnixNano(), gaps, longest}}
+	if all := t.plans.Load(); all != nil {
+		next = append(slices.Clone(*all), next...)
+	}
+	for i := range t.channels {
+		t.forgetGaps(i)
+	}
+	t.plans.Store(&next)
+}
+
+// forgetGaps begins the sums of a channel's gaps anew: they are of one plan.
+func (t *Tracker) forgetGaps(channel int) {
+	lock := t.lock(channel)
+	lock.Lock()
+	defer lock.Unlock()
+	t.channels[channel].gaps, t.channels[channel].squares = 0, 0
+}
+
+// plan returns the latest plan, nil before the first.
+func (t *Tracker) plan() *plan {
+	if all := t.plans.Load(); all != nil {
+		return (*all)[len(*all)-1]
+	}
+	return nil
+}
+
+// Crowd says that many subscriptions to a channel came at an instant, for which a plan has
+// been set.
+func (t *Tracker) Crowd(channel int, at time.Time) {
+	lock := t.lock(channel)
+	lock.Lock()
+	defer lock.Unlock()
+	t.channels[channel].crowd = at.UnixNano()
 }
 
 // SetWindow says from when to when things count. It is called before it begins.
@@ -148,7 +184,7 @@ func (t *Tracker) Poll(p loadgen.Poll) {
 	c := &t.channels[p.Channel]
 	t.gap(c, &p)
 	c.bad = p.Revision == 0
-	if p.Status == 429 {
+	if p.Rest {
 		raise(&t.refused[t.config.Schedule.HostOf(p.Channel)], p.Answered.UnixNano())
 	}
 	if p.Status == 200 {
@@ -203,14 +239,21 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 	t.floor(c, p.Channel, at)
 	before := c.last
 	c.last, c.polls = max(before, at), c.polls+1
-	plan := t.plan.Load()
+	plan := t.plan()
 	if plan == nil || before == 0 || !t.within(before) || at <= before {
 		return
 	}
 	seconds := float64(at-before) / 1e9
+	if c.crowd != 0 && before >= c.crowd && seconds <= skipped*plan.longest[p.Channel] {
+		raise(&t.counts.crowd, before-c.crowd)
+		c.crowd = 0
+	}
+	if before < plan.from+int64(settle) {
+		return
+	}
 	c.gaps += seconds
 	c.squares += seconds * seconds
-	if before < plan.from+int64(settle) || plan.gaps[p.Channel] == 0 || t.excused(c, p.Channel, before, at) {
+	if plan.gaps[p.Channel] == 0 || t.excused(c, p.Channel, before, at) {
 		return
 	}
 	planned, longest := plan.gaps[p.Channel], plan.longest[p.Channel]
@@ -226,11 +269,12 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 }
 
 // excused reports whether a node may have had a reason to wait from one instant to another:
-// nodes were away, the channel's last answer had no content, or its host refused a channel,
-// after which it rests as a whole.
+// nodes were away, the channel's last answer had no content, its host asked to be left alone,
+// after which it rests as a whole, or is sick.
 func (t *Tracker) excused(c *channelState, channel int, from, to int64) bool {
-	refused := t.refused[t.config.Schedule.HostOf(channel)].Load()
-	return c.bad || refused >= from && refused <= to || t.disturbed.overlap(from, to) > 0
+	host := t.config.Schedule.HostOf(channel)
+	refused := t.refused[host].Load()
+	return c.bad || !t.config.Schedule.Well(host) || refused >= from && refused <= to || t.disturbed.overlap(from, to) > 0
 }
 
 // floorError is how much sooner than the floor a poll may seem to come: a request arrives

@@ -28,6 +28,8 @@ func (p periodic) Window(int) int { return p.window }
 
 func (p periodic) HostOf(int) int { return 0 }
 
+func (p periodic) Well(int) bool { return true }
+
 // rig is a run of a channel with two subscriptions, and another one of its host, in a time of its own: polled each
 // gap, from 0 s to 100 s, of which 20 s to 80 s count.
 type rig struct {
@@ -74,7 +76,7 @@ func (r *rig) poll(seconds float64, to ...int) {
 // refuse is a poll of the other channel that is answered 429.
 func (r *rig) refuse(seconds float64) {
 	at := r.at(seconds)
-	r.Poll(loadgen.Poll{Channel: 1, Arrived: at, Answered: at, Status: 429})
+	r.Poll(loadgen.Poll{Channel: 1, Arrived: at, Answered: at, Status: 429, Rest: true})
 }
 
 func (r *rig) deliver(sub int, version uint64, seconds float64, revisions ...int64) {
@@ -232,5 +234,78 @@ func TestNotDue(t *testing.T) {
 	}
 	if out := sick.judged(); out.UpdatesMissed != 0 || out.Deliveries != 12 {
 		t.Errorf("%+v", out)
+	}
+}
+
+// A crowd's rate is seen when its channel is polled twice as close as planned for it, and a
+// crowd whose rate is not seen waits until the end.
+func TestCrowd(t *testing.T) {
+	r := newRig(1, 5)
+	crowd := func() {
+		r.SetPlan(r.at(30), []float64{0.5, 0}, []float64{0.5, 0})
+		r.Crowd(0, r.at(30))
+	}
+	for s := 1.0; s < 30; s += 2 {
+		r.poll(s, r.subs...)
+	}
+	crowd()
+	for s := 31.0; s < 35; s += 2 { // as before
+		r.poll(s, r.subs...)
+	}
+	for s := 35.0; s < 100; s += 0.5 {
+		r.poll(s, r.subs...)
+	}
+	if out := r.judged(); out.Crowd != 5000 || out.PollsSkipped != 0 {
+		t.Errorf("rate seen after %g ms, want 5000; %d polls left out", out.Crowd, out.PollsSkipped)
+	}
+	r = newRig(1, 5)
+	crowd()
+	for s := 31.0; s < 100; s += 2 {
+		r.poll(s, r.subs...)
+	}
+	if out := r.judged(); out.Crowd != 70_000 {
+		t.Errorf("a rate that was never seen: %g ms, want 70000", out.Crowd)
+	}
+}
+
+// What a subscription that ended did not get is missed if it was due by then, and else not.
+func TestUnsubscribe(t *testing.T) {
+	for _, test := range []struct {
+		until  float64
+		missed int
+	}{{29, 0}, {33, 0}, {35, 1}, {45, 2}} { // changes are at 30, 40, …; due after 4 s
+		r := newRig(1, 5)
+		for s := 1.0; s < 100; s += 2 {
+			r.poll(s, r.subs[0])
+			if s < 20 {
+				r.deliver(r.subs[1], uint64(r.config.Schedule.Revision(0, r.at(s))), s+0.5, r.config.Schedule.Revision(0, r.at(s)))
+			}
+			if s < 29 && s > 20 {
+				r.deliver(r.subs[1], 3, s+0.5, 3)
+			}
+		}
+		r.Unsubscribe(r.subs[1], r.at(test.until))
+		if out := r.judged(); out.UpdatesMissed != test.missed || int(out.DeliveriesMissing) != test.missed {
+			t.Errorf("ended at %g s: %d updates and %d deliveries missed, want %d", test.until, out.UpdatesMissed, out.DeliveriesMissing, test.missed)
+		}
+	}
+}
+
+// A change is judged by the gaps that were planned while it stood, not by later ones.
+func TestPlansFollow(t *testing.T) {
+	r := newRig(1, 5)
+	r.SetPlan(r.at(50), []float64{1, 0}, []float64{1, 0})
+	for _, test := range []struct {
+		from, to float64
+		want     float64
+	}{{0, 49, 2}, {40, 60, 2}, {50, 60, 1}, {51, 60, 1}} {
+		if got := r.longestGap(0, r.at(test.from).UnixNano(), r.at(test.to).UnixNano()); got != test.want {
+			t.Errorf("longest gap from %g to %g s: %g, want %g", test.from, test.to, got, test.want)
+		}
+	}
+	for at, want := range map[float64]float64{0: 2, 49: 2, 50: 1, 60: 1} {
+		if got := r.plannedGap(0, r.at(at).UnixNano()); got != want {
+			t.Errorf("planned gap at %g s: %g, want %g", at, got, want)
+		}
 	}
 }

@@ -10,6 +10,7 @@ type Channels struct {
 	Subscribers []float64
 	Interval    []float64 // mean seconds between two changes
 	Host        []int32
+	Size        []float64 // bytes that a poll takes, as nodes measured it; nil unless the budget is of bytes
 }
 
 // Plan is the best that there is within the limits.
@@ -17,19 +18,20 @@ type Plan struct {
 	Gaps      []float64 // seconds between two polls; 0: none
 	Longest   []float64 // the longest gap of a channel with the same factors: which of them gets the last poll is nobody's to tell
 	PollsPerS float64
-	Budget    float64 // polls per interval
+	Budget    float64 // polls per interval, or bytes
 	BoundMean float64 // seconds: no plan has a lower mean wait over subscribers
 
 	interval float64 // seconds
 	bound    float64 // of the policy's objective
 	weights  []float64
-	total    float64 // Σ q
-	fast     bool    // the objective is the load
+	total    float64   // Σ q
+	fast     bool      // the objective is the load
+	sizes    []float64 // what a poll costs; nil: 1
 }
 
 // Solve plans.
 func Solve(s Settings, ch Channels) (*Plan, error) {
-	factors := honeycomb.Channels{Subscribers: ch.Subscribers, UpdateInterval: ch.Interval}
+	factors := honeycomb.Channels{Subscribers: ch.Subscribers, UpdateInterval: ch.Interval, SizeBytes: ch.Size}
 	if s.HostGap > 0 {
 		factors.Host = ch.Host
 	}
@@ -40,7 +42,7 @@ func Solve(s Settings, ch Channels) (*Plan, error) {
 	solution := problem.Solve()
 	p := &Plan{
 		Budget: solution.Budget, interval: s.Interval.Seconds(), bound: solution.Bound,
-		Gaps: make([]float64, factors.Len()), weights: make([]float64, factors.Len()), fast: s.Policy == honeycomb.Fast,
+		Gaps: make([]float64, factors.Len()), weights: make([]float64, factors.Len()), fast: s.Policy == honeycomb.Fast, sizes: ch.Size,
 	}
 	for i, q := range ch.Subscribers {
 		p.total += q
@@ -70,8 +72,8 @@ func boundMean(s Settings, factors honeycomb.Channels, solution *honeycomb.Solut
 
 // alike is what makes two channels the same to the solver.
 type alike struct {
-	subscribers, interval float64
-	host                  int32
+	subscribers, interval, size float64
+	host                        int32
 }
 
 func longest(gaps []float64, ch Channels, s Settings) []float64 {
@@ -79,6 +81,9 @@ func longest(gaps []float64, ch Channels, s Settings) []float64 {
 		a := alike{subscribers: ch.Subscribers[i]}
 		if s.Policy >= honeycomb.Fair {
 			a.interval = ch.Interval[i]
+		}
+		if ch.Size != nil {
+			a.size = ch.Size[i]
 		}
 		if s.HostGap > 0 {
 			a.host = ch.Host[i]
@@ -110,7 +115,9 @@ func (p *Plan) OverBound(rates []float64) float64 {
 			continue
 		}
 		rate := max(rates[i], hardly)
-		load += rate
+		if load += rate; p.sizes != nil {
+			load += rate * (p.sizes[i] - 1)
+		}
 		wait += weight * p.interval / (2 * rate)
 	}
 	if p.fast {

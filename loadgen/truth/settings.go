@@ -5,7 +5,6 @@
 package truth
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -23,17 +22,17 @@ const reserve = 0.05
 // Settings are what nodes were told that decides about rates.
 type Settings struct {
 	honeycomb.Config
-	HostGap time.Duration // 0: none
+	HostGap  time.Duration // 0: none
+	Parallel int           // requests to a host at a time
+	Contact  string        // what nodes tell publishers; empty: their own
 }
 
 // The defaults of corona serve.
 const (
 	defaultInterval = 30 * time.Minute
 	defaultFloor    = 5 * time.Minute
+	defaultParallel = 2
 )
-
-// ErrBytes is a plan in bytes: what a poll costs is what nodes measured.
-var ErrBytes = errors.New("--cost bytes: the generator does not plan in bytes yet")
 
 // ParseArgs reads the settings from arguments of corona serve, for so many nodes with an
 // address each. Other arguments are passed over.
@@ -47,6 +46,8 @@ func ParseArgs(args []string, nodes int) (Settings, error) {
 	set.DurationVar(&s.Floor, "floor", 0, "")
 	set.DurationVar(&s.Target, "target", 0, "")
 	set.DurationVar(&s.HostGap, "host-gap", 0, "")
+	set.IntVar(&s.Parallel, "host-parallel", defaultParallel, "")
+	set.StringVar(&s.Contact, "contact", "", "")
 	policy, ladder := set.String("policy", "lite", ""), set.String("ladder", "any", "")
 	cost, budget := set.String("cost", "polls", ""), set.String("budget", "auto", "")
 	if err := set.Parse(args); err != nil {
@@ -74,9 +75,6 @@ func (s *Settings) read(policy, ladder, cost, budget string) (err error) {
 	}
 	if s.Cost, err = honeycomb.ParseCost(cost); err != nil {
 		return err
-	}
-	if s.Cost == honeycomb.Bytes {
-		return ErrBytes
 	}
 	if budget != "auto" {
 		if s.Budget, err = strconv.ParseFloat(budget, 64); err != nil {

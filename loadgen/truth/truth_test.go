@@ -1,7 +1,6 @@
 package truth
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -23,7 +22,8 @@ func TestParseArgs(t *testing.T) {
 		{"--policy fast --target 10s", func(s Settings) bool { return s.Policy == honeycomb.Fast }, ""},
 		{"--interval soon", nil, "interval"},
 		{"--policy best", nil, "best"},
-		{"--cost bytes", nil, "bytes"},
+		{"--cost bytes", func(s Settings) bool { return s.Cost == honeycomb.Bytes }, ""},
+		{"--host-parallel 3 --contact x", func(s Settings) bool { return s.Parallel == 3 && s.Contact == "x" }, ""},
 		{"--budget x", nil, "budget"},
 		{"--interval 1s --floor 2s", nil, "loor"},
 	}
@@ -35,9 +35,6 @@ func TestParseArgs(t *testing.T) {
 		case test.err == "" && (err != nil || !test.check(s)):
 			t.Errorf("%q: %+v, %v", test.args, s, err)
 		}
-	}
-	if _, err := ParseArgs([]string{"--cost", "bytes"}, 1); !errors.Is(err, ErrBytes) {
-		t.Errorf("--cost bytes: %v", err)
 	}
 }
 

@@ -97,7 +97,7 @@ measured on live nodes, and the output says by which command. With more than 2,0
 channels only this is done, for which a minute or two are needed.
 
 Your own costs, in the form of benchmarks/sim/costs.json, are written by
-  go run ./benchmarks/steady -costs FILE
+  go run ./benchmarks/costs OUT FILE                  OUT: loadgen run steady --out
   go run ./benchmarks/cooperate -costs FILE           two, by -subscriptions
   go run ./benchmarks/failover -calm 60s -costs FILE  three, by -nodes, -ranges
 A cost that is missing or not above 0 is refused.`

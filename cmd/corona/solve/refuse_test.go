@@ -51,7 +51,11 @@ func TestSolveRefusesRows(t *testing.T) {
 func checkRefused(t *testing.T, stdin, want string, args ...string) {
 	t.Helper()
 	got := runCorona(t.Context(), stdin, append([]string{"solve", "--in", "-"}, args...)...)
-	if got.Code != cli.ExitUsage || got.Out != "" || strings.Count(got.Errs, "\n") != 1 || !strings.Contains(got.Errs, want) || len(got.Errs) > 300 {
+	errs := got.Errs
+	for strings.HasPrefix(errs, "standard input: ") { // how far it is, where that takes long
+		_, errs, _ = strings.Cut(errs, "\n")
+	}
+	if got.Code != cli.ExitUsage || got.Out != "" || strings.Count(errs, "\n") != 1 || !strings.Contains(errs, want) || len(errs) > 300 {
 		t.Errorf("%v, %.60q: exit %d, %q %q; want %q", args, stdin, got.Code, got.Out, got.Errs, want)
 	}
 }
