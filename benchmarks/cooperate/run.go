@@ -15,9 +15,9 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/internal/process"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // run is one cluster with its origin and readers.

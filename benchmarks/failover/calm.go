@@ -20,8 +20,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/costs"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 	"github.com/seed-91e7e7c1/corona/internal/process"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // calmOptions say what is watched while nothing happens.

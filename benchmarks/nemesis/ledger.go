@@ -23,6 +23,7 @@ import (
 type ledger struct {
 	*run
 	clients int
+	tidy    bool            // most channels lose what they have when they are left, so that not ever more are polled
 	hasty   *witness.Client // what most clients ask with: it waits for answers hastyWithin
 	history history.Recorder
 
@@ -48,6 +49,8 @@ const (
 	patientOne   = 4                      // of so many clients one waits for each answer as long as may be
 	hastyWithin  = 2 * time.Second        // others ask elsewhere sooner: no fault silences all of them
 	keylessOne   = 4                      // of so many subscriptions one has no key
+	keptOne      = 10                     // of so many channels that are left one keeps its subscriptions, if others do not
+	closers      = 8                      // that list all channels in the end, at the same time
 )
 
 // work asks until the context ends.
@@ -77,7 +80,10 @@ func (l *ledger) as(client int) *witness.Client {
 
 // ask makes one request.
 func (l *ledger) ask(ctx context.Context, client int, random *rand.Rand) {
-	p := l.open(random)
+	p, last := l.open(random)
+	if last && l.tidy && random.IntN(keptOne) != 0 {
+		defer l.empty(ctx, client, p)
+	}
 	switch n := random.IntN(100); {
 	case n < 30:
 		l.list(ctx, client, p)
@@ -94,8 +100,15 @@ func (l *ledger) ask(ctx context.Context, client int, random *rand.Rand) {
 	}
 }
 
-// open returns a page with a request left, and takes that.
-func (l *ledger) open(random *rand.Rand) *page {
+// empty asks once for the deletion of each subscription of a page.
+func (l *ledger) empty(ctx context.Context, client int, p *page) {
+	for _, wish := range l.acked(p) {
+		l.unsubscribe(ctx, client, p, wish)
+	}
+}
+
+// open returns a page with a request left, and takes that; last is whether it was the last.
+func (l *ledger) open(random *rand.Rand) (p *page, last bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.mu.pages) < pagesAtOnce {
@@ -103,11 +116,11 @@ func (l *ledger) open(random *rand.Rand) *page {
 		l.mu.pages, l.mu.all = append(l.mu.pages, p), append(l.mu.all, p)
 	}
 	at := random.IntN(len(l.mu.pages))
-	p := l.mu.pages[at]
+	p = l.mu.pages[at]
 	if p.left--; p.left == 0 {
 		l.mu.pages = append(l.mu.pages[:at], l.mu.pages[at+1:]...)
 	}
-	return p
+	return p, p.left == 0
 }
 
 // newPage makes a channel. The caller holds mu.
@@ -124,7 +137,15 @@ func (l *ledger) newPage() *page {
 
 // kept returns a wish of the page that was acknowledged, nil if there is none.
 func (l *ledger) kept(p *page, random *rand.Rand) *witness.SubscribeRecord {
-	var acked []*witness.SubscribeRecord
+	acked := l.acked(p)
+	if len(acked) == 0 {
+		return nil
+	}
+	return acked[random.IntN(len(acked))]
+}
+
+// acked returns the wishes of the page that were acknowledged.
+func (l *ledger) acked(p *page) (acked []*witness.SubscribeRecord) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.recorder.With(func(*witness.History) {
@@ -134,10 +155,7 @@ func (l *ledger) kept(p *page, random *rand.Rand) *witness.SubscribeRecord {
 			}
 		}
 	})
-	if len(acked) == 0 {
-		return nil
-	}
-	return acked[random.IntN(len(acked))]
+	return acked
 }
 
 // wish returns a new wish of the page, or one that has a key and may be asked for again.
@@ -208,9 +226,15 @@ func (l *ledger) list(ctx context.Context, client int, p *page) (answered bool) 
 
 // close lists every channel once more: what was acknowledged before must show.
 func (l *ledger) close(ctx context.Context) {
-	for _, p := range l.mu.all {
-		for try := 0; try < 3 && !l.list(ctx, l.clients, p); try++ {
-			witness.Pause(ctx, witness.RetryPause)
-		}
+	var closing sync.WaitGroup
+	for n := range closers {
+		closing.Go(func() {
+			for i := n; i < len(l.mu.all); i += closers {
+				for try := 0; try < 3 && !l.list(ctx, l.clients+n, l.mu.all[i]); try++ {
+					witness.Pause(ctx, witness.RetryPause)
+				}
+			}
+		})
 	}
+	closing.Wait()
 }

@@ -4,15 +4,21 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
+	"github.com/seed-91e7e7c1/corona/internal/arrival"
 )
 
 func TestDeck(t *testing.T) {
@@ -20,24 +26,49 @@ func TestDeck(t *testing.T) {
 	if want := []string{"kill", "kill", "kill", "eio"}; !slices.Equal(deck, want) {
 		t.Errorf("deck %v, want %v", deck, want)
 	}
-	if got := len(deckOf(kindNames())); got < 14 { // three seeds make more than 40 faults
+	if got := len(deckOf(kindNames(ofAnyRun))); got < 14 { // three seeds make more than 40 faults
 		t.Errorf("a deck of all has %d faults", got)
 	}
 }
 
 func TestAcknowledgementsNearFaults(t *testing.T) {
-	r := &run{recorder: witness.NewRecorder(), faults: []*fault{{from: 10 * time.Second}, {from: 13 * time.Second}}}
+	r := &run{recorder: witness.NewRecorder(), faults: []*fault{{kind: "kill", from: 10 * time.Second}, {kind: "join", from: 13 * time.Second}, {kind: "kill", from: 14 * time.Second}}}
 	at := func(second int, outcome witness.Outcome) witness.Attempt {
 		return witness.Attempt{Done: witness.Instant(second) * time.Second, Outcome: outcome}
 	}
 	r.recorder.With(func(h *witness.History) {
 		h.Subscribes = []*witness.SubscribeRecord{
-			{Attempts: []witness.Attempt{at(9, witness.Acked), at(11, witness.Unknown), at(14, witness.Acked)}},
-			{Attempts: []witness.Attempt{at(18, witness.Acked)}, Deletes: []witness.Attempt{at(19, witness.Acked)}},
+			{Attempts: []witness.Attempt{at(9, witness.Acked), at(11, witness.Unknown), at(15, witness.Acked)}},
+			{Attempts: []witness.Attempt{at(18, witness.Acked)}, Deletes: []witness.Attempt{at(20, witness.Acked)}},
 		}
 	})
-	if all, near := r.acknowledgements(); all != 4 || near != 2 {
-		t.Errorf("%d acknowledgements, %d near; want 4, 2", all, near)
+	k := newRecord(r, nil)
+	if want := map[string]counts{"kill": {2, 2}, "join": {1, 2}}; k.Acked != 4 || k.Near != 2 || !maps.Equal(k.Kinds, want) {
+		t.Errorf("%d acknowledgements, %d near, %v; want 4, 2, %v", k.Acked, k.Near, k.Kinds, want)
+	}
+}
+
+// What runs add to a file is read again and added up, a seed that failed too.
+func TestRecords(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "long.jsonl")
+	var now totals
+	for seed, failed := range []error{nil, fmt.Errorf("%w: a rule\nmore", errViolated)} {
+		r := &run{out: io.Discard, seed: uint64(seed), recorder: witness.NewRecorder(), polls: arrival.NewLog(time.Now()), faults: []*fault{{kind: "wipe"}}}
+		if err := now.add(r, failed, file); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read, err := readRecords(file, file)
+	if err != nil || len(read) != 4 || read[1].Failed != "violated: a rule" {
+		t.Fatalf("%v, %v", read, err)
+	}
+	for _, want := range []string{"wipe            4  0", "4 seeds: 4 faults", "2 seeds FAILED"} {
+		if !strings.Contains(read.String(), want) {
+			t.Errorf("%s\nwant %q", read, want)
+		}
+	}
+	if strings.Contains(now[:1].String(), "FAILED") {
+		t.Errorf("%s\nwant no failure", now[:1])
 	}
 }
 

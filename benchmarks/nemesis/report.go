@@ -23,13 +23,20 @@ const (
 	ruleDecided      = "less than one history in a hundred is undecided"
 	ruleStuck        = "30 s after the last fault every node takes writes for every range"
 	ruleFloor        = "no two polls of a channel by one node come under the floor"
+	rulePlaced       = "each range has all replicas again, and each node that joined has some, in time after the last fault"
+	ruleRemoved      = "a node that was removed has nothing of any range, nor any node of a range that it has no replica of"
+	ruleDamage       = "what a disk has lost or changed is found, and filled again or said"
+	ruleStates       = "all replicas of a range have the same state at the same entry"
 )
+
+// ownRules are the rules beside those of the witnesses.
+var ownRules = []string{ruleLinearizable, ruleDecided, ruleStuck, ruleFloor, rulePlaced, ruleRemoved, ruleDamage, ruleStates}
 
 func printRules(out io.Writer) {
 	for _, rule := range slices.Concat(witness.Rules, witness.SharedRules) {
 		fmt.Fprintln(out, rule)
 	}
-	for _, rule := range []string{ruleLinearizable, ruleDecided, ruleStuck, ruleFloor} {
+	for _, rule := range ownRules {
 		fmt.Fprintln(out, rule)
 	}
 }
@@ -77,32 +84,21 @@ func (r *run) politely() error {
 // it.
 const soon = 5 * time.Second
 
-// totals are what all seeds went through.
-type totals struct {
-	seeds, failed, faults, acked, close int
-	took                                time.Duration
-}
-
-// add prints a seed's counts and adds them.
-func (t *totals) add(r *run, err error) {
-	acked, near := r.acknowledgements()
+// tellCounts prints a seed's counts.
+func (r *run) tellCounts(k *record) {
 	var counts witness.Counts
 	r.recorder.With(func(h *witness.History) { counts = witness.Count(h) })
-	took := r.recorder.Now()
 	fmt.Fprintf(r.out, "          %d faults, %d acknowledgements, %d of them within %s of a fault; %d requests cut\n",
-		len(r.faults), acked, near, soon, counts.Cut)
+		k.Faults, k.Acked, k.Near, soon, counts.Cut)
 	if silent := r.silent(); len(silent) > 0 {
 		witness.PrintLines(r.out, fmt.Sprintf("%d requests had no answer within %s, of nodes that nothing had happened to", len(silent), answerWithin), silent[:min(len(silent), 5)])
 	}
 	fmt.Fprintf(r.out, "          %d webhooks of %d versions, %d of them repeated; %d events over %d connections of streams; %d polls\n",
 		counts.Deliveries, counts.Versions, counts.Repeats, counts.Events, counts.Connections, r.polls.Count())
 	r.tellOutages()
-	if err == nil {
-		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+len(witness.SharedRules)+4, took.Round(time.Second))
-	} else {
-		t.failed++
+	if k.Failed == "" {
+		fmt.Fprintf(r.out, "          %d rules hold; %s\n", len(witness.Rules)+len(witness.SharedRules)+len(ownRules), time.Duration(k.Seconds*float64(time.Second)).Round(time.Second))
 	}
-	t.seeds, t.faults, t.acked, t.close, t.took = t.seeds+1, t.faults+len(r.faults), t.acked+acked, t.close+near, t.took+took
 }
 
 // tellOutages prints what outages had their endpoints bear.
@@ -129,39 +125,6 @@ func (r *run) tellOutages() {
 		len(strains), sharedEndpoints, lasted.Round(time.Second), requests, later, limit, len(gaps))
 }
 
-func (t *totals) String() string {
-	verdict := "every rule holds"
-	if t.failed > 0 {
-		verdict = fmt.Sprintf("%d seeds FAILED", t.failed)
-	}
-	return fmt.Sprintf("%d seeds: %d faults, %d acknowledgements, %d (%d %%) of them within %s of a fault; %s; %s.\n"+
-		"Not checked: hashes of replicas at equal index, which the program does not show.",
-		t.seeds, t.faults, t.acked, t.close, 100*t.close/max(t.acked, 1), soon, verdict, t.took.Round(time.Second))
-}
-
-// acknowledgements counts the writes that were acknowledged, and those of them soon
-// after the beginning of a fault.
-func (r *run) acknowledgements() (all, near int) {
-	count := func(attempts []witness.Attempt) {
-		for _, a := range attempts {
-			if a.Outcome != witness.Acked {
-				continue
-			}
-			all++
-			if slices.ContainsFunc(r.faults, func(f *fault) bool { return a.Done >= f.from && a.Done-f.from <= soon }) {
-				near++
-			}
-		}
-	}
-	r.recorder.With(func(h *witness.History) {
-		for _, record := range h.Subscribes {
-			count(record.Attempts)
-			count(record.Deletes)
-		}
-	})
-	return all, near
-}
-
 // silent returns a line for each write that a node, while nothing happened to its
 // process, did not answer in time, though 503 is promised within 5 s. It is told and no
 // rule: a loaded machine may be as slow.
@@ -173,7 +136,7 @@ func (r *run) silent() (lines []string) {
 			}
 			name := r.cluster.Nodes[a.Node].Name
 			if !slices.ContainsFunc(r.faults, func(f *fault) bool {
-				return f.stops && strings.Contains(f.what, name) && f.from <= a.Done && f.to >= a.Sent-afterStop
+				return f.concerns(name) && f.from <= a.Done && f.to >= a.Sent-afterStop
 			}) {
 				lines = append(lines, fmt.Sprintf("%s, asked of %s at %s", key, name, a.Sent.Round(time.Millisecond)))
 			}
@@ -199,7 +162,7 @@ func (r *run) explain(err error) {
 	if errors.Is(err, context.Canceled) {
 		return
 	}
-	fmt.Fprintf(r.out, "FAILED: %v\nto try again: go run ./benchmarks/nemesis -seed %d -faults %d -kinds %s\n", err, r.seed, r.wanted, strings.Join(r.kinds, ","))
+	fmt.Fprintf(r.out, "FAILED: %v\nto try again: %s\n", err, r.again)
 	var lines []string
 	for _, f := range r.faults {
 		lines = append(lines, fmt.Sprintf("%9s %s", f.from.Round(time.Millisecond), f))

@@ -7,11 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -25,11 +25,12 @@ import (
 type run struct {
 	out       io.Writer
 	seed      uint64
-	wanted    int      // faults
 	kinds     []string // of faults
 	folder    string
+	again     string // the command that runs the seed again
 	recorder  *witness.Recorder
 	cluster   *cluster.Cluster
+	fleet     *fleet
 	origin    *witness.Origin
 	originURL string
 	polls     *arrival.Log
@@ -60,7 +61,9 @@ const (
 	ledgerClients = 40
 	actors        = 8
 	answerWithin  = 6 * time.Second // 503 is promised within 5 s
-	betweenMost   = 3 * time.Second // from a fault to the next
+	betweenMost   = 3 * time.Second // from the end of a fault to the next
+	betweenLong   = 8 * time.Second // from the beginning of a fault to the next, in a long run
+	faultsAtOnce  = 3               // in a long run
 	stuckAfter    = 30 * time.Second
 	settleTime    = 90 * time.Second // until everything must have arrived: a sink that failed is asked again after a minute
 	settlePause   = 300 * time.Millisecond
@@ -73,12 +76,14 @@ func (o *options) runSeed(ctx context.Context, seed uint64, program, folder stri
 	if err := os.Mkdir(folder, 0o700); err != nil {
 		return err
 	}
-	r := &run{out: os.Stdout, seed: seed, wanted: o.faults, kinds: o.kinds, folder: folder, recorder: witness.NewRecorder()}
+	r := &run{out: os.Stdout, seed: seed, kinds: o.kinds, folder: folder, again: o.again(seed), recorder: witness.NewRecorder()}
 	r.polls = arrival.NewLog(r.recorder.Began)
 	r.recorder.With(func(h *witness.History) { h.Several = true })
-	fmt.Fprintf(r.out, "seed %d: %d faults of %s\n", seed, o.faults, strings.Join(o.kinds, ", "))
+	fmt.Fprintf(r.out, "seed %d: %s of %s\n", seed, o.length(), strings.Join(o.kinds, ", "))
 	err := r.withNodes(ctx, o, program)
-	sum.add(r, err)
+	if err := sum.add(r, err, o.out); err != nil {
+		return err
+	}
 	if err != nil {
 		r.explain(err)
 		return err
@@ -96,6 +101,7 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
+	r.fleet = newFleet(r.cluster.Nodes, program, o.against)
 	living, stop := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer stop()
@@ -120,13 +126,24 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 	defer cease()
 	asked.Go(func() { r.ledger.work(asking, r.seed) })
 	asked.Go(func() { r.shared.work(asking) })
-	if err := r.inflict(ctx, o); err != nil {
+	if slices.ContainsFunc(r.kinds, ofPlacement) {
+		asked.Go(func() { r.watchLeaders(asking) })
+	}
+	if err := newNemesis(r, o).inflict(ctx, o); err != nil {
 		return err
 	}
 	witness.Pause(ctx, time.Second)
 	cease()
 	asked.Wait()
-	return r.judge(ctx)
+	if err := r.wellAgain(ctx, r.recorder.Now()); err != nil {
+		return err
+	}
+	if err := r.judge(ctx); err != nil {
+		return err
+	}
+	stop()
+	r.running.Wait()
+	return r.sameStates(ctx)
 }
 
 // serve starts the origin and the sink, and makes the clients.
@@ -148,18 +165,52 @@ func (r *run) serve(ctx context.Context) error {
 		return err
 	}
 	r.serveHTTP(ctx, r.sink.Server, ofSink)
-	bases := make([]string, len(r.cluster.Nodes))
-	for i, node := range r.cluster.Nodes {
-		bases[i] = node.API
-	}
-	r.client = witness.NewClient(r.recorder, bases...)
+	r.client = witness.NewClient(r.recorder)
 	r.client.Within(answerWithin)
 	r.workload = witness.NewWorkload(r.client, r.origin, r.sink, r.seed)
 	r.workload.Actors = actors
-	r.ledger = &ledger{run: r, clients: ledgerClients, hasty: witness.NewClient(r.recorder, bases...)}
+	r.ledger = &ledger{run: r, clients: ledgerClients, hasty: witness.NewClient(r.recorder), tidy: slices.ContainsFunc(r.kinds, ofPlacement)}
 	r.ledger.hasty.Within(hastyWithin)
+	r.known()
 	return nil
 }
+
+// known has clients ask the nodes of the cluster, as a load balancer would.
+func (r *run) known() {
+	members := r.fleet.members()
+	bases := make([]witness.Base, len(members))
+	for i, node := range members {
+		bases[i] = baseOf(node)
+	}
+	r.client.Ask(bases...)
+	r.ledger.hasty.Ask(bases...)
+}
+
+func baseOf(node *cluster.Node) witness.Base { return witness.Base{Node: node.Index, URL: node.API} }
+
+// watchLeaders notes whenever another node leads a range than at the look before, until the
+// context ends: while replicas move, leaders change long after what set that off.
+func (r *run) watchLeaders(ctx context.Context) {
+	before := make(map[uint32]string)
+	for n := 0; ctx.Err() == nil; n++ {
+		witness.Pause(ctx, watchEvery)
+		members := r.fleet.members()
+		status, err := members[n%len(members)].Status(ctx)
+		if err != nil {
+			continue
+		}
+		changed := false
+		for _, of := range status.Cluster.Ranges {
+			changed = changed || before[of.ID] != of.Leader
+			before[of.ID] = of.Leader
+		}
+		if changed {
+			r.turn()
+		}
+	}
+}
+
+const watchEvery = 500 * time.Millisecond
 
 // serveHTTP serves until the context ends.
 func (r *run) serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) {
@@ -172,31 +223,8 @@ func (r *run) serveHTTP(ctx context.Context, server *http.Server, listener net.L
 	})
 }
 
-// inflict lets one fault happen after the other, until there were enough or the time is
-// over.
-func (r *run) inflict(ctx context.Context, o *options) error {
-	n := &nemesis{run: r, random: rand.New(rand.NewPCG(r.seed, 0))}
-	for len(r.faults) < o.faults && r.recorder.Now() < o.time {
-		witness.Pause(ctx, time.Second+witness.UpTo(n.random, betweenMost-time.Second))
-		if err := r.alive(); err != nil {
-			return err
-		}
-		if err := n.next(ctx); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// judge waits until the nodes are well again and everything has arrived, and checks all
-// rules.
+// judge waits until everything has arrived, and checks all rules.
 func (r *run) judge(ctx context.Context) error {
-	healed := r.recorder.Now()
-	if err := r.wellAgain(ctx, healed); err != nil {
-		return err
-	}
-	fmt.Fprintf(r.out, "%8s  every node takes writes for every range, %s after the last fault\n",
-		r.recorder.Now().Round(10*time.Millisecond), (r.recorder.Now() - healed).Round(10*time.Millisecond))
 	r.workload.Gate.Lock()
 	defer r.workload.Gate.Unlock()
 	r.origin.Freeze(true)
@@ -245,9 +273,10 @@ func (r *run) check(ctx context.Context) (violations []witness.Violation, err er
 }
 
 // wellAgain holds that each node serves, and takes a write for each range, in time after
-// the last fault.
+// the last fault; and that the cluster is whole, where nodes come and go.
 func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
-	for _, node := range r.cluster.Nodes {
+	members := r.fleet.members()
+	for _, node := range members {
 		for !node.Ready(ctx) {
 			if err := errors.Join(ctx.Err(), r.alive()); err != nil {
 				return err
@@ -258,16 +287,27 @@ func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
 			witness.Pause(ctx, witness.RetryPause)
 		}
 	}
-	for i, node := range r.cluster.Nodes {
+	for _, node := range members {
 		targets, err := r.inEachRange(ctx, node)
 		if err != nil {
 			return err
 		}
 		for _, target := range targets {
-			if err := r.writes(ctx, i, target, healed); err != nil {
+			if err := r.writes(ctx, node, target, healed); err != nil {
 				return fmt.Errorf("at %s: %w", node.Name, err)
 			}
 		}
+	}
+	fmt.Fprintf(r.out, "%8s  every node takes writes for every range, %s after the last fault\n",
+		r.recorder.Now().Round(10*time.Millisecond), (r.recorder.Now() - healed).Round(10*time.Millisecond))
+	for lacks := r.fleet.whole(ctx); lacks != nil; lacks = r.fleet.whole(ctx) {
+		if err := errors.Join(ctx.Err(), r.alive()); err != nil {
+			return err
+		}
+		if r.recorder.Now()-healed > wholeWithin {
+			return fmt.Errorf("%w: %s: not %s after the last fault: %w", errViolated, rulePlaced, wholeWithin, lacks)
+		}
+		witness.Pause(ctx, wholePause)
 	}
 	return nil
 }
@@ -290,8 +330,8 @@ func (r *run) inEachRange(ctx context.Context, node *cluster.Node) (numbers []in
 }
 
 // writes subscribes at a node until that is acknowledged.
-func (r *run) writes(ctx context.Context, node, target int, healed witness.Instant) error {
-	record, client := r.workload.Wish(target, true), r.client.At(node, answerWithin)
+func (r *run) writes(ctx context.Context, node *cluster.Node, target int, healed witness.Instant) error {
+	record, client := r.workload.Wish(target, true), r.client.At(baseOf(node), answerWithin)
 	for client.Subscribe(ctx, record).Outcome != witness.Acked {
 		if err := errors.Join(ctx.Err(), r.alive()); err != nil {
 			return err

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 	"github.com/seed-91e7e7c1/corona/internal/child"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // scenario is a running origin and node, and what is subscribed there.

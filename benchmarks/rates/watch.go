@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // watch follows the load second by second, and the rate of one channel if there is

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // reading is what node and origin tell at an instant.

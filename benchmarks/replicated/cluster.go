@@ -15,9 +15,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
 	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/internal/process"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
 // cluster is nodes that run. Whoever starts one closes it.

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/scrape"
+	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 	"github.com/seed-91e7e7c1/corona/ownership"
 	"google.golang.org/protobuf/encoding/protowire"
 )

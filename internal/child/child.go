@@ -23,17 +23,28 @@ import (
 // Build builds command corona into a folder, with build tags, and returns the program's
 // path.
 func Build(ctx context.Context, folder string, tags ...string) (string, error) {
+	binary := filepath.Join(folder, "corona")
+	return binary, build(ctx, binary, "-tags", strings.Join(tags, ","))
+}
+
+// BuildAs is as Build without tags; the program says that it is of a version, which its
+// file name is made of.
+func BuildAs(ctx context.Context, folder, version string) (string, error) {
+	binary := filepath.Join(folder, "corona-"+version)
+	return binary, build(ctx, binary, "-ldflags", "-X main.version="+version)
+}
+
+func build(ctx context.Context, binary string, flags ...string) error {
 	root, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
 	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
+		return fmt.Errorf("find the module: %w", err)
 	}
-	binary := filepath.Join(folder, "corona")
-	build := exec.CommandContext(ctx, "go", "build", "-tags", strings.Join(tags, ","), "-o", binary, "./cmd/corona")
+	build := exec.CommandContext(ctx, "go", append(append([]string{"build"}, flags...), "-o", binary, "./cmd/corona")...)
 	build.Dir = strings.TrimSpace(string(root))
 	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build corona: %w\n%s", err, out)
+		return fmt.Errorf("build corona: %w\n%s", err, out)
 	}
-	return binary, nil
+	return nil
 }
 
 // OwnAddress returns a loopback address with a port for a process that is started
@@ -98,6 +109,9 @@ func Begin(logName, binary string, args ...string) (*Process, error) {
 	}
 	return process, nil
 }
+
+// Command is what the next process runs, instead of what New was given.
+func (p *Process) Command(binary string, args ...string) { p.args = append([]string{binary}, args...) }
 
 // LogName is the file that holds what the processes print.
 func (p *Process) LogName() string { return p.logName }

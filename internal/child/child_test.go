@@ -66,6 +66,22 @@ func TestKill(t *testing.T) {
 	}
 }
 
+// A process runs the command that it was given last from its next start on.
+func TestCommand(t *testing.T) {
+	process := begin(t, "exit 3")
+	process.AwaitEnd(t.Context(), time.Minute)
+	process.Command("/bin/sh", "-c", "exit 4")
+	if code, _ := process.Ended(); code != 3 {
+		t.Errorf("the one before ended with %d", code)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if code, ended := process.AwaitEnd(t.Context(), time.Minute); code != 4 || !ended {
+		t.Errorf("AwaitEnd = %d, %t, want 4", code, ended)
+	}
+}
+
 func TestStop(t *testing.T) {
 	for code := range 2 {
 		process := begin(t, fmt.Sprintf("trap 'exit %d' TERM; echo ready; while :; do sleep 0.01; done", code))

@@ -36,10 +36,11 @@ type Config struct {
 	Args    []string // of "corona serve", beside those that make it a node of several
 }
 
-// Cluster is nodes that found a cluster together. Its methods are called by one
-// goroutine, but for those that say otherwise.
+// Cluster is nodes that found a cluster together, and those that join it. Its methods are
+// called by one goroutine, but for those that say otherwise.
 type Cluster struct {
 	Nodes   []*Node
+	config  Config
 	network *network
 }
 
@@ -56,7 +57,7 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 	if config.Nodes == 0 {
 		config.Nodes = 3
 	}
-	c := new(Cluster)
+	c := &Cluster{config: config}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, c.Close())
@@ -65,30 +66,65 @@ func New(ctx context.Context, config Config) (_ *Cluster, err error) {
 	if c.network, err = newNetwork(config.Nodes); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
-	certs := filepath.Join(config.Folder, "certs")
-	args, gossip := []string{"certs", "--dir", certs}, make([]string, config.Nodes)
-	for i := range gossip {
-		args, gossip[i] = append(args, name(i)), net.JoinHostPort(address(i), gossipPort)
+	names := make([]string, config.Nodes)
+	for i := range names {
+		names[i] = name(i)
 	}
-	if out, err := exec.CommandContext(ctx, config.Program, args...).CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("corona certs: %w: %s", err, out)
+	if err := c.certify(ctx, names...); err != nil {
+		return nil, err
 	}
-	for i := range config.Nodes {
-		args := append([]string{"serve", "--name", name(i), "--data", data(config.Folder, i),
-			"--listen", net.JoinHostPort(address(i), apiPort), "--insecure-api", "--allow-private",
-			"--cluster", net.JoinHostPort(address(i), clusterPort), "--gossip", gossip[i], "--join", strings.Join(gossip, ","),
-			"--bootstrap-expect", fmt.Sprint(config.Nodes), "--certs", certs}, config.Args...)
-		process, err := child.New(filepath.Join(config.Folder, name(i)+".log"), config.Program, args...)
-		if err != nil {
+	for range names {
+		if _, err := c.addNode(); err != nil {
 			return nil, err
 		}
-		c.Nodes = append(c.Nodes, &Node{
-			Process: process, Name: name(i), Index: i, Data: data(config.Folder, i), Address: address(i),
-			API: "http://" + net.JoinHostPort(address(i), apiPort), network: c.network,
-		})
+	}
+	for _, node := range c.Nodes {
+		node.founders = config.Nodes
+		node.Run(config.Program, c.Nodes)
 	}
 	return c, nil
 }
+
+// certify makes certificates for nodes; the first call makes the CA too.
+func (c *Cluster) certify(ctx context.Context, names ...string) error {
+	args := append([]string{"certs", "--dir", certs(c.config.Folder)}, names...)
+	if out, err := exec.CommandContext(ctx, c.config.Program, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("corona certs: %w: %s", err, out)
+	}
+	return nil
+}
+
+// addNode adds a node, in a network that is there.
+func (c *Cluster) addNode() (*Node, error) {
+	i := len(c.Nodes)
+	process, err := child.New(filepath.Join(c.config.Folder, name(i)+".log"), c.config.Program)
+	if err != nil {
+		return nil, err
+	}
+	node := &Node{
+		Process: process, Name: name(i), Index: i, Data: data(c.config.Folder, i), Address: address(i),
+		API: "http://" + net.JoinHostPort(address(i), apiPort), network: c.network, config: &c.config,
+	}
+	c.Nodes = append(c.Nodes, node)
+	return node, nil
+}
+
+// NodesMost is how many nodes there may ever be.
+const NodesMost = 250
+
+// Add makes a fresh node that joins a cluster, and does not start it: Run has to say first
+// whom it joins.
+func (c *Cluster) Add(ctx context.Context) (*Node, error) {
+	if err := c.network.addSpoke(len(c.Nodes)); err != nil {
+		return nil, err
+	}
+	if err := c.certify(ctx, name(len(c.Nodes))); err != nil {
+		return nil, err
+	}
+	return c.addNode()
+}
+
+func certs(folder string) string { return filepath.Join(folder, "certs") }
 
 func name(node int) string { return fmt.Sprintf("n%d", node+1) }
 
@@ -163,6 +199,33 @@ type Node struct {
 	API     string // its base URL, without a slash at the end
 	Data    string // the data directory
 	network *network
+
+	config   *Config
+	founders int // that the node expects beside itself and with it; 0: it joins
+}
+
+// Run sets the program of the node's next processes, and the nodes by whose gossip they
+// find the cluster; this one may be among them.
+func (n *Node) Run(program string, others []*Node) {
+	gossip := make([]string, len(others))
+	for i, other := range others {
+		gossip[i] = net.JoinHostPort(other.Address, gossipPort)
+	}
+	args := []string{"serve", "--name", n.Name, "--data", n.Data,
+		"--listen", net.JoinHostPort(n.Address, apiPort), "--insecure-api", "--allow-private",
+		"--cluster", net.JoinHostPort(n.Address, clusterPort), "--gossip", net.JoinHostPort(n.Address, gossipPort),
+		"--join", strings.Join(gossip, ","), "--certs", certs(n.config.Folder)}
+	if n.founders > 0 {
+		args = append(args, "--bootstrap-expect", fmt.Sprint(n.founders))
+	}
+	n.Command(program, append(args, n.config.Args...)...)
+}
+
+// Wipe removes the data directory of a node that does not run: its next process is a fresh
+// node under the old name, which joins and never founds.
+func (n *Node) Wipe() error {
+	n.founders = 0
+	return os.RemoveAll(n.Data)
 }
 
 // Start begins a process in the node's namespace and does not wait until it serves.
@@ -198,6 +261,13 @@ func (n *Node) signal(s syscall.Signal) error {
 	return nil
 }
 
+// Listens reports whether the node takes connections of clients. It may be called by any
+// goroutine.
+func (n *Node) Listens() bool {
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(n.Address, apiPort), time.Second)
+	return err == nil && conn.Close() == nil
+}
+
 // Ready reports whether the node says that it serves all its ranges. It may be called
 // by any goroutine.
 func (n *Node) Ready(ctx context.Context) bool { return n.get(ctx, "/readyz", nil) == nil }
@@ -207,6 +277,13 @@ func (n *Node) Ready(ctx context.Context) bool { return n.get(ctx, "/readyz", ni
 func (n *Node) Status(ctx context.Context) (status api.Status, err error) {
 	err = n.get(ctx, "/v1/status", &status)
 	return status, err
+}
+
+// Nodes returns the nodes of the cluster as this one knows it, by name. It may be called by
+// any goroutine.
+func (n *Node) Nodes(ctx context.Context) (nodes api.Nodes, err error) {
+	err = n.get(ctx, "/v1/nodes", &nodes)
+	return nodes, err
 }
 
 // askWithin bounds one question to a node.

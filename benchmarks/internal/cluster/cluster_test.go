@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/internal/need"
 )
 
@@ -185,6 +186,68 @@ func TestNodes(t *testing.T) {
 			t.Fatalf("%s does not serve again: %v\n%s", node.Name, node.Alive(), node.LogTail())
 		}
 	}
+}
+
+// A fresh node joins; a node that was killed and wiped joins as another one of its name.
+func TestAddAndWipe(t *testing.T) {
+	contained(t)
+	if testing.Short() {
+		t.Skip("starts four nodes")
+	}
+	own, err := os.MkdirTemp(folder, t.Name())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := New(t.Context(), Config{Program: program, Folder: own, Args: []string{"--ranges", "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := c.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fourth, err := c.Add(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fourth.Run(program, c.Nodes[:3])
+	if err := fourth.Start(); err != nil {
+		t.Fatal(err)
+	}
+	first := idOf(t, c.Nodes[0], "n1", "")
+	idOf(t, c.Nodes[0], "n4", "")
+	if err := errors.Join(c.Nodes[0].Kill(), c.Nodes[0].Wipe()); err != nil {
+		t.Fatal(err)
+	}
+	c.Nodes[0].Run(program, c.Nodes)
+	if err := c.Nodes[0].Start(); err != nil {
+		t.Fatal(err)
+	}
+	idOf(t, fourth, "n1", first)
+}
+
+// idOf waits until a node knows one of a name that lives and has another ID than one of
+// before, and returns that.
+func idOf(t *testing.T, at *Node, name, before string) (id string) {
+	t.Helper()
+	var known api.Nodes
+	found := within(time.Minute, func() (found bool) {
+		known, _ = at.Nodes(t.Context()) // not yet
+		for _, n := range known.Nodes {
+			if n.Name == name && n.State == "alive" && n.ID != before {
+				id, found = n.ID, true
+			}
+		}
+		return found
+	})
+	if !found {
+		t.Fatalf("%s knows %+v, want another %s than %q; the end of its log:\n%s", at.Name, known, name, before, at.LogTail())
+	}
+	return id
 }
 
 // hangVariable makes this test's program one that starts a process and waits for ever.

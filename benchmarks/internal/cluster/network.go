@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,8 +18,11 @@ import (
 // has one link to it. All that nodes send each other passes the hub, which drops it
 // without a word where a link is cut: neither side is told.
 type network struct {
-	spokes []*os.File // namespaces of the nodes, alive while they are open
-	cuts   map[cut]bool
+	mu struct {
+		sync.Mutex
+		spokes []*os.File // namespaces of the nodes, alive while they are open
+		cuts   map[cut]bool
+	}
 }
 
 // cut is a direction in which the hub drops packets.
@@ -35,7 +39,8 @@ func address(node int) string { return fmt.Sprintf("10.77.%d.2", node+1) }
 
 // newNetwork makes the namespaces of so many nodes. The caller closes it.
 func newNetwork(nodes int) (_ *network, err error) {
-	n := &network{cuts: make(map[cut]bool)}
+	n := new(network)
+	n.mu.cuts = make(map[cut]bool)
 	defer func() {
 		if err != nil {
 			n.close()
@@ -64,7 +69,9 @@ func (n *network) addSpoke(node int) error {
 	if err != nil {
 		return err
 	}
-	n.spokes = append(n.spokes, spoke)
+	n.mu.Lock()
+	n.mu.spokes = append(n.mu.spokes, spoke)
+	n.mu.Unlock()
 	gateway := fmt.Sprintf("10.77.%d.1", node+1)
 	for _, line := range []string{
 		fmt.Sprintf("link add %s type veth peer name eth0 netns /proc/self/fd/%d", link(node), spoke.Fd()),
@@ -110,10 +117,13 @@ func newNamespace() (namespace *os.File, err error) {
 // processes that it starts belong to the node's network. It must start no goroutine
 // that does either.
 func (n *network) within(node int, do func() error) error {
+	n.mu.Lock()
+	spoke := n.mu.spokes[node]
+	n.mu.Unlock()
 	done := make(chan error)
 	go func() { // its thread is not used again, since it is never unlocked
 		runtime.LockOSThread()
-		err := unix.Setns(int(n.spokes[node].Fd()), unix.CLONE_NEWNET)
+		err := unix.Setns(int(spoke.Fd()), unix.CLONE_NEWNET)
 		if err == nil {
 			err = do()
 		}
@@ -125,7 +135,9 @@ func (n *network) within(node int, do func() error) error {
 // set cuts what one node sends to another, or heals it.
 func (n *network) set(from, to int, broken bool) error {
 	c := cut{from, to}
-	if n.cuts[c] == broken {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.mu.cuts[c] == broken {
 		return nil
 	}
 	verb := "add"
@@ -134,18 +146,18 @@ func (n *network) set(from, to int, broken bool) error {
 	}
 	err := run("ip", "rule", verb, "pref", "10", "iif", link(from), "to", address(to), "blackhole")
 	if err == nil {
-		n.cuts[c] = broken
+		n.mu.cuts[c] = broken
 	}
 	return err
 }
 
 // close takes the network away, as the end of this process would.
 func (n *network) close() {
-	for node, spoke := range n.spokes {
+	for node, spoke := range n.mu.spokes {
 		_ = run("ip", "link", "del", link(node)) // it may not have been made
 		_ = spoke.Close()
 	}
-	for c, broken := range n.cuts {
+	for c, broken := range n.mu.cuts {
 		if broken {
 			_ = n.set(c.from, c.to, false)
 		}

@@ -22,33 +22,46 @@ import (
 // told.
 type Client struct {
 	recorder  *Recorder
-	first     int      // the number of the first base
-	bases     []string // URLs of their APIs, without a slash at the end
+	nodes     atomic.Pointer[[]Base]
 	turn      atomic.Uint64
 	http      *http.Client
 	streaming *http.Client // without a time limit
+}
+
+// Base is a node as a client knows it.
+type Base struct {
+	Node int    // its number, in [Attempt]
+	URL  string // of its API, without a slash at the end
 }
 
 // AnswerWithin is the longest that a node may take to answer. It promises 5 s
 // without a majority; what takes longer than this counts as cut.
 const AnswerWithin = 10 * time.Second
 
-// NewClient makes a client of one node or several that waits for an answer for
-// [AnswerWithin].
-func NewClient(r *Recorder, bases ...string) *Client {
+// NewClient makes a client of one node or several, numbered from 0 on, that waits for an
+// answer for [AnswerWithin].
+func NewClient(r *Recorder, urls ...string) *Client {
 	transport := &http.Transport{MaxIdleConnsPerHost: 16}
-	return &Client{
+	c := &Client{
 		recorder:  r,
-		bases:     bases,
 		http:      &http.Client{Transport: transport, Timeout: AnswerWithin},
 		streaming: &http.Client{Transport: transport},
 	}
+	bases := make([]Base, len(urls))
+	for i, url := range urls {
+		bases[i] = Base{i, url}
+	}
+	c.Ask(bases...)
+	return c
 }
 
-// At returns the client that asks one of the nodes alone, and waits for its answers for
-// so long.
-func (c *Client) At(node int, within time.Duration) *Client {
-	one := &Client{recorder: c.recorder, first: c.first + node, bases: c.bases[node : node+1], http: c.http, streaming: c.streaming}
+// Ask has the client ask these nodes from now on, one at least.
+func (c *Client) Ask(bases ...Base) { c.nodes.Store(&bases) }
+
+// At returns a client that asks one node alone, and waits for its answers for so long.
+func (c *Client) At(node Base, within time.Duration) *Client {
+	one := &Client{recorder: c.recorder, http: c.http, streaming: c.streaming}
+	one.Ask(node)
 	one.Within(within)
 	return one
 }
@@ -58,23 +71,23 @@ func (c *Client) Within(limit time.Duration) {
 	c.http = &http.Client{Transport: c.http.Transport, Timeout: limit}
 }
 
-// next returns the number of the node whose turn it is. The order shifts with each round, so that of
-// as many requests in step each meets all nodes in the end.
-func (c *Client) next() int {
-	n := c.turn.Add(1)
-	return int((n + n/uint64(len(c.bases))) % uint64(len(c.bases)))
+// next returns the node whose turn it is. The order shifts with each round, so that of as
+// many requests in step each meets all nodes in the end.
+func (c *Client) next() Base {
+	bases, n := *c.nodes.Load(), c.turn.Add(1)
+	return bases[(n+n/uint64(len(bases)))%uint64(len(bases))]
 }
 
 // do sends a request and returns what is known of its outcome, with the body of
 // a complete answer.
 func (c *Client) do(ctx context.Context, method, path, key string, body []byte) (Attempt, []byte) {
 	node := c.next()
-	attempt := Attempt{Sent: c.recorder.Now(), Node: c.first + node}
+	attempt := Attempt{Sent: c.recorder.Now(), Node: node.Node}
 	// The transport sends a request with a key again where a kept connection ends without
 	// an answer: that no connection could be made says little then.
 	connected := false
 	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { connected = true }})
-	status, answer, err := c.exchange(ctx, method, c.bases[node]+path, key, body)
+	status, answer, err := c.exchange(ctx, method, node.URL+path, key, body)
 	attempt.Done = c.recorder.Now()
 	attempt.Status, attempt.Outcome = status, outcomeOf(status)
 	if err != nil {

@@ -32,12 +32,22 @@ func TestClientTakesTurns(t *testing.T) {
 	if asked != [3]int{6, 6, 6} {
 		t.Errorf("asked %v, want each as often", asked)
 	}
-	at := c.At(1, AnswerWithin)
+	at := c.At(Base{1, bases[1]}, AnswerWithin)
 	for range 3 {
 		at.List(t.Context(), record)
 	}
 	if asked != [3]int{6, 9, 6} {
 		t.Errorf("asked %v, want the second alone", asked)
+	}
+	c.Ask(Base{2, bases[2]}, Base{7, bases[0]})
+	for range 4 {
+		c.List(t.Context(), record)
+	}
+	if asked != [3]int{8, 9, 8} {
+		t.Errorf("asked %v, want the second no more", asked)
+	}
+	if attempt, _ := c.At(Base{7, bases[0]}, AnswerWithin).do(t.Context(), http.MethodGet, "/", "", nil); attempt.Node != 7 {
+		t.Errorf("an attempt at node %d, want 7", attempt.Node)
 	}
 }
 

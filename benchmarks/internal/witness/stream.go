@@ -63,7 +63,7 @@ func (s *streamReader) run(ctx context.Context) {
 }
 
 func (s *streamReader) connect(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client.bases[s.client.next()]+s.path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client.next().URL+s.path, nil)
 	if err != nil {
 		return err
 	}
