@@ -67,7 +67,7 @@ func (l *leadership) compareClocks() {
 // checkClock returns an ErrUnavailable that says how wrong the clock is.
 func (l *leadership) checkClock() error {
 	if skew := time.Duration(l.skew.Load()); skew != 0 {
-		return fmt.Errorf("%w: the clock is %s ahead of the other nodes', so this node leads nothing", ErrUnavailable, skew.Round(time.Millisecond))
+		return fmt.Errorf("%w: the clock is %s ahead of the other nodes', so this node leads nothing", ErrUnavailable, skew.Round(100*time.Millisecond))
 	}
 	return nil
 }
