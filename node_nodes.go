@@ -3,9 +3,12 @@ package corona
 import (
 	"cmp"
 	"context"
+	"net/http"
 	"slices"
+	"strconv"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/ownership"
 )
 
 // Nodes returns the nodes of the cluster, by name.
@@ -26,7 +29,11 @@ func (n *Node) Nodes(context.Context) (*api.Nodes, error) {
 		nodes = append(nodes, api.ClusterNode{ID: n.Name(), Name: n.Name(), State: "alive", Replicas: len(ranges), Leads: leads[n.Name()]})
 	}
 	slices.SortFunc(nodes, func(a, b api.ClusterNode) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
-	return &api.Nodes{Nodes: nodes}, nil
+	all := &api.Nodes{Nodes: nodes, StateMachine: n.store.Version()}
+	for _, r := range n.store.Recoveries() {
+		all.Recoveries = append(all.Recoveries, *recovery(r))
+	}
+	return all, nil
 }
 
 // DrainNode has a node give its replicas to others; it returns when that is decided.
@@ -37,4 +44,47 @@ func (n *Node) DrainNode(ctx context.Context, name string) error {
 // RemoveNode has the cluster forget a node for ever, one that is dead or has been drained.
 func (n *Node) RemoveNode(ctx context.Context, name string) error {
 	return problem(n.store.Remove(ctx, name))
+}
+
+// UndrainNode calls a drain off.
+func (n *Node) UndrainNode(ctx context.Context, name string) error {
+	return problem(n.store.Undrain(ctx, name))
+}
+
+// PlanRecovery returns what Recover would do.
+func (n *Node) PlanRecovery(ctx context.Context, group string) (*api.Recovery, error) {
+	return n.recover(ctx, group, n.store.PlanRecovery)
+}
+
+// Recover makes the replica with the newest log the only one of a range, or of the meta group,
+// that has lost its majority for good.
+func (n *Node) Recover(ctx context.Context, group string) (*api.Recovery, error) {
+	return n.recover(ctx, group, n.store.Recover)
+}
+
+func (n *Node) recover(ctx context.Context, group string, of func(context.Context, uint32) (ownership.Recovery, error)) (*api.Recovery, error) {
+	id := uint64(ownership.MetaGroup)
+	if group != api.RangeMeta {
+		var err error
+		if id, err = strconv.ParseUint(group, 10, 32); err != nil || id == uint64(ownership.MetaGroup) {
+			return nil, api.NewProblem(http.StatusNotFound, "no range "+strconv.Quote(group))
+		}
+	}
+	done, err := of(ctx, uint32(id))
+	if err != nil {
+		return nil, problem(err)
+	}
+	return recovery(done), nil
+}
+
+// recovery is what the API says of one.
+func recovery(r ownership.Recovery) *api.Recovery {
+	out := &api.Recovery{Range: strconv.FormatUint(uint64(r.Range), 10), At: timeView(r.At), Lost: append([]string{}, r.Lost...)}
+	if r.Range == ownership.MetaGroup {
+		out.Range = api.RangeMeta
+	}
+	for _, s := range r.Survivors {
+		out.Survivors = append(out.Survivors, api.Survivor{Node: s.Node, Term: s.Term, Index: s.Index, Newest: timeView(s.Newest)})
+	}
+	return out
 }

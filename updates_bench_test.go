@@ -301,6 +301,9 @@ func (r *updatesRig) end(over time.Time, ids []channel.ID) {
 			}
 		}
 	}
+	if len(waits) == 0 {
+		r.b.Fatal("no receiver saw an update")
+	}
 	updates := float64(len(waits)) / float64(len(r.receivers))
 	r.b.ReportMetric(0, "ns/op")
 	r.b.ReportMetric(quantile(waits, 0.5), "p50-ms")

@@ -128,7 +128,7 @@ func (n *Node) newFetcher() (*fetcher.Fetcher, error) {
 }
 
 // nodes is how many nodes may poll one host.
-func (n *Node) nodes() int { return max(len(n.store.Nodes()), 1) }
+func (n *Node) nodes() int { return 1 + len(n.otherNodes()) }
 
 func (n *Node) engineConfig() engine.Config {
 	public, private := n.config.hostGaps()

@@ -169,6 +169,28 @@ func (c *Client) RemoveNode(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+":remove", nil, nil, nil)
 }
 
+// UndrainNode calls a drain off: the node gets its part of the ranges again. Of a node that is
+// not drained it changes nothing.
+func (c *Client) UndrainNode(ctx context.Context, name string) error {
+	return c.call(ctx, http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+":undrain", nil, nil, nil)
+}
+
+// PlanRecovery returns what Recover would do to a range, or to the meta group ([RangeMeta]). It
+// is a [*Problem] of status 409 while a majority of its replicas answers, or none.
+func (c *Client) PlanRecovery(ctx context.Context, group string) (Recovery, error) {
+	var plan Recovery
+	err := c.call(ctx, http.MethodGet, "/v1/ranges/"+url.PathEscape(group)+"/recovery", nil, nil, &plan)
+	return plan, err
+}
+
+// Recover makes the replica with the newest log the only one of a range that has lost its
+// majority for good. What the others alone had is lost.
+func (c *Client) Recover(ctx context.Context, group string) (Recovery, error) {
+	var done Recovery
+	err := c.call(ctx, http.MethodPost, "/v1/ranges/"+url.PathEscape(group)+":recover", nil, nil, &done)
+	return done, err
+}
+
 // Status returns what the node sees of itself and its cluster.
 func (c *Client) Status(ctx context.Context) (Status, error) {
 	var status Status

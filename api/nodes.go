@@ -1,8 +1,33 @@
 package api
 
+import "time"
+
 // Nodes is the answer of GET /v1/nodes: the nodes of the cluster, by name.
 type Nodes struct {
-	Nodes []ClusterNode `json:"nodes"`
+	Nodes        []ClusterNode `json:"nodes"`
+	StateMachine uint32        `json:"state_machine"`        // the version of commands that all nodes apply
+	Recoveries   []Recovery    `json:"recoveries,omitempty"` // all that there have ever been
+}
+
+// Recovery is what the recovery of a range, or of the meta group, would do, or did.
+type Recovery struct {
+	Range     string     `json:"range"`        // its number, or RangeMeta
+	At        *time.Time `json:"at,omitempty"` // absent while nothing was done
+	Survivors []Survivor `json:"survivors"`    // the one that is kept first; of what was done that one alone
+	// Lost are the names of nodes whose replicas are given up; of the meta group those that are
+	// removed from the cluster for ever.
+	Lost []string `json:"lost"`
+}
+
+// RangeMeta stands for the meta group in the place of a range's number.
+const RangeMeta = "meta"
+
+// Survivor is a replica that answers, and how far its log reaches.
+type Survivor struct {
+	Node   string     `json:"node"`
+	Term   uint64     `json:"term"` // of its last entry
+	Index  uint64     `json:"index"`
+	Newest *time.Time `json:"newest_at,omitempty"` // of the newest command that it has applied; absent for the meta group
 }
 
 // ClusterNode is a node of the cluster, and what lies on it.

@@ -18,17 +18,31 @@ type channels struct {
 	rows     store.RowNumbers
 	ends     ends
 	interval time.Duration
-	closest  time.Duration // between polls of all pollers; the floor sees to less
-	sizes    bool          // Config.Sizes
+	nodes    int
+	floor    time.Duration
+	sizes    bool // Config.Sizes
 }
 
 func newChannels(c Config) *channels {
-	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, closest: c.Floor / time.Duration(c.Nodes), sizes: c.Sizes}
+	cs := &channels{index: newIndex(), ends: make(ends), interval: c.Interval, nodes: c.Nodes, floor: c.Floor, sizes: c.Sizes}
 	cs.schedule = schedule.New(schedule.Config{
 		Interval: c.Interval, Floor: c.Floor, Workers: c.Workers,
 		HostParallel: c.HostParallel, HostGap: c.HostGap, PrivateHostGap: c.PrivateHostGap, Nodes: c.Nodes,
 	}, cs.idle)
 	return cs
+}
+
+// closest is the shortest time between polls of all pollers; the floor sees to less.
+func (cs *channels) closest() time.Duration { return cs.floor / time.Duration(cs.nodes) }
+
+// setNodes reports whether that is a change.
+func (cs *channels) setNodes(nodes int, now int64) bool {
+	if nodes = max(nodes, 1); nodes == cs.nodes {
+		return false
+	}
+	cs.nodes = nodes
+	cs.schedule.SetNodes(nodes, now)
+	return true
 }
 
 // order adds a channel, or changes what is known of it. A target that is queued or

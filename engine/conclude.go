@@ -121,7 +121,7 @@ func (cs *channels) newInterval(c *channelState) (least time.Duration, news bool
 	if c.words != nil {
 		least = c.words.minInterval()
 	}
-	said := rateStepOf(overlay.RateOf(least, cs.interval, cs.closest))
+	said := rateStepOf(overlay.RateOf(least, cs.interval, cs.closest()))
 	news = said != c.saidRate
 	c.saidRate = said
 	return least, news

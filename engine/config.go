@@ -39,7 +39,7 @@ type Config struct {
 
 	// Nodes is how many nodes share what a host takes. Each has its part of
 	// [channel.KeptBack] of HostParallel and the gaps, and what [Engine.Grant] gives it.
-	// 0: 1, which has all.
+	// 0: 1, which has all. [Engine.SetNodes] changes it.
 	Nodes int
 
 	// HostParallel is how many requests one host gets at a time, one from each node at

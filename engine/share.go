@@ -34,3 +34,13 @@ func (e *Engine) grantSome(grants []channel.Grant) {
 	e.dispatch(now) // a host may get more requests at a time
 	e.wakeIfSooner()
 }
+
+// SetNodes changes [Config.Nodes]: a node has joined the cluster, or left it.
+func (e *Engine) SetNodes(nodes int) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if now := wallNow(); e.mu.channels.setNodes(nodes, now) {
+		e.dispatch(now)
+		e.wakeIfSooner()
+	}
+}

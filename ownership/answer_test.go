@@ -17,6 +17,7 @@ func stuck(leads bool) *Store {
 	clock := &clock{now: time.Now}
 	g := &group{clock: clock, queue: newQueue(clock)}
 	rt := &router{tools: tools{metrics: newMetrics(nil)}}
+	rt.version.Store(newestVersion)
 	rt.open.Store(&[]*group{g})
 	s := &Store{router: rt, writes: &writes{router: rt}}
 	s.writes.makeCalls()

@@ -103,6 +103,7 @@ func (s *Store) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
 	if end == nil {
 		return nil, ErrClosed
 	}
+	least := g.state.Index()
 	from, to := io.Pipe()
 	stops := []func() bool{
 		context.AfterFunc(ctx, func() { to.CloseWithError(context.Cause(ctx)) }),
@@ -110,7 +111,7 @@ func (s *Store) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
 	}
 	go func() {
 		defer end()
-		to.CloseWithError(g.fsm.transfer.send(to, state.InBackup))
+		to.CloseWithError(g.fsm.transfer.send(to, least, state.InBackup))
 		for _, stop := range stops {
 			stop()
 		}
@@ -185,8 +186,9 @@ func (s *Store) sendCopy(ctx context.Context, call peer.Call, to io.Writer) erro
 		_, err := to.Write([]byte{copyElsewhere})
 		return err
 	}
+	least := g.state.Index()
 	if _, err := to.Write([]byte{copyFollows}); err != nil {
 		return err
 	}
-	return g.fsm.transfer.send(to, state.InBackup)
+	return g.fsm.transfer.send(to, least, state.InBackup)
 }

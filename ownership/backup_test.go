@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
@@ -386,5 +387,76 @@ func TestBackupBrokenOff(t *testing.T) {
 	}
 	if _, err := backup.Check(&file, nil); !errors.Is(err, backup.ErrFile) || !bytes.Contains([]byte(err.Error()), []byte("went home")) {
 		t.Errorf("its file: %v", err)
+	}
+}
+
+// TestBackupOfMoved: a replica that leaves its node once it was confirmed to lead, before it
+// is read, makes no backup without its range.
+func TestBackupOfMoved(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	g := one.groups()[0]
+	copied := func() error {
+		stream, err := one.copyHere(ctx, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer stream.Close()
+		w, err := backup.NewWriter(io.Discard, make([]byte, 16), "test", 4, day0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return w.Range(g.rng(), stream, day0)
+	}
+	if err := copied(); err != nil {
+		t.Errorf("one that stays: %v", err)
+	}
+	if err := one.state.Drop(g.rng()); err != nil {
+		t.Fatal(err)
+	}
+	if err := copied(); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("one that has left: %v", err)
+	}
+}
+
+// TestRestoreLarge: updates as large as a command may be come back, whatever stands beside
+// them.
+func TestRestoreLarge(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	one := open(t, testConfig(t))
+	for i := range 8 {
+		made := subscribe(t, one, wish(fmt.Sprintf("http://example.com/%d", i), "", webhook))
+		grow(t, one, made.Channel, 1)
+		for _, less := range []int{maxCommand - restorePiece + 1<<10, 0} { // a piece begins, and a large one follows
+			c, err := one.Channel(made.Channel)
+			if err != nil {
+				t.Fatal(err)
+			}
+			large := nextCommit(c)
+			large.Hash, large.Judge, large.Seen = [16]byte{}, nil, nil
+			for err = ErrTooLarge; errors.Is(err, ErrTooLarge); less++ {
+				large.Update = make([]byte, maxCommand-less)
+				err = one.Commit(ctx, large)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	want, file := holdings(t, one.View()), backupOf(t, one)
+	fresh := open(t, testConfig(t))
+	if _, err := fresh.Restore(ctx, bytes.NewReader(file)); err != nil {
+		t.Fatal(err)
+	}
+	if got := holdings(t, fresh.View()); len(got) != len(want) {
+		t.Errorf("%d things, want %d", len(got), len(want))
+	}
+	for what, is := range holdings(t, fresh.View()) {
+		if want[what] != is {
+			t.Errorf("%s is another", what)
+		}
 	}
 }

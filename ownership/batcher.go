@@ -91,10 +91,13 @@ func entryResults(future raft.ApplyFuture, want int) ([]state.Result, error) {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	applied, ok := future.Response().(applied)
-	if !ok || applied.err == nil && len(applied.results) != want {
+	switch {
+	case ok && applied.err != nil: // other replicas may apply it
+		return nil, fmt.Errorf("%w: %w", ErrUnavailable, applied.err)
+	case !ok || len(applied.results) != want:
 		return nil, fmt.Errorf("%w: entry was not applied", ErrUnavailable)
 	}
-	return applied.results, applied.err
+	return applied.results, nil
 }
 
 // encodeEntry is a log entry of commands that are encoded already, with their times added.

@@ -95,7 +95,7 @@ func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err er
 			if err = c.rt.confirm(ctx, g); err == nil {
 				answer, err = c.run(ctx, r.Range, query)
 			}
-			return err
+			return c.rt.repairs.refuse(g, err)
 		},
 		func(node string) error { return c.fetch(ctx, r, node, query, &answer) },
 	)
@@ -184,6 +184,7 @@ func (rt *router) serveCall(ctx context.Context, call peer.Call) ([]byte, error)
 		if err = rt.confirm(ctx, g); err == nil {
 			answer.Content, err = serve(ctx, r, question.Query)
 		}
+		err = rt.repairs.refuse(g, err)
 	}
 	if err != nil {
 		return rt.reply(r, state.Result{}, err)

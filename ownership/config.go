@@ -62,8 +62,9 @@ type Config struct {
 	// Registerer takes the metrics; nil for a registry of its own.
 	Registerer prometheus.Registerer
 
-	files    vfs.FS // of log and state; tests lose power on theirs
-	unmarked bool   // the directory may have been written by a program without marks of the log
+	files    vfs.FS   // of log and state; tests lose power on theirs
+	unmarked bool     // the directory may have been written by a program without marks of the log
+	versions versions // of the state machine that are applied; tests take the place of other programs
 }
 
 const (
@@ -88,6 +89,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.versions = orDefault(c.versions, versions{oldestVersion, newestVersion})
 	if c.files == nil {
 		c.files = vfs.Default
 	}

@@ -40,10 +40,10 @@ func conflictOfMeta(t *testing.T) {
 		t.Fatal(err)
 	}
 	of := raftGroup{
-		raft:     func(n *townNode) *raft.Raft { return n.store.meta.raft },
+		raft:     func(n *townNode) *raft.Raft { return n.store.meta.raft() },
 		log:      func(n *townNode) raft.LogStore { return n.store.meta.store },
-		commit:   func(n *townNode) { _ = n.store.meta.raft.Apply(sealMeta(again), time.Second).Error() }, // called again
-		snapshot: func(n *townNode) { _ = n.store.meta.raft.Snapshot().Error() },                          // the same
+		commit:   func(n *townNode) { _ = n.store.meta.raft().Apply(sealMeta(again), time.Second).Error() }, // called again
+		snapshot: func(n *townNode) { _ = n.store.meta.raft().Snapshot().Error() },                          // the same
 		entry:    sealMeta(again),
 	}
 	w.conflict(of, 2)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -37,6 +38,9 @@ type driver struct {
 	filling filling              // of the meta group
 	silent  map[string]time.Time // since when nodes have not answered
 	looked  time.Time            // when all ranges were asked last
+	raised  time.Time            // when all nodes were asked last which versions they apply
+
+	changing sync.Mutex // held while a change of the table is checked and made
 }
 
 // makeDriver makes the calls of the driver known to the node.
@@ -44,8 +48,8 @@ func (s *Store) makeDriver() {
 	s.driver.views = newCall(s.router, "configuration", func(_ context.Context, r channel.Range, _ struct{}) (placement.View, error) {
 		return s.viewHere(s.of[r.From])
 	})
-	s.driver.steps = newCall(s.router, "configure", func(_ context.Context, r channel.Range, step placement.Step) (struct{}, error) {
-		return struct{}{}, s.configure(s.of[r.From], step)
+	s.driver.steps = newCall(s.router, "configure", func(ctx context.Context, r channel.Range, step placement.Step) (struct{}, error) {
+		return struct{}{}, s.configure(ctx, s.of[r.From], step)
 	}).Once()
 }
 
@@ -59,7 +63,7 @@ func (s *Store) drive(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if s.meta.raft.State() != raft.Leader {
+		if s.meta.raft().State() != raft.Leader {
 			s.driver.silent, s.driver.looked = nil, time.Time{}
 			continue
 		}
@@ -69,25 +73,52 @@ func (s *Store) drive(ctx context.Context) {
 
 func (s *Store) driveOnce(ctx context.Context) {
 	table := s.meta.fsm.meta()
-	if len(table.Cluster) == 0 || table.Revision < s.known.Load().Revision {
+	if len(table.Cluster) == 0 || newer(s.known.Load(), table) {
 		return // it has not applied its log yet
 	}
 	c := s.clusterOf(table)
-	if err := s.driveMeta(table, c); err != nil && !errors.Is(err, errChanging) {
+	if err := s.driveMeta(ctx, table, c); err != nil && !errors.Is(err, errChanging) {
 		s.tools.log.Warn("the meta group's configuration does not change", "error", err)
+	}
+	if err := s.raise(ctx, table); err != nil {
+		s.tools.log.Debug("version of the state machine is not raised", "error", err)
 	}
 	if placement.Settled(c) && time.Since(s.driver.looked) < lookEvery {
 		return
 	}
 	s.driver.looked = time.Now()
+	s.moveReplicas(ctx, table.Revision, c)
+}
+
+// moveReplicas takes the next steps for the ranges of a table.
+func (s *Store) moveReplicas(ctx context.Context, revision uint64, c placement.Cluster) {
 	s.askViews(ctx, c)
-	for _, step := range placement.Next(c) {
+	steps := placement.Next(c)
+	if len(steps) == 0 {
+		return
+	}
+	if err := s.newestTable(ctx, revision); err != nil {
+		s.tools.log.Debug("steps were not taken", "error", err)
+		return
+	}
+	for _, step := range steps {
 		if err := s.take(ctx, step); err != nil {
 			s.tools.log.Debug("step was not taken", "step", step.Kind.String(), "range", step.Range, "replica", step.Replica.ID, "error", err)
 			continue
 		}
 		s.tools.log.Info("replicas change", "step", step.Kind.String(), "range", step.Range, "replica", step.Replica.ID, "node", step.Replica.Node, "why", step.Why)
 	}
+}
+
+// newestTable fails unless a revision of the table is the newest after the call. With views
+// that were given for it before, a driver that was suspended would have raft forget the
+// replicas that others have planned meanwhile.
+func (s *Store) newestTable(ctx context.Context, revision uint64) error {
+	err := ended(ctx, s.meta.raft().Barrier(configureWithin).Error)
+	if newest := s.meta.fsm.meta().Revision; err == nil && newest != revision {
+		err = fmt.Errorf("the table was changed from revision %d to %d", revision, newest)
+	}
+	return err
 }
 
 // clusterOf returns what placement needs of a table, without the ranges' views.
@@ -108,7 +139,7 @@ func (s *Store) clusterOf(table *wire.Meta) placement.Cluster {
 	}
 	s.driver.silent = silent
 	for _, r := range table.Ranges {
-		c.Ranges = append(c.Ranges, placement.Range{ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining)})
+		c.Ranges = append(c.Ranges, placement.Range{ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining), Damaged: r.Damaged})
 	}
 	return c
 }
@@ -191,7 +222,8 @@ func (s seat) view(r *raft.Raft, group uint32, filling *filling) (placement.View
 	view := placement.View{Index: future.Index(), Leader: string(s.id)}
 	for _, server := range future.Configuration().Servers {
 		voter := server.Suffrage == raft.Voter
-		near := !voter && s.progress(group, server.ID).Last+nearlyCaught >= r.LastIndex()
+		progress := s.progress(group, server.ID)
+		near := !voter && progress.Taken > 0 && progress.Last+nearlyCaught >= r.LastIndex()
 		view.Servers = append(view.Servers, placement.Server{
 			Replica: placement.Replica{ID: string(server.ID), Node: nodeID(server.ID)},
 			Voter:   voter, Caught: filling.caught(server.ID, near),
@@ -228,7 +260,7 @@ func (f *filling) caught(id raft.ServerID, near bool) time.Duration {
 
 // configure changes the configuration of a range that this node leads, if it still is the
 // one that the step was made for.
-func (s *Store) configure(way *route, step placement.Step) error {
+func (s *Store) configure(ctx context.Context, way *route, step placement.Step) error {
 	g := way.serving()
 	if g == nil {
 		return errElsewhere
@@ -241,6 +273,9 @@ func (s *Store) configure(way *route, step placement.Step) error {
 		s.handOverRange(g, time.Now().Add(configureWithin))
 		return fmt.Errorf("range %d: %w: its leader is to go, and hands over first", g.id, ErrUnavailable)
 	}
+	if planted.Bug(13) && step.Kind == placement.AddNonvoter {
+		step.Kind = placement.AddVoter
+	}
 	var change raft.IndexFuture
 	switch step.Kind {
 	case placement.AddNonvoter:
@@ -252,23 +287,10 @@ func (s *Store) configure(way *route, step placement.Step) error {
 	default:
 		return fmt.Errorf("%w: step %d", ErrInvalid, step.Kind)
 	}
-	return g.wait(change)
-}
-
-// wait waits for a change of the configuration, which raft may leave without an answer when
-// it stops.
-func (g *group) wait(change raft.Future) error {
-	done := make(chan error, 1)
-	go func() { done <- change.Error() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			return fmt.Errorf("configure range %d: %w: %w", g.id, ErrUnavailable, err)
-		}
-		return nil
-	case <-g.stopping:
-		return ErrClosed
-	case <-time.After(configureWithin):
-		return fmt.Errorf("configure range %d: %w: it takes long", g.id, ErrUnavailable)
+	ctx, cancel := context.WithTimeout(ctx, configureWithin)
+	defer cancel()
+	if err := ended(ctx, change.Error); err != nil {
+		return fmt.Errorf("configure range %d: %w: %w", g.id, ErrUnavailable, err)
 	}
+	return nil
 }

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/hashicorp/raft"
@@ -9,8 +10,8 @@ import (
 )
 
 // driveMeta takes the next step of the meta group, which this node leads.
-func (s *Store) driveMeta(table *wire.Meta, c placement.Cluster) error {
-	view, err := s.meta.seat.view(s.meta.raft, metaRange, &s.driver.filling)
+func (s *Store) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cluster) error {
+	view, err := s.meta.seat().view(s.meta.raft(), metaRange, &s.driver.filling)
 	if err != nil {
 		return err
 	}
@@ -20,23 +21,32 @@ func (s *Store) driveMeta(table *wire.Meta, c placement.Cluster) error {
 	if !found {
 		return nil
 	}
-	id, node := raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
-	switch step.Kind {
-	case placement.AddNonvoter:
-		err = s.meta.raft.AddNonvoter(id, node, step.Index, configureWithin).Error()
-	case placement.AddVoter:
-		err = s.meta.raft.AddVoter(id, node, step.Index, configureWithin).Error()
-	case placement.Remove:
-		if id == s.meta.seat.id {
-			return s.meta.raft.LeadershipTransfer().Error()
-		}
-		err = s.meta.raft.RemoveServer(id, step.Index, configureWithin).Error()
-	case placement.Forget:
-		err = s.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: step.Replica.Node}}})
-	}
+	ctx, cancel := context.WithTimeout(ctx, configureWithin)
+	defer cancel()
+	err = ended(ctx, func() error { return s.takeOfMeta(step) })
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", step.Kind, step.Replica.ID, err)
 	}
 	s.tools.log.Info("the meta group changes", "step", step.Kind.String(), "replica", step.Replica.ID, "why", step.Why)
 	return nil
+}
+
+// takeOfMeta carries out a step of the meta group.
+func (s *Store) takeOfMeta(step placement.Step) error {
+	r, id, node := s.meta.raft(), raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
+	switch step.Kind {
+	case placement.AddNonvoter:
+		return r.AddNonvoter(id, node, step.Index, configureWithin).Error()
+	case placement.AddVoter:
+		return r.AddVoter(id, node, step.Index, configureWithin).Error()
+	case placement.Demote:
+		return r.DemoteVoter(id, step.Index, configureWithin).Error()
+	case placement.Remove:
+		if id == s.meta.seat().id {
+			return r.LeadershipTransfer().Error()
+		}
+		return r.RemoveServer(id, step.Index, configureWithin).Error()
+	default: // Forget
+		return s.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: step.Replica.Node}}})
+	}
 }

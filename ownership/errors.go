@@ -43,6 +43,9 @@ var (
 	// ErrMode says that the directory is of one of several nodes, and is opened as that of a
 	// node alone.
 	ErrMode = errors.New("directory is of another kind of cluster")
+	// ErrVersion says that this program does not apply the version of the state machine that
+	// the cluster is at: it is too old, or too new by more than one release.
+	ErrVersion = errors.New("program of another version than the cluster")
 	// ErrRanges says that the directory was made with another number of ranges than
 	// Config.Ranges.
 	ErrRanges = errors.New("directory has another number of ranges")

@@ -92,7 +92,7 @@ func TestFailedWrite(t *testing.T) {
 	url := "http://example.com/"
 	files := vfs.NewMem()
 	cfg := Config{files: files}.withDefaults()
-	db, err := openState("state", cfg, m.tools)
+	db, err := openState("state", cfg, m.tools, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

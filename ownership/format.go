@@ -13,12 +13,19 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
-// format is the number of the directory's layout: FORMAT holds it in decimal. It
-// grows when a program of before would misread what this one writes.
-const format = 2
+// format is the newest number of a directory's layout that this program reads: FORMAT holds it
+// in decimal. It grows when a program of before would misread what this one writes.
+const format = 3
 
-// formatMarked is the first format whose log says how far it was synced.
-const formatMarked = 2
+const (
+	// formatMarked is the first format whose log says how far it was synced.
+	formatMarked = 2
+	// formatVersioned is that of directories whose logs may have commands of versionedFrom on. A
+	// program that knows it goes by the version in the cluster's table; one that does not must
+	// not open them.
+	formatVersioned = 3
+	versionedFrom   = 5
+)
 
 const formatFile = "FORMAT"
 
@@ -78,7 +85,7 @@ func checkFormat(dir string) (have int, err error) {
 		return 0, err
 	}
 	if have, err = readFormat(dir); errors.Is(err, fs.ErrNotExist) {
-		return format, markFormat(dir)
+		return formatMarked, markFormat(dir)
 	}
 	return have, err
 }
@@ -99,11 +106,23 @@ func markFormat(dir string) error {
 			return fmt.Errorf("%w: %s holds %q but no %s", ErrForeign, dir, entry.Name(), formatFile)
 		}
 	}
-	return writeFormat(dir)
+	return writeFormat(dir, formatMarked)
 }
 
-func writeFormat(dir string) error {
+func writeFormat(dir string, format int) error {
 	return writeDurably(dir, formatFile, []byte(strconv.Itoa(format)+"\n"))
+}
+
+// raiseFormat keeps programs that know no versions from a directory whose cluster is at one
+// that they do not apply.
+func raiseFormat(dir string, version uint32) error {
+	if version < versionedFrom {
+		return nil
+	}
+	if have, err := readFormat(dir); err != nil || have >= formatVersioned {
+		return err
+	}
+	return writeFormat(dir, formatVersioned)
 }
 
 // writeDurably makes the file appear whole or not at all, power loss included.

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -27,10 +30,13 @@ type fsm struct {
 	observer Observer    // nil for none
 	leading  atomic.Bool // the observer is told
 	transfer *transferrer
-	gate     sync.Locker   // keeps readers out while another state is put in place
-	failed   error         // set for good when a write failed; of raft's apply loop
-	behind   atomic.Uint64 // bytes of entries that no snapshot covers
-	restored chan struct{} // 1: full when a backup has become the state, for the observer to read it
+	compare  func(buckets []channel.Bucket, index uint64) // of the raft loop: hashes them as they are now; nil: nothing does
+	gate     sync.Locker                                  // keeps readers out while another state is put in place
+	failed   error                                        // set for good when a write failed; of raft's apply loop
+	spoiled  atomic.Bool                                  // the state is damaged and about to go: nothing is applied any more
+	damaged  func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
+	behind   atomic.Uint64                                // bytes of entries that no snapshot covers
+	restored chan struct{}                                // 1: full when a backup has become the state, for the observer to read it
 }
 
 // applied is the response of the state machine for one entry.
@@ -53,7 +59,7 @@ func (f *fsm) ApplyBatch(logs []*raft.Log) []any {
 	written := 0 // responses whose changes are written
 	for i, log := range logs {
 		responses[i] = f.applyEntry(tx, log)
-		if tx.Size() < maxTx && i < len(logs)-1 {
+		if tx.Size() < maxTx && i < len(logs)-1 && len(tx.Compared()) == 0 {
 			continue
 		}
 		f.write(tx)
@@ -78,6 +84,9 @@ func (f *fsm) begin() *state.Tx { return f.state.Begin(f.observer != nil && f.le
 // applyEntry applies one entry's commands onto tx. Entries that the state has
 // already, replayed after a restart, change nothing.
 func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
+	if f.failed == nil && f.spoiled.Load() {
+		f.failed = disk.Corrupt("state of range %d is gone", f.group)
+	}
 	if f.failed != nil {
 		return applied{err: f.failed}
 	}
@@ -112,6 +121,9 @@ func (f *fsm) write(tx *state.Tx) {
 	if f.leading.Load() {
 		tx.Tell(f.observer)
 	}
+	if f.compare != nil && len(tx.Compared()) > 0 {
+		f.compare(tx.Compared(), f.state.Index())
+	}
 	if tx.Restored() {
 		select {
 		case f.restored <- struct{}{}:
@@ -123,6 +135,10 @@ func (f *fsm) write(tx *state.Tx) {
 // stop ends the replica: its state can no longer follow the log.
 func (f *fsm) stop(err error) {
 	f.failed = err
+	if f.damaged != nil && (errors.Is(err, ErrCorrupt) || f.spoiled.Load()) {
+		f.damaged(err)
+		return
+	}
 	f.tools.fail(err)
 }
 

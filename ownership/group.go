@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
@@ -53,6 +54,8 @@ type group struct {
 	raft      *raft.Raft
 
 	serving  atomic.Bool   // leads, and has applied all that came before
+	barred   atomic.Bool   // must not lead: it is damaged
+	prepare  prepare       // to send a state; nil: none is ever sent
 	led      uint64        // the term in which it serves, or did last; of watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
@@ -212,7 +215,9 @@ func (g *group) start() error {
 	if err := g.check(); err != nil {
 		return err
 	}
-	r, err := g.seat.run(g.config(), g.fsm, g.log, g.log, g.snapshots, g.id, checkCommand)
+	r, err := g.seat.run(g.config(), g.fsm, g.log, g.log, g.snapshots, g.id, raftnet.Hooks{
+		CheckCommand: checkCommand, Barred: g.barred.Load, Prepare: g.prepare,
+	})
 	if err != nil {
 		// Raft keeps only the text of the cause.
 		return fmt.Errorf("start range %d: %w", g.id, errors.Join(err, g.fsm.failed, g.log.Damage()))

@@ -3,11 +3,13 @@ package ownership
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
@@ -50,8 +52,8 @@ func (l *leadership) handOver() {
 			handing.Go(func() { l.handOverRange(g, over) })
 		}
 	}
-	if m := l.meta; m.raft != nil && m.raft.State() == raft.Leader {
-		handing.Go(func() { _ = m.raft.LeadershipTransfer().Error() })
+	if m := l.meta; m.raft() != nil && m.raft().State() == raft.Leader {
+		handing.Go(func() { _ = m.raft().LeadershipTransfer().Error() })
 	}
 	handing.Wait()
 }
@@ -60,7 +62,7 @@ func (l *leadership) handOver() {
 func (l *leadership) handOverRange(g *group, over time.Time) {
 	r := l.of[g.from]
 	for _, replica := range r.replicas() {
-		if replica.Node == l.net.self() || l.silent(replica.Node) {
+		if replica.Node == l.net.self() || !l.mayLead(g.id, replica) {
 			continue
 		}
 		if time.Now().After(over) || !g.serving.Load() {
@@ -120,6 +122,11 @@ func (g *group) transferable(id raft.ServerID) error {
 	return nil
 }
 
+// mayLead reports whether leadership may be handed to a replica.
+func (l *leadership) mayLead(id uint32, replica raftnet.Replica) bool {
+	return !l.silent(replica.Node) && !slices.Contains(l.known.Load().Ranges[id].Damaged, string(replica.ID()))
+}
+
 // balance gives leaderships back to the replicas that have them when all is well, until
 // ctx ends: the table spreads those evenly over the nodes. A range is handed over when
 // it has had the same leader for steadyFor and the preferred replica's node answers.
@@ -141,7 +148,7 @@ func (l *leadership) balanceOnce() {
 	for _, g := range l.groups() {
 		preferred := l.of[g.from].replicas()[0]
 		since := g.gained.Load()
-		if !g.serving.Load() || preferred.Node == l.net.self() || time.Since(time.Unix(0, since)) < steadyFor || l.silent(preferred.Node) {
+		if !g.serving.Load() || preferred.Node == l.net.self() || time.Since(time.Unix(0, since)) < steadyFor || !l.mayLead(g.id, preferred) {
 			continue
 		}
 		if err := g.transfer(preferred.ID(), preferred.Address()); err != nil {

@@ -132,7 +132,7 @@ func newMachine(t testing.TB) *machine {
 	t.Helper()
 	cfg := Config{Dir: "machine", files: vfs.NewMem(), Fatal: func(err error) { t.Errorf("fatal: %v", err) }}.withDefaults()
 	tools := newTools(cfg, newMetrics(prometheus.NewRegistry()))
-	db, err := openState("state", cfg, tools)
+	db, err := openState("state", cfg, tools, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,9 +10,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -21,17 +23,36 @@ import (
 // its birth, its nodes, which of them has which range. It changes so rarely that a file
 // of its own is right for it.
 type metaGroup struct {
-	raftID raft.ServerID // this node's; what ranges call their replicas begins with it
-	dir    string
-	seat   seat
-	tools  tools
-	fsm    *metaFSM
-	store  *metaStore
-	raft   *raft.Raft // nil before start
+	raftID  raft.ServerID // this node's; what ranges call their replicas begins with it
+	dir     string
+	tools   tools
+	fsm     *metaFSM
+	store   *metaStore
+	replica atomic.Pointer[metaReplica] // see raft and seat
 
 	stop     chan struct{}
 	watching sync.WaitGroup
+
+	restarting sync.Mutex // held while a recovery replaces replica and stop, and by close
 }
+
+// metaReplica is this node's replica of the meta group. Calls of one that has been stopped fail.
+type metaReplica struct {
+	seat    seat
+	raft    *raft.Raft
+	stopped atomic.Bool
+}
+
+// raft returns nil before start.
+func (m *metaGroup) raft() *raft.Raft {
+	if running := m.replica.Load(); running != nil {
+		return running.raft
+	}
+	return nil
+}
+
+// seat is that of the replica.
+func (m *metaGroup) seat() seat { return m.replica.Load().seat }
 
 // metaRange stands for the meta group in messages, and between nodes.
 const metaRange = 0xFFFFFFFF
@@ -75,7 +96,7 @@ func (m *metaGroup) checkMode(several bool) error {
 
 // grow makes the first of several nodes of one that was a cluster alone: others may join it
 // then. Its replicas have the number 0. Of any other directory it changes nothing.
-func (m *metaGroup) grow(ctx context.Context, self *wire.Node) error {
+func (m *metaGroup) grow(ctx context.Context, self *wire.Node, versions versions) error {
 	table, err := m.store.Table()
 	if err != nil || table != nil {
 		return err
@@ -89,7 +110,11 @@ func (m *metaGroup) grow(ctx context.Context, self *wire.Node) error {
 	if err := m.await(ctx); err != nil {
 		return err
 	}
-	if table = m.fsm.meta(); len(table.Cluster) == 0 { // it was stopped before it was born
+	if table = m.fsm.meta(); len(table.Cluster) > 0 {
+		if err := versions.fits(table); err != nil {
+			return err
+		}
+	} else { // it was stopped before it was born
 		return fmt.Errorf("%w: it is of a node alone that never got as far as to be one: start it without a cluster address first", ErrMode)
 	}
 	if len(table.Nodes) == 0 {
@@ -98,10 +123,10 @@ func (m *metaGroup) grow(ctx context.Context, self *wire.Node) error {
 		}
 	}
 	table = m.fsm.meta()
-	if err := m.seat.stop(m.raft, metaRange); err != nil {
+	if err := m.end(); err != nil {
 		return err
 	}
-	m.raft, m.fsm = nil, &metaFSM{changed: func(*wire.Meta) {}}
+	m.fsm = &metaFSM{changed: func(*wire.Meta) {}}
 	if table.RangesBorn {
 		if err := m.store.setBorn(); err != nil {
 			return err
@@ -114,7 +139,6 @@ func (m *metaGroup) grow(ctx context.Context, self *wire.Node) error {
 // node that has joined waits for the group to send it its log.
 func (m *metaGroup) start(seat seat, founds bool) error {
 	conf := raftConfig(seat, m.tools, metaRange)
-	m.seat = seat
 	conf.SnapshotThreshold = 1024 // entries: it is small, and every start adds one
 	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.dir, 1, conf.Logger)
 	if err != nil {
@@ -125,18 +149,28 @@ func (m *metaGroup) start(seat seat, founds bool) error {
 			return fmt.Errorf("start meta group: %w", err)
 		}
 	}
-	m.raft, err = seat.run(conf, m.fsm, m.store, m.store, snapshots, metaRange, m.fsm.check)
+	r, err := seat.run(conf, m.fsm, m.store, m.store, snapshots, metaRange, raftnet.Hooks{CheckCommand: m.fsm.check})
 	if err != nil {
 		return fmt.Errorf("start meta group: %w", err)
 	}
+	m.replica.Store(&metaReplica{seat: seat, raft: r})
 	return nil
+}
+
+// end stops the replica, if it runs.
+func (m *metaGroup) end() error {
+	running := m.replica.Load()
+	if running == nil || running.stopped.Swap(true) {
+		return nil
+	}
+	return running.seat.stop(running.raft, metaRange)
 }
 
 // await returns when this node leads the meta group and has applied its log.
 func (m *metaGroup) await(ctx context.Context) error {
 	for {
 		select {
-		case leads := <-m.raft.LeaderCh():
+		case leads := <-m.raft().LeaderCh():
 			if !leads {
 				continue
 			}
@@ -153,20 +187,20 @@ func (m *metaGroup) await(ctx context.Context) error {
 // pass waits until a barrier has gone through the log, however long writes of it take.
 func (m *metaGroup) pass(ctx context.Context) error {
 	for {
-		err := m.raft.Barrier(barrierWithin).Error()
+		err := m.raft().Barrier(barrierWithin).Error()
 		if !errors.Is(err, raft.ErrEnqueueTimeout) || ctx.Err() != nil {
 			return err
 		}
 	}
 }
 
-// record has the group know the table that its founders decided, as soon as this node
-// leads it, until the group is closed.
+// record has the group know the table that its founders decided, and a recovery that is
+// pending, as soon as this node leads it, until the group is closed.
 func (m *metaGroup) record(table *wire.Meta) {
 	m.watching.Go(func() {
 		for {
 			select {
-			case leads := <-m.raft.LeaderCh():
+			case leads := <-m.raft().LeaderCh():
 				if !leads {
 					continue
 				}
@@ -180,7 +214,7 @@ func (m *metaGroup) record(table *wire.Meta) {
 
 // recordWhileLeading tries until the group knows the table, or this node leads it no more.
 func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
-	for m.raft.State() == raft.Leader {
+	for m.raft().State() == raft.Leader {
 		done := make(chan error, 1)
 		go func() { done <- m.recordOnce(table) }() // ends with raft, however long that takes
 		select {
@@ -201,23 +235,23 @@ func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
 }
 
 func (m *metaGroup) recordOnce(table *wire.Meta) error {
-	if err := m.raft.Barrier(answerWithin).Error(); err != nil {
+	if err := m.raft().Barrier(answerWithin).Error(); err != nil {
 		return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 	}
-	if len(m.fsm.meta().Cluster) > 0 {
-		return nil
+	if len(m.fsm.meta().Cluster) == 0 {
+		if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_Birth{Birth: &wire.Birth{Table: table}}}); err != nil {
+			return err
+		}
 	}
-	return m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_Birth{Birth: &wire.Birth{Table: table}}})
+	return m.recordRecovery()
 }
 
 func (m *metaGroup) close() error {
+	m.restarting.Lock()
+	defer m.restarting.Unlock()
 	close(m.stop)
 	m.watching.Wait()
-	var err error
-	if m.raft != nil {
-		err = m.seat.stop(m.raft, metaRange)
-	}
-	return errors.Join(err, m.store.Close())
+	return errors.Join(m.end(), m.store.Close())
 }
 
 // birth founds a cluster of one if it is not there yet, and returns what holds.
@@ -269,7 +303,7 @@ func (m *metaGroup) propose(command *wire.MetaCommand) error {
 	if err != nil {
 		return fmt.Errorf("encode meta command: %w", err)
 	}
-	future := m.raft.Apply(sealMeta(content), answerWithin)
+	future := m.raft().Apply(sealMeta(content), answerWithin)
 	if err := future.Error(); err != nil {
 		return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	callTable  = "table"  // here is a table; answered with the one known here
 	callChange = "change" // carry out a meta command; answered with the table after it
+	callRoom   = "room"   // take a state; answered with the table known here
 )
 
 // serveMeta carries out a call of the meta group that another member has sent.
@@ -26,9 +27,9 @@ func (s *Store) serveMeta(ctx context.Context, call peer.Call) ([]byte, error) {
 		return nil, fmt.Errorf("decode call: %w", err)
 	}
 	answer := &wire.Answer{}
-	table, err := s.answerMeta(ctx, question)
+	content, err := s.answerMeta(ctx, question)
 	if err == nil {
-		answer.Content, err = proto.Marshal(table)
+		answer.Content, err = proto.Marshal(content)
 	}
 	switch {
 	case errors.Is(err, errElsewhere):
@@ -39,7 +40,10 @@ func (s *Store) serveMeta(ctx context.Context, call peer.Call) ([]byte, error) {
 	return proto.Marshal(answer)
 }
 
-func (s *Store) answerMeta(ctx context.Context, question *wire.Question) (*wire.Meta, error) {
+func (s *Store) answerMeta(ctx context.Context, question *wire.Question) (proto.Message, error) {
+	if !s.started.Load() {
+		return nil, errElsewhere
+	}
 	switch question.Kind {
 	case callTable:
 		table := &wire.Meta{}
@@ -50,10 +54,30 @@ func (s *Store) answerMeta(ctx context.Context, question *wire.Question) (*wire.
 		return s.known.Load(), nil
 	case callChange:
 		command := &wire.MetaCommand{}
-		if err := proto.Unmarshal(question.Query, command); err != nil {
+		err := proto.Unmarshal(question.Query, command)
+		if err == nil {
+			err = checkChange(command)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("%w: meta command: %w", ErrInvalid, err)
 		}
 		return s.changeHere(ctx, command)
+	case callSupport:
+		return s.cfg.versions.support(), nil
+	case callLog:
+		of := &wire.MoveReplica{}
+		if err := proto.Unmarshal(question.Query, of); err != nil {
+			return nil, fmt.Errorf("%w: question for a log: %w", ErrInvalid, err)
+		}
+		return s.logHere(of.Range), nil
+	case callRecoverMeta:
+		return &wire.Meta{}, s.recoverMetaHere(ctx)
+	case callRoom:
+		room := &wire.Room{}
+		if err := proto.Unmarshal(question.Query, room); err != nil {
+			return nil, fmt.Errorf("%w: room: %w", ErrInvalid, err)
+		}
+		return s.known.Load(), s.roomFor(ctx, room)
 	default:
 		return nil, fmt.Errorf("%w: the meta group knows no call %q", ErrInvalid, question.Kind)
 	}
@@ -81,8 +105,8 @@ func (s *Store) changeOnce(ctx context.Context, command *wire.MetaCommand) (*wir
 	if s.net == nil {
 		return nil, fmt.Errorf("%w: a node alone has no other nodes", ErrInvalid)
 	}
-	_, leader := s.meta.raft.LeaderWithID()
-	if leader == s.meta.seat.id {
+	_, leader := s.meta.raft().LeaderWithID()
+	if leader == s.meta.seat().id {
 		return s.changeHere(ctx, command)
 	}
 	if leader == "" {
@@ -98,25 +122,12 @@ func (s *Store) changeOnce(ctx context.Context, command *wire.MetaCommand) (*wir
 // callMeta makes a call of the meta group at another node, and returns the table that it
 // answers with.
 func (s *Store) callMeta(ctx context.Context, node, kind string, query []byte) (*wire.Meta, error) {
-	question, err := proto.Marshal(&wire.Question{Kind: kind, Query: query})
+	content, err := s.askMeta(ctx, node, kind, query)
 	if err != nil {
-		return nil, fmt.Errorf("encode call: %w", err)
-	}
-	reply, err := s.net.peers.Call(ctx, node, peer.Log, kindCall, metaRange, question)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errElsewhere, err)
-	}
-	answer, table := &wire.Answer{}, &wire.Meta{}
-	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err)
-	}
-	if answer.Elsewhere {
-		return nil, errElsewhere
-	}
-	if err := failureError(answer.Failure); err != nil {
 		return nil, err
 	}
-	if err := proto.Unmarshal(answer.Content, table); err != nil {
+	table := &wire.Meta{}
+	if err := proto.Unmarshal(content, table); err != nil {
 		return nil, fmt.Errorf("%w: table of %s: %w", ErrUnavailable, nodeName(node), err)
 	}
 	s.learn(table)
@@ -125,28 +136,53 @@ func (s *Store) callMeta(ctx context.Context, node, kind string, query []byte) (
 
 // changeHere carries out a command if this node leads the meta group.
 func (s *Store) changeHere(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
-	if s.meta.raft.State() != raft.Leader {
-		return nil, errElsewhere
+	if s.meta.raft().State() != raft.Leader || epochOf(s.meta.fsm.meta()) < epochOf(s.known.Load()) {
+		return nil, errElsewhere // or its group was recovered without it
 	}
-	if err := s.mayChange(command); err != nil {
+	err := ended(ctx, func() error {
+		s.driver.changing.Lock()
+		defer s.driver.changing.Unlock()
+		if ctx.Err() != nil { // its caller has gone: what it was made for may be past
+			return context.Cause(ctx)
+		}
+		if err := s.mayChange(ctx, command); err != nil {
+			return err
+		}
+		if err := allow(versionOf(s.meta.fsm.meta()), metaVersion(command)); err != nil {
+			return err
+		}
+		return s.meta.propose(command)
+	})
+	if errors.Is(err, raft.ErrNotLeader) {
+		err = errElsewhere
+	}
+	if err != nil {
 		return nil, err
 	}
+	return s.meta.fsm.meta(), nil
+}
+
+// ended waits for a call of raft's, which may come to no end while raft stops or a write of its
+// log hangs. After an error of ctx the call goes on, until raft has stopped.
+func ended(ctx context.Context, call func() error) error {
 	done := make(chan error, 1)
-	go func() { done <- s.meta.propose(command) }() // ends with raft
+	go func() { done <- call() }()
 	select {
 	case err := <-done:
-		if errors.Is(err, raft.ErrNotLeader) {
-			return nil, errElsewhere
-		}
-		return s.meta.fsm.meta(), err
+		return err
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
 
-// admitNode takes a fresh node in, for package founding.
-func (s *Store) admitNode(ctx context.Context, node *wire.Node) (*wire.Meta, error) {
-	return s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: &wire.Join{Node: node}}})
+// admitNode takes a fresh node in, for package founding. In a cluster at the first version the
+// command does not say what the node's program applies, which older programs would refuse.
+func (s *Store) admitNode(ctx context.Context, promise *wire.Promise) (*wire.Meta, error) {
+	join := &wire.Join{Node: promise.Node}
+	if versionOf(s.known.Load()) > firstVersion {
+		join.Support = promise.Support
+	}
+	return s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: join}})
 }
 
 // announce tells all other nodes of the table, so that none waits until raft has told it.
@@ -168,7 +204,8 @@ func (s *Store) announce(ctx context.Context, table *wire.Meta) {
 }
 
 // askEvery is how often a node that hears from no leader of the meta group asks another one
-// for its table: raft does not tell a replica that it was removed.
+// for its table: raft does not tell a replica that it was removed. One that has a leader asks a
+// node that is silent, which may have removed it.
 const askEvery = 2 * time.Second
 
 // askTable asks until ctx ends.
@@ -181,12 +218,8 @@ func (s *Store) askTable(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if _, leader := s.meta.raft.LeaderWithID(); leader != "" {
-			continue
-		}
-		nodes := s.known.Load().Nodes
-		other := nodes[rand.IntN(len(nodes))].Id
-		if other == s.net.self() {
+		other := s.tableFrom()
+		if other == "" {
 			continue
 		}
 		table, err := s.founding.Newest(ctx, other)
@@ -196,4 +229,19 @@ func (s *Store) askTable(ctx context.Context) {
 		}
 		s.learn(table)
 	}
+}
+
+// tableFrom chooses a node to ask for its table, empty for none.
+func (s *Store) tableFrom() string {
+	_, leader := s.meta.raft().LeaderWithID()
+	var others []string
+	for _, n := range s.known.Load().Nodes {
+		if n.Id != s.net.self() && NodeState(n.State) != NodeRemoved && (leader == "" || s.silent(n.Id)) {
+			others = append(others, n.Id)
+		}
+	}
+	if len(others) == 0 {
+		return ""
+	}
+	return others[rand.IntN(len(others))]
 }

@@ -34,6 +34,13 @@ func (f *metaFSM) meta() *wire.Meta {
 	return proto.CloneOf(f.mu.meta)
 }
 
+// forget prepares for another raft, which replays all of the log.
+func (f *metaFSM) forget() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.meta = nil
+}
+
 func (f *metaFSM) damage() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -93,6 +100,12 @@ func (f *metaFSM) check(log *raft.Log) error {
 	if err := openMetaSeal(log.Data, command); err != nil {
 		return err
 	}
+	return checkChange(command)
+}
+
+// checkChange refuses a command of a later version, which no replica of this one would take:
+// in a leader's log it would hold up all that comes after it.
+func checkChange(command *wire.MetaCommand) error {
 	if command.Change == nil {
 		return errUnknownChange
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	raftboltdb "github.com/hashicorp/raft-boltdb/v2"
+	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
@@ -28,7 +29,8 @@ var (
 	promiseKey = []byte("corona_promise") // the node that may found the cluster
 	tableKey   = []byte("corona_table")   // the newest known, sealed
 	bornKey    = []byte("corona_ranges_born")
-	heldKey    = []byte("corona_held") // replicas of ranges on this disk, sealed
+	heldKey    = []byte("corona_held")     // replicas of ranges on this disk, sealed
+	recoverKey = []byte("corona_recovery") // of the meta group, which has not noted it yet; sealed
 )
 
 // metaStore is raft's store in bbolt. Raft panics when it cannot keep its term: so a
@@ -140,26 +142,27 @@ func (s *metaStore) born() (bool, error) {
 
 func (s *metaStore) setBorn() error { return s.Set(bornKey, []byte{1}) }
 
-// held returns the raft server IDs of the replicas on this disk by range; nil: never noted.
-func (s *metaStore) held() (map[uint32]string, error) {
+// held returns the raft server IDs of the replicas on this disk by range, nil: never noted,
+// and of those the damaged ones.
+func (s *metaStore) held() (held map[uint32]string, damaged []string, err error) {
 	sealed, err := s.own(heldKey)
 	if err != nil || len(sealed) == 0 {
-		return nil, err
+		return nil, nil, err
 	}
 	record := &wire.Held{}
 	if err := openMetaSeal(sealed, record); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	held := make(map[uint32]string)
+	held = make(map[uint32]string)
 	for _, r := range record.Replicas {
 		held[r.Range] = r.Replica
 	}
-	return held, nil
+	return held, record.Damaged, nil
 }
 
-// setHeld notes durably which replicas are on this disk.
-func (s *metaStore) setHeld(held map[uint32]string) error {
-	record := &wire.Held{}
+// setHeld notes durably which replicas are on this disk, and which of them are damaged.
+func (s *metaStore) setHeld(held map[uint32]string, damaged []string) error {
+	record := &wire.Held{Damaged: damaged}
 	for _, id := range slices.Sorted(maps.Keys(held)) {
 		record.Replicas = append(record.Replicas, &wire.MoveReplica{Range: id, Replica: held[id]})
 	}
@@ -168,6 +171,28 @@ func (s *metaStore) setHeld(held map[uint32]string) error {
 		return fmt.Errorf("encode replicas held: %w", err)
 	}
 	return s.Set(heldKey, sealMeta(content))
+}
+
+// recovery returns the recovery of the meta group that is under way, nil for none.
+func (s *metaStore) recovery() (*wire.RecoverMeta, error) {
+	sealed, err := s.own(recoverKey)
+	if err != nil || len(sealed) == 0 {
+		return nil, err
+	}
+	c := &wire.RecoverMeta{}
+	return c, openMetaSeal(sealed, c)
+}
+
+// setRecovery notes durably which recovery is under way; nil: none any more.
+func (s *metaStore) setRecovery(c *wire.RecoverMeta) error {
+	if c == nil {
+		return s.Set(recoverKey, nil)
+	}
+	content, err := proto.Marshal(c)
+	if err != nil {
+		return fmt.Errorf("encode recovery: %w", err)
+	}
+	return s.Set(recoverKey, sealMeta(content))
 }
 
 // ownRaftID returns the node's raft ID: its name and an incarnation that is made
@@ -179,7 +204,9 @@ func ownRaftID(store *metaStore, node string) (raft.ServerID, error) {
 	}
 	if len(id) == 0 {
 		var incarnation [8]byte
-		_, _ = rand.Read(incarnation[:]) // never fails
+		if !planted.Bug(12) {
+			_, _ = rand.Read(incarnation[:]) // never fails
+		}
 		id = []byte(node + "." + hex.EncodeToString(incarnation[:]))
 		if err := store.Set(raftIDKey, id); err != nil {
 			return "", err

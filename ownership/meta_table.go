@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
@@ -16,7 +17,7 @@ import (
 func changeTable(table *wire.Meta, command *wire.MetaCommand) error {
 	switch c := command.Change.(type) {
 	case *wire.MetaCommand_Join:
-		return joinTable(table, c.Join.GetNode())
+		return joinTable(table, c.Join)
 	case *wire.MetaCommand_SetNode:
 		return setNode(table, c.SetNode)
 	case *wire.MetaCommand_ForgetNode:
@@ -29,6 +30,14 @@ func changeTable(table *wire.Meta, command *wire.MetaCommand) error {
 		return forgetReplica(table, c.ForgetReplica)
 	case *wire.MetaCommand_PreferReplica:
 		return preferReplica(table, c.PreferReplica)
+	case *wire.MetaCommand_RaiseVersion:
+		return raiseVersion(table, c.RaiseVersion)
+	case *wire.MetaCommand_RecoverRange:
+		return recoverRange(table, c.RecoverRange)
+	case *wire.MetaCommand_RecoverMeta:
+		return recoverMeta(table, c.RecoverMeta)
+	case *wire.MetaCommand_RangeDamaged:
+		return rangeDamaged(table, c.RangeDamaged)
 	default:
 		return errUnknownChange
 	}
@@ -65,10 +74,12 @@ func tableRange(table *wire.Meta, id uint32) (*wire.Range, error) {
 	return table.Ranges[id], nil
 }
 
-// joinTable takes a node in. A node of the same name that was there before is removed: its
-// directory is gone, or it would not come as another one.
-func joinTable(table *wire.Meta, node *wire.Node) error {
-	if node.GetId() == "" || node.Name == "" || node.Address == "" || node.State != 0 || nodeName(node.Id) != node.Name {
+// joinTable takes a node in whose program applies the cluster's commands. A node of the same
+// name that was there before is removed: its directory is gone, or it would not come as another
+// one.
+func joinTable(table *wire.Meta, c *wire.Join) error {
+	node := c.GetNode()
+	if node.GetId() == "" || node.Name == "" || node.Address == "" || node.State != 0 || nodeName(node.Id) != node.Name || strings.Contains(node.Id, "/") {
 		return refuseChange("node %q named %q at %q", node.GetId(), node.GetName(), node.GetAddress())
 	}
 	if have := tableNode(table, node.Id); have != nil {
@@ -79,8 +90,11 @@ func joinTable(table *wire.Meta, node *wire.Node) error {
 	}
 	if len(table.Nodes) == 0 { // the node that was a cluster alone
 		table.Nodes, table.MetaReplicas, table.MetaVoters = []*wire.Node{node}, []string{node.Id}, 1
-		table.StateMachine = stateMachine
+		table.StateMachine = versionOf(table)
 		return nil
+	}
+	if err := versionsOf(c.Support).apply(versionOf(table)); err != nil {
+		return fmt.Errorf("%w: node %s: %w", ErrRefused, node.Id, err)
 	}
 	for _, n := range table.Nodes {
 		if n.Name == node.Name {
@@ -160,14 +174,17 @@ func forgetReplica(table *wire.Meta, c *wire.MoveReplica) error {
 	if err != nil {
 		return err
 	}
+	whole := func() { r.Damaged = slices.DeleteFunc(r.Damaged, func(id string) bool { return id == c.Replica }) }
 	if at := slices.Index(r.Joining, c.Replica); at >= 0 {
 		r.Joining = slices.Delete(r.Joining, at, at+1)
+		whole()
 		return nil
 	}
 	at := slices.Index(r.Replicas, c.Replica)
 	if at < 0 || len(r.Replicas) == 1 {
 		return refuseChange("range %d cannot forget replica %s", r.Id, c.Replica)
 	}
+	whole()
 	last := len(r.Replicas) - 1
 	r.Replicas[at] = r.Replicas[last]
 	r.Replicas = r.Replicas[:last]
@@ -184,5 +201,20 @@ func preferReplica(table *wire.Meta, c *wire.MoveReplica) error {
 		return refuseChange("range %d has no replica %s", r.Id, c.Replica)
 	}
 	r.Replicas[0], r.Replicas[at] = r.Replicas[at], r.Replicas[0]
+	return nil
+}
+
+// rangeDamaged notes that a replica is damaged; once more changes nothing.
+func rangeDamaged(table *wire.Meta, c *wire.MoveReplica) error {
+	r, err := tableRange(table, c.Range)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(r.Replicas, c.Replica) && !slices.Contains(r.Joining, c.Replica) {
+		return refuseChange("range %d has no replica %s", r.Id, c.Replica)
+	}
+	if !slices.Contains(r.Damaged, c.Replica) {
+		r.Damaged = append(r.Damaged, c.Replica)
+	}
 	return nil
 }

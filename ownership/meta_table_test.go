@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -34,6 +35,7 @@ func TestTableRefuses(t *testing.T) {
 	for name, command := range map[string]*wire.MetaCommand{
 		"a node without a name":          joining("d.1", ""),
 		"an ID of another name":          joining("d.1", "e"),
+		"an ID with a replica number":    joining("d.1/2", "d"),
 		"a node that was removed":        joining("c.1", "c"),
 		"a replica where one is":         planning(0, "b.1"),
 		"a replica on a removed node":    planning(0, "c.1"),
@@ -45,6 +47,8 @@ func TestTableRefuses(t *testing.T) {
 		"a node that was not removed":    {Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: "a.1"}}},
 		"the promotion of a full one":    {Change: &wire.MetaCommand_PromoteReplica{PromoteReplica: move("a.1/4")}},
 		"an unknown replica":             {Change: &wire.MetaCommand_ForgetReplica{ForgetReplica: move("a.1/9")}},
+		"damage of an unknown replica":   {Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: move("a.1/9")}},
+		"damage in an unknown range":     {Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: &wire.MoveReplica{Range: 1, Replica: "a.1/4"}}},
 		"a leader without the range":     {Change: &wire.MetaCommand_PreferReplica{PreferReplica: move("d.1/9")}},
 	} {
 		table := tableOfThree()
@@ -95,5 +99,35 @@ func TestTableSameName(t *testing.T) {
 	}
 	if now := tableNode(table, "a.2"); now == nil || NodeState(now.State) != NodeMember {
 		t.Errorf("the new node is %v", now)
+	}
+}
+
+// TestTableDamaged: a damaged replica is noted once, and no more when it is forgotten, whether
+// it had all of the range or was to get it.
+func TestTableDamaged(t *testing.T) {
+	table := tableOfThree()
+	table.Ranges[0].Joining = []string{"d.1/7"}
+	damaged := func(replica string) *wire.MetaCommand {
+		return &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: &wire.MoveReplica{Replica: replica}}}
+	}
+	forgotten := func(replica string) *wire.MetaCommand {
+		return &wire.MetaCommand{Change: &wire.MetaCommand_ForgetReplica{ForgetReplica: &wire.MoveReplica{Replica: replica}}}
+	}
+	for _, step := range []struct {
+		command *wire.MetaCommand
+		want    []string
+	}{
+		{damaged("b.1/5"), []string{"b.1/5"}},
+		{damaged("d.1/7"), []string{"b.1/5", "d.1/7"}},
+		{damaged("b.1/5"), []string{"b.1/5", "d.1/7"}},
+		{forgotten("d.1/7"), []string{"b.1/5"}},
+		{forgotten("b.1/5"), nil},
+	} {
+		if err := changeTable(table, step.command); err != nil {
+			t.Fatalf("%v: %v", step.command, err)
+		}
+		if got := table.Ranges[0].Damaged; !slices.Equal(got, step.want) {
+			t.Errorf("after %v: damaged %v, want %v", step.command, got, step.want)
+		}
 	}
 }

@@ -21,6 +21,7 @@ type metrics struct {
 	elections                                    prometheus.Counter
 	sweeps, sweepsFailed                         prometheus.Counter
 	scrubbed, scrubbedBytes, scrubDamage         prometheus.Counter
+	replicasDamaged, compared, compareDiffers    prometheus.Counter
 }
 
 func newMetrics(registerer prometheus.Registerer) *metrics {
@@ -57,6 +58,9 @@ func newMetrics(registerer prometheus.Registerer) *metrics {
 	m.sweepsFailed = counter("sweep_commands_failed_total", "Commands of the sweeper that failed.")
 	m.scrubbed = counter("scrubbed_buckets_total", "Buckets of states that were read to find damage.")
 	m.scrubbedBytes = counter("scrubbed_bytes_total", "Bytes of keys and values in them.")
+	m.compared = counter("compared_buckets_total", "Buckets of ranges led by this node of which most replicas had the same hash.")
+	m.compareDiffers = counter("compare_differences_total", "Replicas of ranges led by this node whose hash of a bucket was another one than that of most.")
+	m.replicasDamaged = counter("replicas_damaged_total", "Replicas of this node that were found to be damaged, and are filled again.")
 	m.scrubDamage = counter("scrub_damage_total", "Buckets that were found damaged, each time that they were read.")
 	return m
 }

@@ -97,19 +97,25 @@ func (n *network) serve(listener net.Listener, fail func(error)) {
 	})
 }
 
-// join makes this node one of the cluster's.
+// join makes this node one of the cluster's. A node that was removed is a member until the
+// table has forgotten it: until then it counts for majorities that have no others yet. One
+// that a recovery of the meta group gave up counts for none.
 func (n *network) join(table *wire.Meta, cluster string) {
 	members := make(map[string]bool, len(table.Nodes))
-	peers := make([]peer.Peer, 0, len(table.Nodes))
 	for _, node := range table.Nodes {
-		if NodeState(node.State) == NodeRemoved {
-			continue
-		}
-		members[node.Id] = true
-		peers = append(peers, peer.Peer{ID: node.Id, Name: node.Name, Address: node.Address})
+		members[node.Id] = !lostMeta(table, node.Id)
 	}
 	n.members.Store(&members)
 	n.peers.SetCluster(cluster)
+	n.setPeers(table)
+}
+
+// setPeers connects to the cluster's nodes.
+func (n *network) setPeers(table *wire.Meta) {
+	peers := make([]peer.Peer, 0, len(table.Nodes))
+	for _, node := range table.Nodes {
+		peers = append(peers, peer.Peer{ID: node.Id, Name: node.Name, Address: node.Address})
+	}
 	n.peers.SetPeers(peers)
 }
 
@@ -168,11 +174,16 @@ func (l *leadership) silent(node string) bool {
 
 // decide makes the table of a new cluster: ranges over all nodes in turn, the meta group
 // on all of them, at most metaVoters of which vote.
-func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
+// Its version of the state machine is the newest that all of them support.
+func decide(cfg Config, promises []*wire.Promise, now time.Time) *wire.Meta {
 	ranges := orDefault(cfg.Ranges, defaultRanges)
+	nodes, version := make([]*wire.Node, len(promises)), cfg.versions.newest
+	for i, p := range promises {
+		nodes[i], version = p.Node, min(version, versionsOf(p.Support).newest)
+	}
 	table := &wire.Meta{
 		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
-		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: stateMachine,
+		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: version,
 	}
 	replica := func(i int, group uint32) string { return numberReplica(table, group, nodes[i%len(nodes)].Id) }
 	for i := range nodes {
@@ -188,8 +199,4 @@ func decide(cfg Config, nodes []*wire.Node, now time.Time) *wire.Meta {
 	return table
 }
 
-const (
-	metaVoters = 5
-	// stateMachine is the version of the commands that this program applies.
-	stateMachine = 4
-)
+const metaVoters = 5

@@ -21,6 +21,12 @@ func (s *Store) Drain(ctx context.Context, name string) error {
 	return s.setNode(ctx, name, NodeDraining)
 }
 
+// Undrain calls a drain off: the node gets its part of the ranges again. Of one that is not
+// drained it changes nothing. Its errors are those of Drain.
+func (s *Store) Undrain(ctx context.Context, name string) error {
+	return s.setNode(ctx, name, NodeMember)
+}
+
 // Remove has the cluster forget a node for ever: one that is dead, or has been drained. Its
 // errors are those of Drain; ErrRefused is for a node that answers and has replicas.
 func (s *Store) Remove(ctx context.Context, name string) error {
@@ -40,18 +46,34 @@ func (s *Store) setNode(ctx context.Context, name string, state NodeState) error
 	return fmt.Errorf("node %q: %w", name, channel.ErrNotFound)
 }
 
-// mayChange refuses what the health of nodes forbids. It is of the meta group's leader.
-func (s *Store) mayChange(command *wire.MetaCommand) error {
+// mayChange refuses what the health of nodes forbids, which it may ask. It is of the meta
+// group's leader, which makes one change at a time.
+func (s *Store) mayChange(ctx context.Context, command *wire.MetaCommand) error {
+	switch command.Change.(type) {
+	case *wire.MetaCommand_Join, *wire.MetaCommand_SetNode: // it may have a log that it has not applied
+		if err := s.meta.raft().Barrier(answerWithin).Error(); err != nil {
+			return fmt.Errorf("%w: %w", errElsewhere, err)
+		}
+	}
 	table := s.meta.fsm.meta()
 	switch c := command.Change.(type) {
 	case *wire.MetaCommand_Join:
 		for _, n := range table.Nodes {
-			if n.Name == c.Join.GetNode().GetName() && n.Id != c.Join.GetNode().GetId() && NodeState(n.State) != NodeRemoved && !s.silentOther(n.Id) {
+			if n.Name != c.Join.GetNode().GetName() || n.Id == c.Join.GetNode().GetId() || NodeState(n.State) == NodeRemoved {
+				continue
+			}
+			if answers, err := s.answers(n.Id); err != nil {
+				return err
+			} else if answers {
 				return fmt.Errorf("%w: node %s answers and has the same name", ErrRefused, n.Id)
 			}
 		}
 	case *wire.MetaCommand_SetNode:
 		return s.maySet(table, c.SetNode)
+	case *wire.MetaCommand_RecoverRange:
+		return s.mayRecover(ctx, c.RecoverRange.GetRecovery())
+	case *wire.MetaCommand_RecoverMeta:
+		return fmt.Errorf("%w: only a node that has lost the meta group's leader recovers it", ErrInvalid)
 	}
 	return nil
 }
@@ -63,13 +85,20 @@ func (s *Store) maySet(table *wire.Meta, c *wire.SetNode) error {
 	}
 	switch NodeState(c.State) {
 	case NodeRemoved:
-		if !s.silentOther(c.Id) {
+		if answers, err := s.answers(c.Id); err != nil {
+			return err
+		} else if answers {
 			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, nodeName(c.Id), r.Id)
 		}
 	case NodeDraining:
 		left := 0
 		for _, n := range table.Nodes {
-			if n.Id != c.Id && NodeState(n.State) == NodeMember && !s.silentOther(n.Id) {
+			if n.Id == c.Id || NodeState(n.State) != NodeMember {
+				continue
+			}
+			if answers, err := s.answers(n.Id); err != nil {
+				return err
+			} else if answers {
 				left++
 			}
 		}
@@ -82,6 +111,18 @@ func (s *Store) maySet(table *wire.Meta, c *wire.SetNode) error {
 
 // silentOther reports whether another node has not answered for long.
 func (s *Store) silentOther(id string) bool { return id != s.net.self() && s.silent(id) }
+
+// answers reports whether a node answers pings. While this node has not sent enough of them to
+// know, it returns errElsewhere, after which a change is tried again.
+func (s *Store) answers(id string) (bool, error) {
+	if !s.silentOther(id) {
+		return true, nil
+	}
+	if health, _ := s.net.peers.Health(id); health.Missed < silentAfter {
+		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, nodeName(id))
+	}
+	return false, nil
+}
 
 // rangeOn returns a range with a replica on a node, nil if there is none.
 func rangeOn(table *wire.Meta, node string) *wire.Range {

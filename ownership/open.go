@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,7 +26,7 @@ import (
 // founded, or has taken this node in, and the replicas of this node run, whether its ranges
 // have leaders or not. A directory of a node alone becomes that of the first of several.
 //
-// Its error is a [*datadir.FormatError], ErrForeign, ErrMode, ErrRanges, ErrCorrupt, the context's cause, or
+// Its error is a [*datadir.FormatError], ErrForeign, ErrMode, ErrVersion, ErrRanges, ErrCorrupt, the context's cause, or
 // a failure of the disk. Nothing is served from a damaged directory.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg = cfg.withDefaults()
@@ -44,8 +45,14 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
 		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
 	}
+	if cfg.Cluster != nil {
+		rt.repairs, s.turns = newRepairs(metrics), newTurns()
+	}
 	s.makeCalls()
 	if err := s.open(ctx); err != nil {
+		if errors.Is(err, ErrCorrupt) && (s.net == nil || s.onlyCopy(s.known.Load())) {
+			err = fmt.Errorf("%w; no other node has a copy: restore a backup, into an empty directory", err)
+		}
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
 	}
 	s.loops.Go(func() { s.snapshots(loops) })
@@ -57,6 +64,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.loops.Go(func() { s.followTable(loops) })
 		s.loops.Go(func() { s.askTable(loops) })
 		s.loops.Go(func() { s.drive(loops) })
+		s.loops.Go(func() { s.tellDamaged(loops) })
+		s.loops.Go(func() { s.hash(loops) })
 	}
 	return s, nil
 }
@@ -77,7 +86,10 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.openStores(table, born); err != nil {
+	if err := s.openBoth(table, born); err != nil {
+		return err
+	}
+	if err := raiseFormat(s.cfg.Dir, s.version.Load()); err != nil {
 		return err
 	}
 	if err := s.openGroups(table, born); err != nil {
@@ -117,23 +129,21 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		if err := s.meta.start(loneSeat(s.meta.raftID), true); err != nil {
 			return nil, err
 		}
-		if err := s.meta.await(ctx); err != nil {
-			return nil, err
-		}
-		return s.meta.birth(s.cfg, s.tools.log)
+		return s.foundAlone(ctx)
 	}
 	cluster, id := s.cfg.Cluster, string(s.meta.raftID)
 	self := &wire.Node{Id: id, Name: s.cfg.Node, Address: cluster.Address}
-	if err := s.meta.grow(ctx, self); err != nil {
+	if err := s.meta.grow(ctx, self, s.cfg.versions); err != nil {
 		return nil, err
 	}
 	if err := s.connect(); err != nil {
 		return nil, err
 	}
 	s.founding, err = founding.New(founding.Config{
-		Self:   self,
+		Self: self, Support: s.cfg.versions.support(),
 		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
-		Decide: func(nodes []*wire.Node) *wire.Meta { return decide(s.cfg, nodes, s.cfg.Now()) },
+		Decide: func(promises []*wire.Promise) *wire.Meta { return decide(s.cfg, promises, s.cfg.Now()) },
+		Fits:   s.cfg.versions.fits,
 		Newest: s.known.Load, Admit: s.admitNode, Logger: s.tools.log,
 	})
 	if err != nil {
@@ -144,19 +154,53 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if table, err = s.meta.goOnRecovering(table); err != nil {
+		return nil, err
+	}
 	seat, found, err := seatOf(s.net, metaRange, table.MetaReplicas, int(table.MetaVoters))
-	if err != nil || !found {
-		return nil, fmt.Errorf("%w: no replica of the meta group in the table: %w", ErrForeign, err)
+	if err == nil && !found {
+		err = errors.New("the cluster has removed it; with an empty directory it joins as a new node, under the same name too")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: table of the cluster: node %s: %w", ErrForeign, s.meta.raftID, err)
+	}
+	founds := table.Revision == 0
+	if !founds {
+		table = s.hearTables(ctx, table)
+		if err := s.meta.store.SetTable(table); err != nil {
+			return nil, err
+		}
 	}
 	s.known.Store(table)
+	s.version.Store(versionOf(table))
 	s.meta.fsm.changed = s.learn
-	return table, s.meta.start(seat, table.Revision == 0)
+	return table, s.meta.start(seat, founds)
+}
+
+// foundAlone is found of a cluster of one, which is always at the newest version that its
+// program applies.
+func (s *Store) foundAlone(ctx context.Context) (table *wire.Meta, err error) {
+	if err := s.meta.await(ctx); err != nil {
+		return nil, errors.Join(s.cfg.versions.fits(s.meta.fsm.meta()), err)
+	}
+	if err := s.cfg.versions.fits(s.meta.fsm.meta()); err != nil {
+		return nil, err
+	}
+	if _, err = s.meta.birth(s.cfg, s.tools.log); err == nil {
+		err = s.meta.raiseAlone(s.cfg.versions.newest)
+	}
+	table = s.meta.fsm.meta()
+	s.version.Store(versionOf(table))
+	return table, err
 }
 
 // connect makes this node's end of the connections to others, with all that answers
 // them.
 func (s *Store) connect() (err error) {
 	table, err := s.meta.store.Table()
+	if err == nil && table != nil {
+		err = s.cfg.versions.fits(table)
+	}
 	if err != nil {
 		return err
 	}
@@ -213,23 +257,32 @@ func (s *Store) openGroups(table *wire.Meta, born bool) error {
 	return nil
 }
 
+// readHeld learns which replicas are on the disk of one of several nodes.
+func (s *Store) readHeld(table *wire.Meta) (err error) {
+	held, damaged, err := s.meta.store.held()
+	if err != nil {
+		return err
+	}
+	if s.held = held; held != nil {
+		for id, replica := range held {
+			if slices.Contains(damaged, replica) {
+				s.repairs.note(id, replica, errKnownDamaged)
+			}
+		}
+		return nil
+	}
+	s.held = make(map[uint32]string) // all of the founding
+	for _, r := range table.Ranges {
+		if id := s.replicaHere(r); id != "" {
+			s.held[r.Id] = id
+		}
+	}
+	return s.meta.store.setHeld(s.held, nil)
+}
+
 // openHeld opens the replicas of one of several nodes, and deletes what the disk has of those
 // that the table has forgotten.
 func (s *Store) openHeld(table *wire.Meta, born bool) (err error) {
-	if s.held, err = s.meta.store.held(); err != nil {
-		return err
-	}
-	if s.held == nil { // all of the founding
-		s.held = make(map[uint32]string)
-		for _, r := range table.Ranges {
-			if id := s.replicaHere(r); id != "" {
-				s.held[r.Id] = id
-			}
-		}
-		if err := s.meta.store.setHeld(s.held); err != nil {
-			return err
-		}
-	}
 	for i, way := range *s.routes.Load() {
 		if err := s.openHere(way, table.Ranges[i], born); err != nil {
 			return err
@@ -248,27 +301,27 @@ func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
 		return disk.Corrupt("range table: range %d: %w", r.Id, err)
 	}
 	want := s.replicaHere(r)
-	if s.held[r.Id] != want {
-		if err := s.deleteReplica(way.Range); err != nil {
-			return err
-		}
-		if err := s.hold(r.Id, want); err != nil {
-			return err
-		}
+	if err := s.holdOnly(way, want); errors.Is(err, ErrCorrupt) && !s.onlyCopy(s.known.Load()) {
+		return errors.Join(err, s.condemn(err))
+	} else if err != nil {
+		return err
 	}
-	if want == "" {
+	if want == "" || s.repairs.has(r.Id, want) {
 		return nil
 	}
 	g, err := s.openReplica(way, want)
-	if err != nil {
-		return err
+	if err == nil && has { // else it is being filled: its log may be empty
+		g.seat.founders = founders.founders
+		err = g.begin(born)
 	}
-	way.own.Store(g)
-	if !has {
-		return nil // it is being filled: its log may be empty
+	if errors.Is(err, ErrCorrupt) {
+		s.repairs.note(r.Id, want, err)
+		return nil
 	}
-	g.seat.founders = founders.founders
-	return g.begin(born)
+	if err == nil {
+		way.own.Store(g)
+	}
+	return err
 }
 
 // tellEvery is how often a start that takes long says how far it is.
@@ -301,6 +354,14 @@ func (s *Store) startGroups() error {
 		starting.Go(func() { errs[i] = g.start() })
 	}
 	starting.Wait()
+	for i, g := range s.groups() {
+		if s.repairs != nil && errors.Is(errs[i], ErrCorrupt) {
+			s.repairs.note(g.id, string(g.seat.id), errs[i])
+			s.of[g.from].own.Store(nil)
+			errs[i] = nil
+		}
+	}
+	s.listGroups()
 	return errors.Join(errs...)
 }
 
@@ -329,6 +390,7 @@ func (s *Store) makeCalls() {
 	s.feeds.makeCalls()
 	s.writes.makeCalls()
 	s.makeDriver()
+	s.makeComparer()
 	s.restorable = newCall(s.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
 		return s.Restoring(r, backup)
 	})

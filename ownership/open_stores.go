@@ -16,16 +16,16 @@ import (
 
 // openStores opens log and state, and checks that they are this node's.
 func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
-	if s.log, err = openLog(s.cfg, s.tools); err != nil {
+	if s.log, err = openLog(s.cfg, s.tools, s.foundInLog()); err != nil {
 		return err
 	}
 	s.logRef.Store(s.log)
 	if s.cfg.unmarked { // now it has a mark
-		if err := writeFormat(s.cfg.Dir); err != nil {
+		if err := writeFormat(s.cfg.Dir, formatMarked); err != nil {
 			return err
 		}
 	}
-	if s.db, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools); err != nil {
+	if s.db, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools, s.foundTable()); err != nil {
 		return err
 	}
 	s.state = state.New(s.db)
@@ -45,12 +45,12 @@ func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
 	return s.checkStateIdentity(identity, born)
 }
 
-// openLog opens the log of all ranges.
-func openLog(cfg Config, tools tools) (*sharedlog.Log, error) {
+// openLog opens the log of all ranges. Damaged is as in [sharedlog.Config].
+func openLog(cfg Config, tools tools, damaged func(error)) (*sharedlog.Log, error) {
 	return sharedlog.Open(sharedlog.Config{
 		Dir: filepath.Join(cfg.Dir, "log"), FullBytes: cfg.SnapshotBytes,
 		Fail: tools.fail, Files: cfg.Volume.FS(cfg.files), MemTable: cfg.Volume.MemTable(), GaveUp: cfg.Volume.GaveUp(), Logger: tools.pebbleLogger("log"),
-		Unmarked: cfg.unmarked,
+		Unmarked: cfg.unmarked, Damaged: damaged,
 	})
 }
 
@@ -93,8 +93,8 @@ func checkIdentity(store string, have, want []byte, born bool, mark func() error
 const stateMemTable = 32 << 20
 
 // openState opens the store of all ranges' states. It has no write-ahead log:
-// the ranges' logs are that.
-func openState(dir string, cfg Config, tools tools) (*pebble.DB, error) {
+// the ranges' logs are that. Found is told of damage; nil: a compaction that meets it is fatal.
+func openState(dir string, cfg Config, tools tools, found func(disk.DamagedTable)) (*pebble.DB, error) {
 	memTable := min(cfg.Volume.MemTable(), stateMemTable)
 	opts := &pebble.Options{
 		FS:                          cfg.Volume.FS(cfg.files),
@@ -114,5 +114,5 @@ func openState(dir string, cfg Config, tools tools) (*pebble.DB, error) {
 	for i := range opts.Levels {
 		opts.Levels[i].FilterPolicy = bloom.FilterPolicy(10)
 	}
-	return disk.Open(dir, opts)
+	return disk.OpenWatched(dir, opts, found)
 }

@@ -20,17 +20,23 @@ import (
 // ones that the table has forgotten. The meta store notes which lie on the disk (held), so
 // that what a replica of before has left is never taken for another one's.
 
-// learn takes a table of the cluster that may be newer than the one known.
+// learn takes a table of the cluster that may be newer than the one known. A program that is
+// too old for it ends: it was started while the cluster was at its version.
 func (s *Store) learn(table *wire.Meta) {
 	for {
 		known := s.known.Load()
-		if known == nil || table.Revision <= known.Revision || string(table.Cluster) != string(known.Cluster) {
+		if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
 			return
 		}
 		if s.known.CompareAndSwap(known, table) {
 			break
 		}
 	}
+	if err := s.cfg.versions.fits(table); err != nil {
+		s.tools.fail(err)
+		return
+	}
+	s.version.Store(versionOf(table))
 	select {
 	case s.learned <- struct{}{}:
 	default:
@@ -46,12 +52,17 @@ func (s *Store) followTable(ctx context.Context) {
 	for {
 		select {
 		case <-s.learned:
+		case <-s.repairs.found:
 		case <-retry:
 		case <-ctx.Done():
 			return
 		}
 		retry = nil
-		if err := s.adopt(s.known.Load()); err != nil {
+		err := s.secureDamaged()
+		if errors.Is(err, errEnds) {
+			return
+		}
+		if err := errors.Join(err, s.adopt(s.known.Load())); err != nil {
 			s.tools.log.Warn("replicas are not those of the cluster's table yet", "error", err)
 			retry = time.After(placeRetry)
 		}
@@ -63,8 +74,11 @@ func (s *Store) adopt(table *wire.Meta) error {
 	if err := s.meta.store.SetTable(table); err != nil {
 		return err
 	}
+	if err := raiseFormat(s.cfg.Dir, versionOf(table)); err != nil {
+		return err
+	}
 	s.net.join(table, s.cluster)
-	if s.meta.raft.State() == raft.Leader {
+	if s.meta.raft().State() == raft.Leader {
 		s.announce(s.running, table)
 	}
 	routes := *s.routes.Load()
@@ -84,20 +98,25 @@ func (s *Store) place(way *route, r *wire.Range) error {
 		return err
 	}
 	want := s.replicaHere(r)
-	if have := s.held[r.Id]; have != want {
-		if err := s.dropReplica(way); err != nil {
-			return err
-		}
-		if err := s.hold(r.Id, want); err != nil {
-			return err
-		}
+	if err := s.holdOnly(way, want); err != nil {
+		return err
 	}
-	if want == "" || way.local() != nil {
+	if slices.Contains(r.Replicas, want) || len(r.Replicas) >= int(s.known.Load().Replicas) {
+		s.repairs.whole(r.Id)
+	}
+	if slices.Contains(r.Damaged, want) {
+		s.repairs.note(r.Id, want, errToldDamaged)
+	}
+	if want == "" || way.local() != nil || s.repairs.has(r.Id, want) {
 		return nil
 	}
 	g, err := s.openReplica(way, want)
 	if err == nil {
 		err = g.start()
+	}
+	if errors.Is(err, ErrCorrupt) {
+		s.repairs.note(r.Id, want, err)
+		return nil
 	}
 	if err != nil {
 		return err
@@ -106,6 +125,22 @@ func (s *Store) place(way *route, r *wire.Range) error {
 	s.listGroups()
 	s.tools.log.Info("replica opened", "range", r.Id, "replica", want)
 	return nil
+}
+
+// holdOnly deletes what this disk has of a range unless it is of the replica that it should
+// have, empty for none, or of the one that this was made of in a recovery.
+func (s *Store) holdOnly(way *route, want string) error {
+	have := s.held[way.ID]
+	switch {
+	case have == want:
+		return nil
+	case have != "" && have == survivorOf(s.known.Load(), want):
+		return s.recoverReplica(way, want)
+	}
+	if err := s.dropReplica(way); err != nil {
+		return err
+	}
+	return s.hold(way.ID, want)
 }
 
 // replicaHere returns the raft server ID of this node's replica of a range, empty if it has
@@ -139,16 +174,27 @@ func (s *Store) hold(id uint32, replica string) error {
 	if held[id] = replica; replica == "" {
 		delete(held, id)
 	}
-	if err := s.meta.store.setHeld(held); err != nil {
+	s.repairs.forgotten(id)
+	damaged := s.repairs.ids()
+	if err := s.meta.store.setHeld(held, damaged); err != nil {
 		return err
 	}
-	s.held = held
-	return nil
+	s.held, s.noted = held, damaged
+	if len(damaged) > 0 {
+		return nil
+	}
+	return s.removeAside()
 }
 
 // openReplica opens this node's replica of a range as it is on the disk.
 func (s *Store) openReplica(way *route, id string) (*group, error) {
-	return openGroup(way.Range, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	g, err := openGroup(way.Range, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	if err == nil {
+		g.prepare, g.fsm.transfer.turns = s.prepareFor(g), s.turns
+		g.fsm.damaged = func(err error) { s.repairs.note(way.ID, id, err) }
+		g.fsm.compare = func(buckets []channel.Bucket, index uint64) { s.compare.take(g, buckets, index) }
+	}
+	return g, err
 }
 
 // listGroups gathers the replicas of this node.
@@ -163,34 +209,53 @@ func (s *Store) listGroups() {
 }
 
 // dropReplica stops this node's replica of a range and deletes all that the disk has of it.
-// Raft forgot it before the table did: no vote of it counts any more.
+// Raft forgot it before the table did, or a recovery did without raft: no vote of it counts any
+// more.
 func (s *Store) dropReplica(way *route) error {
-	if g := way.local(); g != nil {
-		if g.serving.Load() {
-			return fmt.Errorf("range %d is led by the replica here, which the table does not have", way.ID)
-		}
-		way.own.Store(nil)
-		s.listGroups()
-		select {
-		case <-g.refuse():
-		case <-time.After(drainWithin):
-		}
-		if err := g.stop(); err != nil {
-			return err
-		}
-		g.clock.changed.ring() // what waits here goes to the leader
+	g := way.local()
+	if g != nil && g.serving.Load() && !givenUp(s.known.Load(), string(g.seat.id)) {
+		return fmt.Errorf("range %d is led by the replica here, which the table does not have", way.ID)
+	}
+	if err := s.closeReplica(way); err != nil {
+		return err
+	}
+	if g != nil {
 		s.tools.log.Info("replica dropped", "range", way.ID, "replica", g.seat.id)
 	}
 	return s.deleteReplica(way.Range)
 }
 
-// deleteReplica deletes all that the disk has of a range. After a crash in between, the
-// next start does it again.
-func (s *Store) deleteReplica(r channel.Range) error {
-	if err := s.log.Drop(r.ID); err != nil {
+// closeReplica stops this node's replica of a range, if it has one that runs.
+func (s *Store) closeReplica(way *route) error {
+	g := way.local()
+	if g == nil {
+		return nil
+	}
+	way.watch.learn(g.state.Time()) // streams that begin here next begin no earlier
+	way.own.Store(nil)
+	s.listGroups()
+	select {
+	case <-g.refuse():
+	case <-time.After(drainWithin):
+	}
+	if err := g.stop(); err != nil {
 		return err
 	}
-	if err := s.state.Drop(r); err != nil {
+	g.clock.changed.ring() // what waits here goes to the leader
+	return nil
+}
+
+// deleteReplica deletes all that the disk has of a range. After a crash in between, the
+// next start does it again. Damage that cannot be cut out is one of all replicas.
+func (s *Store) deleteReplica(r channel.Range) error {
+	err := s.log.Drop(r.ID)
+	if err == nil {
+		err = s.state.Drop(r)
+	}
+	if errors.Is(err, ErrCorrupt) {
+		s.repairs.noteShared(err)
+	}
+	if err != nil {
 		return err
 	}
 	if err := s.cfg.files.RemoveAll(stateDir(s.cfg, r.ID)); err != nil {

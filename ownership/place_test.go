@@ -84,7 +84,7 @@ func (w *town) settled(per int, nodes ...*townNode) {
 			if n.store == nil {
 				continue
 			}
-			held, err := n.store.meta.store.held()
+			held, _, err := n.store.meta.store.held()
 			if err != nil || len(held) != counts[n.name] {
 				return fmt.Errorf("%s holds %v, %w", n.name, held, err)
 			}
@@ -190,6 +190,14 @@ func TestDrain(t *testing.T) {
 	for _, n := range w.nodes {
 		n.shows(made)
 	}
+	if err := w.nodes[2].store.Undrain(ctx, drained.name); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(3, w.nodes...) // it gets its part again
+	if err := w.nodes[2].store.Drain(ctx, drained.name); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(3, rest...)
 	if err := w.nodes[2].store.Remove(ctx, drained.name); err != nil {
 		t.Fatal(err)
 	}
@@ -254,7 +262,17 @@ func TestRemovedComesBack(t *testing.T) {
 	if channels, _ := gone.store.Counts(); channels > 0 {
 		t.Errorf("it has %d channels", channels)
 	}
+	eventually(t, "it knows that it is forgotten", func() error {
+		table, err := gone.store.meta.store.Table()
+		if err == nil && tableNode(table, string(gone.store.meta.raftID)) != nil {
+			err = fmt.Errorf("it is in its table of revision %d", table.Revision)
+		}
+		return err
+	})
 	gone.stop()
+	if err := gone.open(0); !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), "removed") || strings.Contains(err.Error(), "%!") {
+		t.Errorf("a start of a node that the cluster has forgotten: %v", err)
+	}
 	w.nodes = rest
 	wiped := w.add(gone.name)
 	if err := wiped.open(0); err != nil {
@@ -276,7 +294,7 @@ func TestDriverStops(t *testing.T) {
 		var driver *townNode
 		eventually(t, "a driver", func() error {
 			for _, n := range w.nodes[:3] {
-				if n.store.meta.raft.State() == raft.Leader {
+				if n.store.meta.raft().State() == raft.Leader {
 					driver = n
 					return nil
 				}

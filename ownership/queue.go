@@ -10,7 +10,10 @@ import (
 const (
 	maxEntry   = 1 << 20 // bytes of commands in one log entry, unless one command alone is larger
 	maxCommand = 4 << 20 // bytes of one command
-	maxQueued  = 4 << 20 // bytes of commands that wait in one range
+	// maxOwn is what the leader of a range may propose: a little less, so that the records
+	// that it makes fit the command of a restore.
+	maxOwn    = maxCommand - 1<<10
+	maxQueued = 4 << 20 // bytes of commands that wait in one range
 )
 
 // proposal is a command on its way through a range's log.

@@ -134,11 +134,11 @@ func TestForeignDirectories(t *testing.T) {
 		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(filepath.Join(cfg.Dir, formatFile), []byte("3\n"), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(cfg.Dir, formatFile), []byte("4\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		var newer *datadir.FormatError
-		if err := refused(t, cfg); !errors.As(err, &newer) || newer.Have != 3 || newer.Supported != 2 {
+		if err := refused(t, cfg); !errors.As(err, &newer) || newer.Have != 4 || newer.Supported != 3 {
 			t.Errorf("error %v", err)
 		}
 		entries, err := os.ReadDir(cfg.Dir)
@@ -193,7 +193,7 @@ func TestBornHalfWay(t *testing.T) {
 				t.Fatalf("birth: %v, %v", born, err)
 			}
 			if cut == "state" {
-				log, err := openLog(cfg, tools)
+				log, err := openLog(cfg, tools, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -219,7 +219,7 @@ func TestMetaSnapshot(t *testing.T) {
 	cfg := testConfig(t)
 	s := open(t, cfg)
 	want := populate(t, s)
-	if err := s.meta.raft.Snapshot().Error(); err != nil {
+	if err := s.meta.raft().Snapshot().Error(); err != nil {
 		t.Fatal(err)
 	}
 	shut(t, s)

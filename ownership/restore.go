@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// restorePiece is from how many bytes on records go off in a command.
+	// restorePiece is how many bytes of records go in a command, unless one alone is larger.
 	restorePiece = 256 << 10
 	// restoreAhead is how many commands of records are under way.
 	restoreAhead = 8
@@ -71,20 +71,13 @@ func (r *restoring) begin(ctx context.Context) error {
 	if whole == len(routes) {
 		return fmt.Errorf("%w; it has this backup already", ErrNotFresh)
 	}
-	var mu sync.Mutex
-	var begun []*route
 	err := r.each(routes, func(at *route) error {
-		err := r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Begin{Begin: bucketsOf(at)}})
-		if err == nil {
-			mu.Lock()
-			defer mu.Unlock()
-			begun = append(begun, at)
-		}
-		return err
+		return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Begin{Begin: bucketsOf(at)}})
 	})
 	if errors.Is(err, ErrNotFresh) && whole == 0 { // a subscription has come first
-		undone := r.each(begun, func(at *route) error {
-			return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Undo{Undo: bucketsOf(at)}})
+		undoing := context.WithoutCancel(ctx)            // or the cluster would take neither subscriptions nor backups
+		undone := r.each(routes, func(at *route) error { // where the outcome is unknown too
+			return r.do(undoing, at, &wire.Restore{Step: &wire.Restore_Undo{Undo: bucketsOf(at)}})
 		})
 		return errors.Join(err, undone)
 	}
@@ -167,7 +160,7 @@ func (p *putter) add(key, value []byte) error {
 		return nil
 	}
 	at := p.s.of[bucket]
-	if at != p.at || p.size >= restorePiece {
+	if at != p.at || p.size+len(key)+len(value) > restorePiece {
 		if err := p.flush(); err != nil {
 			return err
 		}

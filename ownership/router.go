@@ -25,6 +25,8 @@ type router struct {
 	routes  atomic.Pointer[[]*route]  // by range ID
 	started atomic.Bool               // the replicas of this node run
 	known   atomic.Pointer[wire.Meta] // the newest table; nil in a cluster of one, and before the founding
+	version atomic.Uint32             // of the state machine: which commands may be proposed
+	repairs *repairs                  // nil in a cluster of one
 	calls   calls
 	terms   *confirmer
 	closing atomic.Bool // new commands are refused
@@ -95,6 +97,9 @@ func (rt *router) leadOnce(r *route, here func(*group) error, there func(node st
 // propose sends a command through a range's log and returns its result. The
 // error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
 func (rt *router) propose(ctx context.Context, r *route, command *wire.Command) (state.Result, error) {
+	if err := allow(rt.version.Load(), commandVersion(command)); err != nil {
+		return state.Result{}, err
+	}
 	content, err := proto.Marshal(command)
 	if err != nil {
 		return state.Result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
@@ -190,12 +195,15 @@ func (rt *router) do(ctx context.Context, b channel.Bucket, command *wire.Comman
 func (rt *router) doHere(ctx context.Context, r *route, command *wire.Command) error {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
+	if err := allow(rt.version.Load(), commandVersion(command)); err != nil {
+		return err
+	}
 	content, err := proto.Marshal(command)
 	g := r.serving()
 	switch {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrInvalid, err)
-	case len(content) > maxCommand:
+	case len(content) > maxOwn:
 		return fmt.Errorf("%w: %d bytes", ErrTooLarge, len(content))
 	case rt.closing.Load():
 		return ErrClosed

@@ -22,7 +22,7 @@ func TestRow59State(t *testing.T) {
 	dir, key := filepath.Join(cfg.Dir, "state"), keyOf(7, 'c')
 	// read returns the record's URL, and stops the store.
 	read := func() (url string, err error) {
-		db, err := openState(dir, cfg, tools)
+		db, err := openState(dir, cfg, tools, nil)
 		if err != nil {
 			return "", err
 		}
@@ -31,7 +31,7 @@ func TestRow59State(t *testing.T) {
 		err = state.Get(db, key, record)
 		return record.Url, err
 	}
-	db, err := openState(dir, cfg, tools)
+	db, err := openState(dir, cfg, tools, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

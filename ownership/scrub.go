@@ -15,7 +15,7 @@ const scrubPause = 50 * time.Millisecond
 
 // scrub reads the states of this node's replicas bucket by bucket, all of them once in
 // each Config.ScrubInterval, so that damage is known before the other replicas have it
-// too. It begins at any bucket: a node that restarts often would otherwise never come to
+// too; of the ranges that this node leads it has the replicas compared. It begins at any bucket: a node that restarts often would otherwise never come to
 // the last.
 func (s *Store) scrub(ctx context.Context) {
 	ticker := time.NewTicker(max(s.cfg.ScrubInterval/channel.Buckets, time.Millisecond))
@@ -23,37 +23,45 @@ func (s *Store) scrub(ctx context.Context) {
 	for b := rand.N(channel.Bucket(channel.Buckets)); ; b = (b + 1) % channel.Buckets {
 		select {
 		case <-ticker.C:
-			s.scrubBucket(ctx, b)
+			if s.scrubBucket(ctx, b) && s.net != nil {
+				s.startComparison(ctx, b)
+			}
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-// scrubBucket reads one bucket, if this node has a replica of its range, and reports
-// damage.
-func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) {
-	r := s.of[b]
-	if r.local() == nil {
-		return
+func pauseScrub(ctx context.Context) {
+	select {
+	case <-time.After(scrubPause):
+	case <-ctx.Done():
 	}
-	bytes, err := s.state.Scrub(ctx, b, func() {
-		select {
-		case <-time.After(scrubPause):
-		case <-ctx.Done():
-		}
-	})
+}
+
+// scrubBucket reads one bucket, if this node has a replica of its range, and reports
+// damage; true if it is whole.
+func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
+	r := s.of[b]
+	g := r.local()
+	if g == nil {
+		return false
+	}
+	bytes, err := s.state.Scrub(ctx, b, func() { pauseScrub(ctx) })
 	m := s.tools.metrics
 	m.scrubbed.Inc()
 	m.scrubbedBytes.Add(float64(bytes))
 	switch {
 	case err == nil:
 		s.damage.mended(b)
+		return true
 	case errors.Is(err, ErrCorrupt):
 		m.scrubDamage.Inc()
 		s.damage.found(b)
 		s.tools.log.Error("damage in the state of a range", "range", r.ID, "bucket", b, "error", err)
+		_ = s.repairs.refuse(g, err) // so that it is filled again, where others have it
 	case ctx.Err() == nil:
 		s.tools.log.Warn("a bucket could not be scrubbed", "range", r.ID, "bucket", b, "error", err)
 	}
+	return false
 }

@@ -46,9 +46,9 @@ func seatOf(net *network, group uint32, replicas []string, voters int) (s seat, 
 // stallAfter is how long a write of the log may hang before this node stops to lead.
 const stallAfter = time.Second
 
-// run starts the replica's raft. check refuses commands of peers that the state machine
-// does not know.
-func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, group uint32, check func(*raft.Log) error) (*raft.Raft, error) {
+// run starts the replica's raft. Of the hooks it makes those that are of raft and the log
+// itself; Barred may be nil.
+func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, group uint32, hooks raftnet.Hooks) (*raft.Raft, error) {
 	if s.net == nil {
 		_, transport := loneTransport(s.id)
 		r, err := newRaft(conf, f, logs, stable, snapshots, transport)
@@ -63,18 +63,18 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	}
 	log := raftnet.NewLog(logs)
 	var running atomic.Pointer[raft.Raft]
-	transport, err := s.net.raft.Transport(replica, raftnet.Hooks{
-		Stalled: s.net.stalled,
-		Leader: func() (raft.ServerID, uint64) {
-			r := running.Load()
-			if r == nil {
-				return "", 0
-			}
-			_, leader := r.LeaderWithID()
-			return leader, r.CurrentTerm()
-		},
-		CheckCommand: check, Log: log,
-	})
+	barred := hooks.Barred
+	hooks.Log = log
+	hooks.Barred = func() bool { return s.net.stalled() || barred != nil && barred() }
+	hooks.Leader = func() (raft.ServerID, uint64) {
+		r := running.Load()
+		if r == nil {
+			return "", 0
+		}
+		_, leader := r.LeaderWithID()
+		return leader, r.CurrentTerm()
+	}
+	transport, err := s.net.raft.Transport(replica, hooks)
 	if err != nil {
 		return nil, err
 	}

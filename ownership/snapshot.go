@@ -91,7 +91,8 @@ func (s *snapshotStore) List() ([]*raft.SnapshotMeta, error) {
 }
 
 // Open returns the newest snapshot, whose ID must be id: the state, or what a sink
-// has received, for the state machine to take over.
+// has received, for the state machine to take over. The size of a state is 0, as long as it
+// has not been spooled.
 func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, error) {
 	meta, _, err := s.read()
 	if err != nil {
@@ -101,8 +102,7 @@ func (s *snapshotStore) Open(id string) (*raft.SnapshotMeta, io.ReadCloser, erro
 	case meta.Index > 0 && id == receivedID(meta):
 		return snapshotMeta(meta, id, int64(len(meta.Content))), io.NopCloser(bytes.NewReader(meta.Content)), nil
 	case meta.Index > 0 && id == snapshotID(meta):
-		stream, size, err := s.transfer.spool()
-		return snapshotMeta(meta, id, size), stream, err
+		return snapshotMeta(meta, id, 0), &spooled{transfer: s.transfer}, nil
 	default:
 		return nil, nil, fmt.Errorf("snapshot %q: %w", id, channel.ErrNotFound)
 	}

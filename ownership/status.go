@@ -56,6 +56,11 @@ func (s *Store) Ready() error {
 	if table := s.known.Load(); table != nil && !present(table, s.net.self()) {
 		return fmt.Errorf("%w: this node was removed from the cluster", ErrUnavailable)
 	}
+	if s.repairs != nil {
+		if err := s.repairs.ready(s.known.Load()); err != nil {
+			return err
+		}
+	}
 	for _, g := range s.groups() {
 		if g.empty() {
 			continue
@@ -118,5 +123,11 @@ func (s *Store) addGauges() {
 		return float64(n)
 	})
 	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.damage.count()) })
+	m.gauge("damaged_replicas", "Replicas of this node that are damaged and are not filled again yet.", func() float64 {
+		if s.repairs == nil {
+			return 0
+		}
+		return float64(len(s.repairs.all()))
+	})
 	m.gauge("leading_ranges", "Ranges that this node leads and serves.", func() float64 { return float64(s.serving()) })
 }

@@ -30,9 +30,12 @@ type Store struct {
 	restorable Call[[]byte, state.RestoreState]
 	copies     copies
 	damage     damagedBuckets
+	compare    comparer
+	turns      *turns
 
 	founding *founding.Founding // nil in a cluster of one
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
+	noted    []string           // of those, the ones noted as damaged; of the same
 	learned  chan struct{}      // full when known may be new to followTable
 
 	log   *sharedlog.Log
@@ -76,6 +79,7 @@ func (s *Store) shutdown() error {
 		stopped.Go(func() { errs[i] = g.stop() })
 	}
 	stopped.Wait()
+	s.compare.close()
 	err := errors.Join(errs...)
 	if s.meta != nil {
 		err = errors.Join(err, s.meta.close())

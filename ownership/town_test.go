@@ -115,10 +115,12 @@ func (n *townNode) open(expect int) error {
 	if n.town.tune != nil {
 		n.town.tune(&config)
 	}
-	if n.store, err = Open(ctx, config); err == nil {
-		n.live.Store(n.store)
+	if n.store, err = Open(ctx, config); err != nil {
+		_ = listener.Close() // Open may not have got as far as to serve it
+		return err
 	}
-	return err
+	n.live.Store(n.store)
+	return nil
 }
 
 // files is the node's disk, as slow as it is then.

@@ -29,6 +29,7 @@ type transferrer struct {
 	dir      string // for this range's streams under way; made when it is needed
 	pieces   int    // bytes of keys and values in one file of a received state
 	metrics  *metrics
+	turns    *turns // nil: states are received at any time
 
 	made atomic.Uint64 // names given in dir
 }
@@ -44,8 +45,9 @@ func (t *transferrer) end() []byte   { return state.FirstKey(t.to + 1) }
 // the newest memtable, which a flush makes small; a pebble snapshot would also
 // keep every overwritten value, and would lose its keys to a restore.
 //
-// Of the pairs only those are sent that which returns true for; nil for all.
-func (t *transferrer) send(to io.Writer, which func(key, value []byte) (bool, error)) (err error) {
+// Of the pairs only those are sent that which returns true for; nil for all. The state must
+// have the entry least: one that has left this node, or comes back, has not.
+func (t *transferrer) send(to io.Writer, least uint64, which func(key, value []byte) (bool, error)) (err error) {
 	if err := t.flush.flush(); err != nil {
 		return err
 	}
@@ -57,6 +59,9 @@ func (t *transferrer) send(to io.Writer, which func(key, value []byte) (bool, er
 	header, err := t.header(view)
 	if err != nil {
 		return err
+	}
+	if at := header.Applied.GetIndex(); at < least {
+		return fmt.Errorf("send range %d: %w: its state is at entry %d, want %d", t.group, ErrUnavailable, at, least)
 	}
 	w, err := transfer.NewWriter(to, header)
 	if err != nil {
@@ -108,33 +113,70 @@ func seekProto(view *pebble.Iterator, key []byte, record proto.Message) error {
 	return nil
 }
 
-// spool sends the state into a file, and returns it with its length, which raft
-// must know before the first byte. So a slow receiver pins a file and no view.
-func (t *transferrer) spool() (stream io.ReadCloser, size int64, err error) {
-	if err := t.files.MkdirAll(t.dir, dirPerm); err != nil {
-		return nil, 0, fmt.Errorf("create directory: %w", err)
+// spooled is a stream of the state that is in a file, from when it is first needed until it
+// is closed. So a slow receiver pins a file and no view.
+type spooled struct {
+	transfer *transferrer
+	path     string
+	file     vfs.File // nil before spool
+}
+
+// spool writes the state into the file, unless that has been done, and returns its length,
+// which raft's messages name before the first byte.
+func (s *spooled) spool() (size int64, err error) {
+	if s.file == nil {
+		if err := s.open(); err != nil {
+			return 0, err
+		}
 	}
-	path := t.name("out")
+	info, err := s.file.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("measure stream: %w", err)
+	}
+	return info.Size(), nil
+}
+
+func (s *spooled) open() (err error) {
+	t := s.transfer
+	if err := t.files.MkdirAll(t.dir, dirPerm); err != nil {
+		return fmt.Errorf("create directory: %w", err)
+	}
+	s.path = t.name("out")
 	defer func() {
 		if err != nil {
 			t.metrics.transfersUnsent.Inc()
-			_ = t.files.Remove(path) // a start removes what this leaves
+			_ = t.files.Remove(s.path) // a start removes what this leaves
 		}
 	}()
-	if err := t.sendFile(path); err != nil {
-		return nil, 0, err
+	if err := t.sendFile(s.path); err != nil {
+		return err
 	}
-	file, err := t.files.Open(path)
-	if err != nil {
-		return nil, 0, fmt.Errorf("open stream: %w", err)
+	if s.file, err = t.files.Open(s.path); err != nil {
+		return fmt.Errorf("open stream: %w", err)
 	}
-	info, err := file.Stat()
+	info, err := s.file.Stat()
 	if err != nil {
-		return nil, 0, errors.Join(fmt.Errorf("measure stream: %w", err), file.Close())
+		return errors.Join(fmt.Errorf("measure stream: %w", err), s.file.Close())
 	}
 	t.metrics.transfersSent.Inc()
 	t.metrics.transferBytes.Add(float64(info.Size()))
-	return &spooled{File: file, files: t.files, path: path}, info.Size(), nil
+	return nil
+}
+
+// Read implements [io.Reader].
+func (s *spooled) Read(p []byte) (int, error) {
+	if _, err := s.spool(); err != nil {
+		return 0, err
+	}
+	return s.file.Read(p)
+}
+
+// Close removes the file.
+func (s *spooled) Close() error {
+	if s.file == nil {
+		return nil
+	}
+	return errors.Join(s.file.Close(), s.transfer.files.Remove(s.path))
 }
 
 func (t *transferrer) sendFile(path string) error {
@@ -142,7 +184,7 @@ func (t *transferrer) sendFile(path string) error {
 	if err != nil {
 		return fmt.Errorf("create stream: %w", err)
 	}
-	return errors.Join(t.send(file, nil), file.Close())
+	return errors.Join(t.send(file, 0, nil), file.Close())
 }
 
 // name returns a path in dir that no other stream of this process has.
@@ -158,11 +200,11 @@ func (t *transferrer) clean() error {
 	return nil
 }
 
-// spooled is a stream in a file that goes when it is closed.
-type spooled struct {
-	vfs.File
-	files vfs.FS
-	path  string
+// size returns about how many bytes the state takes on the disk.
+func (t *transferrer) size() (uint64, error) {
+	size, err := t.db.EstimateDiskUsage(t.start(), t.end())
+	if err != nil {
+		return 0, disk.ReadError("measure state", err)
+	}
+	return size, nil
 }
-
-func (s *spooled) Close() error { return errors.Join(s.File.Close(), s.files.Remove(s.path)) }

@@ -58,7 +58,8 @@ func (m *transferMeasure) round(b *testing.B, from *replica, channels uint64) {
 	stop, longest := make(chan struct{}), make(chan time.Duration)
 	go func() { longest <- keepApplying(b, from, stop) }()
 	base, cpu := onHeap(), cpuSeconds(b)
-	stream, size, err := from.group.fsm.transfer.spool()
+	stream := &spooled{transfer: from.group.fsm.transfer}
+	size, err := stream.spool()
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -45,10 +45,10 @@ func openReplicaIn(t testing.TB, dir string, files vfs.FS, cluster string) (r *r
 	cfg := Config{Dir: dir, files: files, Fatal: fatal, CacheBytes: 1 << 20}.withDefaults()
 	tools := newTools(cfg, newMetrics(prometheus.NewRegistry()))
 	r = &replica{cfg: cfg}
-	if r.log, err = openLog(cfg, tools); err != nil {
+	if r.log, err = openLog(cfg, tools, nil); err != nil {
 		return nil, err
 	}
-	if r.db, err = openState(dir+"/state", cfg, tools); err != nil {
+	if r.db, err = openState(dir+"/state", cfg, tools, nil); err != nil {
 		return nil, errors.Join(err, r.log.Close())
 	}
 	if cluster != "" {
@@ -181,7 +181,7 @@ func without(all map[string]string) map[string]string {
 func (r *replica) sent(t testing.TB) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := r.group.fsm.transfer.send(&b, nil); err != nil {
+	if err := r.group.fsm.transfer.send(&b, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

@@ -35,6 +35,13 @@ type tapped struct {
 }
 
 func (t *tapped) InstallSnapshot(id raft.ServerID, target raft.ServerAddress, args *raft.InstallSnapshotRequest, resp *raft.InstallSnapshotResponse, data io.Reader) error {
+	if state, ok := data.(*spooled); ok { // as package raftnet's Prepare does
+		size, err := state.spool()
+		if err != nil {
+			return err
+		}
+		args.Size = size
+	}
 	if tap := t.tap.Load(); tap != nil {
 		data = (*tap)(data)
 	}

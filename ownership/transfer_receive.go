@@ -27,7 +27,12 @@ const receivedFile = 16 << 20
 // a marker that names them. The state has not changed. What an error leaves is
 // removed; it wraps transfer.ErrStream, ErrForeign, or is of a failed read or write.
 func (t *transferrer) receive(from io.Reader) (*wire.Marker, error) {
-	marker, err := t.stage(from)
+	var marker *wire.Marker
+	done, err := t.turns.receive()
+	if err == nil {
+		marker, err = t.stage(from)
+		done()
+	}
 	if err != nil {
 		t.metrics.transfersRefused.Inc()
 		return nil, fmt.Errorf("receive range %d: %w", t.group, err)
@@ -129,6 +134,9 @@ func (t *transferrer) install(marker *wire.Marker) error {
 		}
 	}
 	span := pebble.KeyRange{Start: t.start(), End: t.end()}
+	if err := disk.CheckCuts(t.db, span); err != nil {
+		return fmt.Errorf("install state of range %d: %w", t.group, err)
+	}
 	if _, err := t.db.IngestAndExcise(context.Background(), paths, nil, nil, span); err != nil {
 		return fmt.Errorf("install state of range %d: %w", t.group, err)
 	}

@@ -120,7 +120,7 @@ func TestSendWhileApplying(t *testing.T) {
 		}
 		return b.Write(p)
 	})
-	if err := r.group.fsm.transfer.send(busy, nil); err != nil {
+	if err := r.group.fsm.transfer.send(busy, 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if maps.Equal(ofRange(dump(t, r.db)), want) {

@@ -13,21 +13,18 @@ const maxCopies = 2
 
 // backup answers GET /v1/backup with a file that is whole only if it says so.
 func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
-	if err := parseQuery(r, nil, nil).err; err != nil {
+	ctx, end, err := s.copying(r)
+	if err != nil {
 		return err
 	}
-	leave, ok := s.copies.take(r)
-	if !ok {
-		return errCopies()
-	}
-	defer leave()
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
-	out := s.patientWriter(w)
-	defer context.AfterFunc(s.stopping, out.hurry)()
+	defer end()
 	w.Header().Set("Content-Type", api.BackupType)
 	w.Header().Set("Cache-Control", "no-store")
+	if r.Method == http.MethodHead {
+		return nil
+	}
+	out := s.patientWriter(w)
+	defer context.AfterFunc(s.stopping, out.hurry)()
 	if err := s.node.Backup(ctx, out); err != nil {
 		s.log.Warn("backup broken off", "error", err)
 		panic(http.ErrAbortHandler)
@@ -37,20 +34,14 @@ func (s *Server) backup(w http.ResponseWriter, r *http.Request) error {
 
 // restore answers POST /v1/restore once the whole body is durable.
 func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
-	if err := parseQuery(r, nil, nil).err; err != nil {
-		return err
-	}
 	if err := checkBackupType(r.Header); err != nil {
 		return err
 	}
-	leave, ok := s.copies.take(r)
-	if !ok {
-		return errCopies()
+	ctx, end, err := s.copying(r)
+	if err != nil {
+		return err
 	}
-	defer leave()
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	defer context.AfterFunc(s.stopping, cancel)()
+	defer end()
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // a refusal comes before the end of the body
 	source := &patientReader{ctx, r.Body, control, s.cfg.ReadTimeout}
@@ -63,14 +54,25 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, restored)
 }
 
+// copying begins what reads or writes all that there is, until end is called. Its context
+// ends with the server too.
+func (s *Server) copying(r *http.Request) (ctx context.Context, end func(), err error) {
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return nil, nil, err
+	}
+	leave, ok := s.copies.take(r)
+	if !ok {
+		return nil, nil, api.NewProblem(http.StatusServiceUnavailable, "too many backups are being written or restored")
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	stop := context.AfterFunc(s.stopping, cancel)
+	return ctx, func() { stop(); cancel(); leave() }, nil
+}
+
 // checkBackupType wants a type that no form of a web page has.
 func checkBackupType(header http.Header) error {
 	if header.Get("Content-Type") != api.BackupType || header.Get("Content-Encoding") != "" {
 		return api.NewProblem(http.StatusUnsupportedMediaType, "want Content-Type "+api.BackupType+", and no Content-Encoding")
 	}
 	return nil
-}
-
-func errCopies() error {
-	return api.NewProblem(http.StatusServiceUnavailable, "too many backups are being written or restored")
 }

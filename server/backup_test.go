@@ -18,6 +18,9 @@ func TestBackup(t *testing.T) {
 	if got.Code != http.StatusOK || got.Body.String() != node.backup || got.Header().Get("Content-Type") != api.BackupType {
 		t.Errorf("backup: %d, %q, %v", got.Code, got.Body, got.Header())
 	}
+	if head := serve(s, request("HEAD", "/v1/backup", "")); head.Code != http.StatusOK || head.Body.Len() > 0 || head.Header().Get("Content-Type") != api.BackupType {
+		t.Errorf("head of a backup: %d, %q, %v", head.Code, head.Body, head.Header())
+	}
 	answer := read[api.Restored](t, serve(s, request("POST", "/v1/restore", "another", "Content-Type", api.BackupType)), http.StatusOK)
 	if answer.Subscriptions != 1 || node.backup != "another" {
 		t.Errorf("restored %q: %+v", node.backup, answer)

@@ -22,6 +22,7 @@ type fakeNode struct {
 	testHook      func(context.Context, string) error
 	readyHook     func(context.Context) error
 	failure       error // of every other call
+	recovered     time.Time
 
 	mu        sync.Mutex
 	subs      []api.Subscription
@@ -100,6 +101,23 @@ func (n *fakeNode) DrainNode(_ context.Context, name string) error {
 }
 
 func (n *fakeNode) RemoveNode(ctx context.Context, name string) error { return n.DrainNode(ctx, name) }
+
+func (n *fakeNode) UndrainNode(ctx context.Context, name string) error { return n.DrainNode(ctx, name) }
+
+func (n *fakeNode) PlanRecovery(_ context.Context, group string) (*api.Recovery, error) {
+	if group != "0" {
+		return nil, notFound("range")
+	}
+	return &api.Recovery{Range: group, Survivors: []api.Survivor{{Node: "fake", Term: 2, Index: 7}}, Lost: []string{"other"}}, n.failure
+}
+
+func (n *fakeNode) Recover(ctx context.Context, group string) (*api.Recovery, error) {
+	done, err := n.PlanRecovery(ctx, group)
+	if err == nil {
+		done.At = &n.recovered
+	}
+	return done, err
+}
 
 func (n *fakeNode) addChannel(url string) {
 	id := channel.IDOf(url)

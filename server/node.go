@@ -59,6 +59,12 @@ type Node interface {
 	// what would leave a range with too few nodes, or a node that is not drained, a 409.
 	DrainNode(ctx context.Context, name string) error
 	RemoveNode(ctx context.Context, name string) error
+	// UndrainNode calls a drain off.
+	UndrainNode(ctx context.Context, name string) error
+	// PlanRecovery returns what Recover would do to a range, or to api.RangeMeta; both are a 409
+	// while a majority of its replicas answers, and a 404 for a range that is none.
+	PlanRecovery(ctx context.Context, group string) (*api.Recovery, error)
+	Recover(ctx context.Context, group string) (*api.Recovery, error)
 
 	// Ready returns nil when all local ranges have a leader and are caught up,
 	// otherwise what is missing, in words for an operator.

@@ -1,8 +1,10 @@
 package server
 
 import (
+	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 )
@@ -18,22 +20,49 @@ func (s *Server) nodes(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, http.StatusOK, nodes)
 }
 
-// changeNode answers POST /v1/nodes/{name}:drain and :remove.
+// changeNode answers POST /v1/nodes/{name}:drain, :undrain and :remove.
 func (s *Server) changeNode(w http.ResponseWriter, r *http.Request) error {
-	change := s.node.DrainNode
-	name, ok := strings.CutSuffix(r.PathValue("action"), actionDrain)
-	if !ok {
-		change = s.node.RemoveNode
-		if name, ok = strings.CutSuffix(r.PathValue("action"), actionRemove); !ok {
-			return api.NewProblem(http.StatusNotFound, "want POST /v1/nodes/NAME:drain or :remove")
-		}
+	at := strings.LastIndexByte(r.PathValue("action"), ':')
+	changes := map[string]func(context.Context, string) error{
+		actionDrain: s.node.DrainNode, actionUndrain: s.node.UndrainNode, actionRemove: s.node.RemoveNode,
+	}
+	change := changes[r.PathValue("action")[max(at, 0):]]
+	if change == nil {
+		return api.NewProblem(http.StatusNotFound, "want POST /v1/nodes/NAME:drain, :undrain or :remove")
 	}
 	if err := parseQuery(r, nil, nil).err; err != nil {
 		return err
 	}
-	if err := change(r.Context(), name); err != nil {
+	if err := change(r.Context(), r.PathValue("action")[:at]); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)
 	return nil
+}
+
+// recoverTimeout bounds a recovery, which waits for nodes that may be gone.
+const recoverTimeout = 15 * time.Second
+
+func (s *Server) planRecovery(w http.ResponseWriter, r *http.Request) error {
+	return s.answerRecovery(w, r, r.PathValue("id"), s.node.PlanRecovery)
+}
+
+// recoverRange answers POST /v1/ranges/{id}:recover.
+func (s *Server) recoverRange(w http.ResponseWriter, r *http.Request) error {
+	group, ok := strings.CutSuffix(r.PathValue("action"), actionRecover)
+	if !ok {
+		return api.NewProblem(http.StatusNotFound, "want POST /v1/ranges/ID:recover")
+	}
+	return s.answerRecovery(w, r, group, s.node.Recover)
+}
+
+func (s *Server) answerRecovery(w http.ResponseWriter, r *http.Request, group string, of func(context.Context, string) (*api.Recovery, error)) error {
+	if err := parseQuery(r, nil, nil).err; err != nil {
+		return err
+	}
+	recovery, err := of(r.Context(), group)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, http.StatusOK, recovery)
 }

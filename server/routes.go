@@ -24,10 +24,12 @@ var lasting = []string{routeBatch, routeStream, routeBackup, routeRestore}
 // The actions on one item, behind its name. The mux knows only whole segments, so
 // handlers cut them off.
 const (
-	actionTest   = ":test"
-	actionForget = ":forget"
-	actionDrain  = ":drain"
-	actionRemove = ":remove"
+	actionTest    = ":test"
+	actionForget  = ":forget"
+	actionDrain   = ":drain"
+	actionRemove  = ":remove"
+	actionUndrain = ":undrain"
+	actionRecover = ":recover"
 )
 
 // routes is the API at a glance. A call is answered within a time, so its
@@ -55,6 +57,8 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /v1/status", s.status)
 	call("GET /v1/nodes", s.nodes)
 	call("POST /v1/nodes/{action}", s.changeNode)
+	mux.Handle("GET /v1/ranges/{id}/recovery", s.call(recoverTimeout, s.planRecovery))
+	mux.Handle("POST /v1/ranges/{action}", s.call(recoverTimeout, s.recoverRange))
 	long(routeBackup, s.backup)
 	long(routeRestore, s.restore)
 

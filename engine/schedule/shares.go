@@ -80,8 +80,28 @@ func (s *Schedule[C]) Grant(host channel.ID, part, until, now int64) {
 	if h == nil || s.hosts.shares.unasked == channel.WholeCap {
 		return
 	}
+	s.share(h, now, func() { h.grant, h.granted = part, until })
+}
+
+// SetNodes changes how many nodes share what hosts take, as Grant changes what one host
+// gives. It goes through all hosts.
+func (s *Schedule[C]) SetNodes(nodes int, now int64) {
+	unasked, before := channel.Unasked(nodes), s.hosts.shares.unasked
+	if unasked == before {
+		return
+	}
+	for _, h := range s.hosts.byID {
+		s.hosts.shares.unasked = before
+		s.share(h, now, func() { s.hosts.shares.unasked = unasked })
+		s.hosts.weigh(h)
+	}
+	s.hosts.shares.unasked = unasked
+}
+
+// share changes this node's part of a host's cap.
+func (s *Schedule[C]) share(h *Host[C], now int64, change func()) {
 	owed := s.hosts.owed(h, now)
-	h.grant, h.granted = part, until
+	change()
 	if h.freeAt > now {
 		h.freeAt = s.hosts.freeAfter(h, now, owed)
 	}

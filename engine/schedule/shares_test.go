@@ -64,6 +64,34 @@ func TestShareOfCap(t *testing.T) {
 	}
 }
 
+// TestNodesComeAndGo: as nodes join and leave, each has another part of a cap, also of the gap
+// that runs; a node that was alone asks for what it needs beyond its part.
+func TestNodesComeAndGo(t *testing.T) {
+	const second, start = int64(time.Second), int64(1e18)
+	s, h := capped(4, 20, start) // 1/80 of the cap is this node's
+	now := s.next(start)
+	s.SetNodes(2, now+20*second) // a quarter of the gap has passed; the rest goes twice as fast
+	if next := s.next(now + 20*second); next != now+50*second {
+		t.Errorf("of two: asked after %v, want 50 s", time.Duration(next-now))
+	}
+	now += 50 * second
+	s.SetNodes(1, now+10*second)
+	if next := s.next(now + 10*second); next != now+10*second+3*second/4 {
+		t.Errorf("alone: asked after %v, want 10.75 s", time.Duration(next-now))
+	}
+	now += 10*second + 3*second/4
+	if len(s.Demands()) > 0 {
+		t.Errorf("alone it demands %v", s.Demands())
+	}
+	s.SetNodes(5, now)
+	if next := s.next(now); next != now+100*second {
+		t.Errorf("of five: asked after %v, want 100 s", time.Duration(next-now))
+	}
+	if demands := s.Demands(); len(demands) != 1 || demands[0].Host != h.ID {
+		t.Errorf("of five it demands %v", demands)
+	}
+}
+
 // TestAloneHasAll: no grant changes what a node alone does.
 func TestAloneHasAll(t *testing.T) {
 	s, h := capped(1, 3, 1e18)

@@ -157,3 +157,105 @@ func writeFile(t *testing.T, files vfs.FS, path string, content []byte) {
 		t.Fatal(fmt.Errorf("write %s: %w", path, err))
 	}
 }
+
+// TestDropDamaged: what the log has of a group can be dropped though it cannot be read, and
+// the entries of other groups are as they were. Then no compaction meets the damage. Damage
+// where the file would have to be cut is refused: pebble would drop the group before.
+func TestDropDamaged(t *testing.T) {
+	t.Run("in the middle", func(t *testing.T) { dropDamaged(t, 100, true) })
+	t.Run("at the edge", func(t *testing.T) { dropDamaged(t, 0, false) })
+}
+
+func dropDamaged(t *testing.T, damaged int, drops bool) {
+	files := vfs.NewMem()
+	log, err := Open(Config{Dir: "log", Files: files, Logger: quiet{t}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := log.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	const entries = 200
+	groups := make([]*Group, 3)
+	for id := range groups {
+		if groups[id], err = log.Group(uint32(id)); err != nil {
+			t.Fatal(err)
+		}
+		for i := range entries {
+			entry := &raft.Log{Index: uint64(i + 1), Term: 1, Data: bytes.Repeat([]byte{byte(id + 1), byte(i)}, 500)}
+			if err := groups[id].StoreLog(entry); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := log.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	flipIn(t, files, bytes.Repeat([]byte{2, byte(damaged)}, 500)) // in an entry of group 1
+	if err := groups[1].GetLog(uint64(damaged+1), new(raft.Log)); !errors.Is(err, disk.ErrCorrupt) {
+		t.Fatalf("an entry of the damaged block: %v", err) // or the test shows nothing
+	}
+	if err := log.Drop(1); (err == nil) != drops || err != nil && !errors.Is(err, disk.ErrCorrupt) {
+		t.Fatal(err)
+	}
+	if err := groups[0].StoreLog(&raft.Log{Index: entries + 1, Term: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if err := log.db.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if drops {
+		if err := log.db.Compact(t.Context(), []byte{0}, []byte{0xFF}, false); err != nil {
+			t.Errorf("compaction: %v", err)
+		}
+	}
+	for _, id := range []int{0, 2} {
+		for i := range entries {
+			if err := groups[id].GetLog(uint64(i+1), new(raft.Log)); err != nil {
+				t.Fatalf("group %d, entry %d: %v", id, i+1, err)
+			}
+		}
+	}
+	if !drops {
+		return
+	}
+	again, err := log.Group(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last, _ := again.LastIndex(); last != 0 {
+		t.Errorf("the dropped group has %d entries", last)
+	}
+}
+
+// flipIn flips a bit in the first place of a sorted file that has content.
+func flipIn(t *testing.T, files *vfs.MemFS, content []byte) {
+	t.Helper()
+	names, err := files.List("log")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		path := files.PathJoin("log", name)
+		all, err := readWhole(files, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(all, content)
+		if at < 0 || !bytes.HasSuffix([]byte(name), []byte(".sst")) {
+			continue
+		}
+		file, err := files.OpenReadWrite(path, vfs.WriteCategoryUnspecified)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = file.WriteAt([]byte{all[at] ^ 1}, int64(at))
+		if err := errors.Join(err, file.Close()); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatal("no sorted file has the content")
+}

@@ -54,18 +54,16 @@ func (l *Log) Group(id uint32) (*Group, error) {
 	return g, disk.ReadError("read log", iter.Close())
 }
 
-// Drop durably forgets all that the log has of a group, which must not be open.
+// Drop durably forgets all that the log has of a group, which must not be open. A damaged
+// part may be dropped too: it is cut out of the files without being read, so that no
+// compaction meets it. The error is disk.ErrCorrupt if damage is where files are cut, in what
+// the group shares with others; then nothing has changed.
 func (l *Log) Drop(id uint32) error {
 	if err := l.use(); err != nil {
 		return err
 	}
 	defer l.uses.Done()
-	batch := l.db.NewBatch()
-	defer batch.Close()
-	if err := batch.DeleteRange(groupKey(id, 0), groupKey(id+1, 0), nil); err != nil {
-		return fmt.Errorf("drop log of group %d: %w", id, err)
-	}
-	return l.commit(batch, true)
+	return disk.Excise(l.db, pebble.KeyRange{Start: groupKey(id, 0), End: groupKey(id+1, 0)})
 }
 
 // Snapshot returns what SetSnapshot wrote last, nil if nothing.

@@ -40,6 +40,9 @@ type Config struct {
 	GaveUp <-chan struct{}
 	// Logger takes pebble's messages; nil for pebble's own logger.
 	Logger pebble.Logger
+	// Damaged is told when a compaction meets damage, which it would meet again for ever:
+	// the log is to be closed soon. Nil: that ends the process, by the logger's Fatalf.
+	Damaged func(error)
 	// Unmarked says that a program without marks may have written the log last: a mark
 	// that is there does not count, and Open makes one.
 	Unmarked bool
@@ -155,7 +158,14 @@ func (c Config) openStore(files vfs.FS) (*pebble.DB, error) {
 			return nil, fmt.Errorf("create log: %w", err)
 		}
 	}
-	return disk.Open(c.Dir, c.options(files))
+	if c.Damaged == nil {
+		return disk.Open(c.Dir, c.options(files))
+	}
+	return disk.OpenWatched(c.Dir, c.options(files), func(found disk.DamagedTable) {
+		if found.Compaction {
+			c.Damaged(disk.Corrupt("%s: a compaction cannot read it", found.Path))
+		}
+	})
 }
 
 // marks writes the mark when something was synced.

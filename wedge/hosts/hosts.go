@@ -31,6 +31,7 @@ type Engine interface {
 	Rest(rests ...channel.Rest)
 	Demands() []channel.Demand
 	Grant(grants ...channel.Grant)
+	SetNodes(nodes int)
 }
 
 // Store keeps which hosts rest, of the ranges that this node leads.

@@ -229,6 +229,8 @@ func (e testEngine) Grant(grants ...channel.Grant) {
 	}
 }
 
+func (testEngine) SetNodes(int) {}
+
 func (n *testNode) Start(of *testNode) { n.Node.Start(testEngine{of}) }
 
 // refused has a host refuse the node, as its engine says.

@@ -73,9 +73,11 @@ const lookEvery = 250 * time.Millisecond
 // passed.
 const tellEvery = grants.Lease / 3
 
-// keepShares asks for what the engine needs of hosts' caps until ctx is done.
+// keepShares asks for what the engine needs of hosts' caps until ctx is done, and tells it how
+// many nodes there are.
 func (n *Node) keepShares(ctx context.Context) {
 	for sleep(ctx, lookEvery) {
+		n.engine.SetNodes(1 + len(n.config.Others()))
 		demands := make(map[*asker][]channel.Demand)
 		for _, d := range n.engine.Demands() {
 			a := n.shares.askers.At(d.Host.Bucket())

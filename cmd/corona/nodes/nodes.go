@@ -1,5 +1,5 @@
 // Package nodes is corona nodes: the nodes of a cluster, what lies on each, and how an
-// operator drains and removes them.
+// operator drains and removes them, and recovers what has lost its majority.
 package nodes
 
 import (
@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 	var flags cli.NodeFlags
 	cmd := &cobra.Command{
 		Use:               "nodes",
-		Short:             "Print the nodes of a cluster; drain and remove them",
+		Short:             "Print the nodes of a cluster; drain, remove and recover",
 		Long:              long,
 		Example:           example,
 		Args:              cli.WantArgs(),
@@ -39,7 +39,7 @@ func NewCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return list(cmd, &flags) },
 	}
 	flags.Add(cmd)
-	cmd.AddCommand(newDrain(), newRemove())
+	cmd.AddCommand(newDrain(), newUndrain(), newRemove(), newRecover())
 	return cmd
 }
 
@@ -69,6 +69,9 @@ func printNodes(w io.Writer, nodes api.Nodes) {
 		}
 		fmt.Fprintf(w, "%s%s: %s, %s, leads %s\n", n.Name, at, n.State, cli.Count(n.Replicas, "replica"), cli.Count(n.Leads, "range"))
 	}
+	for _, r := range nodes.Recoveries {
+		fmt.Fprintf(w, "recovered at %s: %s\n", r.At.Format(time.RFC3339), outcome(r))
+	}
 }
 
 const drainLong = `Have a node give its replicas of ranges to other nodes, one after the other, and print
@@ -86,6 +89,14 @@ func newDrain() *cobra.Command {
 			left = replicas(nodes, name)
 			return left, left == 0
 		})
+}
+
+const undrainLong = `Call a drain off: the node gets its part of the ranges again, by and by. Of a node
+that is not drained it changes nothing.`
+
+func newUndrain() *cobra.Command {
+	return newChange("undrain NAME", "Call a drain off", undrainLong, "  corona nodes undrain n3",
+		(*api.Client).UndrainNode, func(nodes api.Nodes, name string) (int, bool) { return replicas(nodes, name), true })
 }
 
 const removeLong = `Have a cluster forget a node for ever: one that is dead, or has been drained. What it

@@ -24,7 +24,7 @@ func (s *said) Fatalf(format string, args ...any) {
 // each file; what keeps a compaction from its end for ever is fatal.
 func TestRow59Listener(t *testing.T) {
 	var all said
-	l := listener(&all)
+	l := listener(&all, nil)
 	for _, path := range []string{"one", "one", "two"} {
 		l.DataCorruption(pebble.DataCorruptionInfo{Path: path, Details: errors.New("checksum")})
 	}

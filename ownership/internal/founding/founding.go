@@ -43,17 +43,21 @@ type Record interface {
 
 // Config is what a [Founding] needs; all of it is required.
 type Config struct {
-	Self   *wire.Node
-	Expect int                // how many nodes found the cluster
-	Seen   func() []Candidate // the other nodes that were heard of
-	Peers  *peer.Node
-	Kind   peer.Kind // of the calls between founders
-	Record Record
-	Decide func(nodes []*wire.Node) *wire.Meta // by ID; of the founder alone
+	Self    *wire.Node
+	Support *wire.Support      // of this node's program
+	Expect  int                // how many nodes found the cluster
+	Seen    func() []Candidate // the other nodes that were heard of
+	Peers   *peer.Node
+	Kind    peer.Kind // of the calls between founders
+	Record  Record
+	// Decide makes the table of what all founders promised, by node ID; of the founder alone.
+	Decide func(promises []*wire.Promise) *wire.Meta
+	// Fits refuses the table of a cluster that this node's program cannot be of.
+	Fits func(table *wire.Meta) error
 	// Newest returns the newest table known, nil before there is one; Admit takes a fresh node
 	// into the cluster, and returns a table with it. Both are of a node that is of a cluster.
 	Newest func() *wire.Meta
-	Admit  func(ctx context.Context, node *wire.Node) (*wire.Meta, error)
+	Admit  func(ctx context.Context, promise *wire.Promise) (*wire.Meta, error)
 	Logger *slog.Logger
 }
 
@@ -64,8 +68,8 @@ type Founding struct {
 	mu struct {
 		sync.Mutex
 		table    *wire.Meta
-		promises map[string]*wire.Node // to this node
-		told     string                // what was logged last
+		promises map[string]*wire.Promise // to this node, by the node that made it
+		told     string                   // what was logged last
 	}
 }
 
@@ -84,7 +88,7 @@ var (
 // the peers are served, also where the table is known.
 func New(config Config) (*Founding, error) {
 	f := &Founding{config: config}
-	f.mu.promises = make(map[string]*wire.Node)
+	f.mu.promises = make(map[string]*wire.Promise)
 	table, err := config.Record.Table()
 	if err != nil {
 		return nil, err
@@ -111,7 +115,7 @@ func (f *Founding) Await(ctx context.Context) (*wire.Meta, error) {
 	}
 }
 
-// step does what can be done now. Its error is of the record.
+// step does what can be done now. Its error is of the record, or of a table that does not fit.
 func (f *Founding) step(ctx context.Context) (*wire.Meta, error) {
 	if table := f.known(); table != nil {
 		return table, nil
@@ -202,15 +206,18 @@ func (f *Founding) tell(message string, attrs ...any) {
 func (f *Founding) decide() (*wire.Meta, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	nodes := []*wire.Node{f.config.Self}
-	for _, n := range f.mu.promises {
-		nodes = append(nodes, n)
+	promises := []*wire.Promise{f.own()}
+	for _, p := range f.mu.promises {
+		promises = append(promises, p)
 	}
-	if f.mu.table != nil || len(nodes) != f.config.Expect {
+	if f.mu.table != nil || len(promises) != f.config.Expect {
 		return f.mu.table, nil
 	}
-	slices.SortFunc(nodes, func(a, b *wire.Node) int { return cmp.Compare(a.Id, b.Id) })
-	table := f.config.Decide(nodes)
+	slices.SortFunc(promises, func(a, b *wire.Promise) int { return cmp.Compare(a.Node.Id, b.Node.Id) })
+	table := f.config.Decide(promises)
+	if err := f.config.Fits(table); err != nil {
+		return nil, err
+	}
 	if err := f.config.Record.SetTable(table); err != nil {
 		return nil, err
 	}
@@ -218,12 +225,19 @@ func (f *Founding) decide() (*wire.Meta, error) {
 	return table, nil
 }
 
+// own returns what this node says of itself.
+func (f *Founding) own() *wire.Promise {
+	return &wire.Promise{Node: f.config.Self, Support: f.config.Support}
+}
+
 // ask brings the promise to the founder, which answers with the table when it has
 // decided.
 func (f *Founding) ask(ctx context.Context, founder string) (*wire.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	table, err := f.say(ctx, founder, &wire.Promise{Node: f.config.Self, Expect: uint32(f.config.Expect)})
+	promise := f.own()
+	promise.Expect = uint32(f.config.Expect)
+	table, err := f.say(ctx, founder, promise)
 	if err != nil {
 		f.tell("the node that this one lets found the cluster gives no answer", "node", founder, "error", err)
 		return nil, nil
@@ -234,11 +248,19 @@ func (f *Founding) ask(ctx context.Context, founder string) (*wire.Meta, error) 
 // joinWithin bounds a request to be taken in, which a group of the cluster commits.
 const joinWithin = 5 * time.Second
 
-// join asks a member of a cluster to take this node in.
+// join asks a member of a cluster to take this node in, if its program can be of that.
 func (f *Founding) join(ctx context.Context, member string) (*wire.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, joinWithin)
 	defer cancel()
-	table, err := f.say(ctx, member, &wire.Promise{Node: f.config.Self, Join: true})
+	table, err := f.Newest(ctx, member)
+	if err == nil {
+		if err := f.config.Fits(table); err != nil {
+			return nil, err
+		}
+		promise := f.own()
+		promise.Join = true
+		table, err = f.say(ctx, member, promise)
+	}
 	if err != nil {
 		f.tell("the cluster has not taken this node in", "node", member, "error", err)
 		return nil, nil
@@ -251,7 +273,7 @@ func (f *Founding) join(ctx context.Context, member string) (*wire.Meta, error) 
 func (f *Founding) Newest(ctx context.Context, node string) (*wire.Meta, error) {
 	ctx, cancel := context.WithTimeout(ctx, callWithin)
 	defer cancel()
-	table, err := f.say(ctx, node, &wire.Promise{Node: f.config.Self})
+	table, err := f.say(ctx, node, f.own())
 	if err == nil && table == nil {
 		err = errors.New("it is of no cluster")
 	}
@@ -283,6 +305,9 @@ func (f *Founding) keep(table *wire.Meta) (*wire.Meta, error) {
 	if table == nil {
 		return nil, nil
 	}
+	if err := f.config.Fits(table); err != nil {
+		return nil, err
+	}
 	if err := f.config.Record.SetTable(table); err != nil {
 		return nil, err
 	}
@@ -311,7 +336,7 @@ func (f *Founding) answer(ctx context.Context, call peer.Call) ([]byte, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.mu.table == nil {
-		f.mu.promises[promise.Node.Id] = promise.Node
+		f.mu.promises[promise.Node.Id] = promise
 		return nil, nil
 	}
 	if !slices.ContainsFunc(f.mu.table.Nodes, func(n *wire.Node) bool { return n.Id == promise.Node.Id }) {
@@ -325,7 +350,7 @@ func (f *Founding) answerLater(ctx context.Context, promise *wire.Promise) ([]by
 	table := f.config.Newest()
 	if table != nil && promise.Join {
 		var err error
-		if table, err = f.config.Admit(ctx, promise.Node); err != nil {
+		if table, err = f.config.Admit(ctx, promise); err != nil {
 			return nil, err
 		}
 	}

@@ -88,9 +88,14 @@ func (f *founder) start(t *testing.T, expect int, all []*founder, draw func() bo
 			return seen
 		},
 		Peers: peers, Kind: peer.FirstKind, Record: &f.record,
-		Decide: func(nodes []*wire.Node) *wire.Meta {
-			return &wire.Meta{Cluster: fmt.Append(nil, "of ", f.name), Nodes: nodes}
+		Decide: func(promises []*wire.Promise) *wire.Meta {
+			table := &wire.Meta{Cluster: fmt.Append(nil, "of ", f.name)}
+			for _, p := range promises {
+				table.Nodes = append(table.Nodes, p.Node)
+			}
+			return table
 		},
+		Fits:   func(*wire.Meta) error { return nil },
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -8,6 +8,9 @@
 // counts it ([Promote]). A range with more replicas than are wished then loses its worst
 // one: raft forgets it ([Remove]), after that the table ([Forget]), and its node deletes
 // its data. So to replace a replica, or to move it, is to plan another one.
+//
+// A damaged replica counts as one that does not answer. It goes first, since the best node
+// for the replica that takes its place may be its own, which has one of a range at most.
 package placement
 
 import "time"
@@ -49,6 +52,7 @@ type Range struct {
 	ID       uint32
 	Replicas []Replica // that have all of the range; the first leads when all is well
 	Joining  []Replica // that are to become such
+	Damaged  []string  // IDs of those whose data is damaged
 	View     *View     // nil: its leader has given none
 }
 
@@ -79,10 +83,11 @@ const (
 	Remove                  // raft forgets a replica; a leader hands leadership over first
 	Forget                  // the table forgets it
 	Prefer                  // the table has another replica lead when all is well
+	Demote                  // raft takes a vote away; of the meta group alone
 )
 
 func (k Kind) String() string {
-	return [...]string{"plan", "add nonvoter", "add voter", "promote", "remove", "forget", "prefer"}[k]
+	return [...]string{"plan", "add nonvoter", "add voter", "promote", "remove", "forget", "prefer", "demote"}[k]
 }
 
 // Step is the next thing to do for a range.

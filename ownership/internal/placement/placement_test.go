@@ -67,7 +67,7 @@ func (s *sim) quorum(i int) bool {
 	for _, server := range s.config[i].Servers {
 		if server.Voter {
 			voters++
-			if s.lives(server.Node) {
+			if s.lives(server.Node) && !s.table.Ranges[i].damaged(server.Replica) {
 				live++
 			}
 		}
@@ -117,6 +117,7 @@ func (s *sim) carryOut(step Step) {
 	case Forget:
 		r.Joining = slices.DeleteFunc(slices.Clone(r.Joining), same)
 		r.Replicas = slices.DeleteFunc(slices.Clone(r.Replicas), same)
+		r.Damaged = slices.DeleteFunc(slices.Clone(r.Damaged), func(id string) bool { return id == step.Replica.ID })
 		return
 	case Prefer:
 		if at := slices.IndexFunc(r.Replicas, same); at >= 0 {
@@ -232,8 +233,8 @@ func (s *sim) check() {
 		byID := func(a, b Replica) int { return cmp.Compare(a.ID, b.ID) }
 		table := slices.SortedFunc(slices.Values(r.Replicas), byID)
 		slices.SortFunc(servers, byID)
-		if !slices.Equal(table, servers) || len(r.Joining) > 0 {
-			s.t.Errorf("range %d: table %+v and %+v, raft %+v", i, table, r.Joining, servers)
+		if !slices.Equal(table, servers) || len(r.Joining) > 0 || len(r.Damaged) > 0 {
+			s.t.Errorf("range %d: table %+v and %+v, damaged %v, raft %+v", i, table, r.Joining, r.Damaged, servers)
 		}
 		if want := min(s.table.Replicas, members); len(r.Replicas) != want {
 			s.t.Errorf("range %d has %d replicas, want %d", i, len(r.Replicas), want)
@@ -299,7 +300,8 @@ func (s *sim) votes(node string) bool {
 }
 
 // event changes a node. What an operator may not do, is not done: a removal of a node
-// that lives, a drain that leaves too few. At most one node is dead that has votes.
+// that lives, a drain that leaves too few. At most one node is dead that has votes, or one
+// replica is damaged or not there again.
 func (s *sim) event() {
 	members, dead := 0, 0
 	for _, n := range s.table.Nodes {
@@ -310,8 +312,17 @@ func (s *sim) event() {
 			dead++
 		}
 	}
+	for i, r := range s.table.Ranges {
+		voters := 0
+		for _, server := range s.config[i].Servers {
+			if server.Voter {
+				voters++
+			}
+		}
+		dead += len(r.Damaged) + max(0, s.table.Replicas-voters)
+	}
 	n := &s.table.Nodes[s.rng.IntN(len(s.table.Nodes))]
-	switch s.rng.IntN(5) {
+	switch s.rng.IntN(6) {
 	case 0:
 		if members < 7 {
 			s.join()
@@ -332,6 +343,21 @@ func (s *sim) event() {
 		if n.State != Removed && !s.lives(n.ID) && (members > 3 || n.State == Draining) {
 			n.State = Removed
 		}
+	case 5:
+		if dead == 0 {
+			s.damage(s.rng.IntN(len(s.table.Ranges)))
+		}
+	}
+}
+
+// damage damages a replica of a range, if it leaves a majority.
+func (s *sim) damage(i int) {
+	r := &s.table.Ranges[i]
+	all := slices.Concat(r.Replicas, r.Joining)
+	before := r.Damaged
+	r.Damaged = append(slices.Clone(before), all[s.rng.IntN(len(all))].ID)
+	if !s.quorum(i) {
+		r.Damaged = before
 	}
 }
 
@@ -389,6 +415,40 @@ func TestDead(t *testing.T) {
 	}
 }
 
+// TestDamaged: a damaged replica goes before the one that takes its place is planned, on the
+// same node where no other one has fewer; the only one of a range stays.
+func TestDamaged(t *testing.T) {
+	s := newSim(t, rand.New(rand.NewPCG(1, 6)), 3, 8, 3)
+	victim := s.table.Ranges[3].Replicas[1]
+	s.table.Ranges[3].Damaged = []string{victim.ID}
+	if Settled(s.see()) {
+		t.Error("settled with a damaged replica")
+	}
+	for _, want := range []Kind{Remove, Forget, Plan} {
+		if steps := s.turn(false); len(steps) != 1 || steps[0].Kind != want || steps[0].Replica.Node != victim.Node || steps[0].Range != 3 {
+			t.Fatalf("steps %+v, want %s on %s", steps, want, victim.Node)
+		}
+	}
+	s.settle()
+	s.check()
+	if s.plans != 1 {
+		t.Errorf("%d replicas were made, want 1", s.plans)
+	}
+	alone := newSim(t, rand.New(rand.NewPCG(1, 7)), 1, 2, 3)
+	alone.table.Ranges[0].Damaged = []string{alone.table.Ranges[0].Replicas[0].ID}
+	if steps := Next(alone.see()); len(steps) > 0 {
+		t.Errorf("steps %+v with the only replica damaged", steps)
+	}
+	two := newSim(t, rand.New(rand.NewPCG(1, 8)), 3, 1, 3)
+	two.table.Ranges[0].Damaged = []string{two.table.Ranges[0].Replicas[0].ID, two.table.Ranges[0].Replicas[1].ID}
+	two.config[0].Leader = two.table.Ranges[0].Replicas[2].ID
+	c := two.see()
+	c.Ranges[0].View = &two.config[0] // a leader that has not noticed yet
+	if steps := Next(c); len(steps) > 0 {
+		t.Errorf("steps %+v with two of three replicas damaged", steps)
+	}
+}
+
 // TestJoinAndDie: a node that joins and dies, ten times, leaves no replica behind.
 func TestJoinAndDie(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 4))
@@ -425,5 +485,61 @@ func TestLoad(t *testing.T) {
 	}
 	if load["n00"] != 10 || load["n01"] != 10 {
 		t.Errorf("loads %v, want 10 each", load)
+	}
+}
+
+// TestLostRanges: ranges that have lost their majority, with replicas under way to them, hold
+// up no other range: all of those get replicas for the ones on the two nodes that are dead.
+func TestLostRanges(t *testing.T) {
+	s := newSim(t, rand.New(rand.NewPCG(1, 6)), 6, 12, 3)
+	s.silent["n01"], s.silent["n02"] = time.Hour, time.Hour
+	lost := 0
+	for i := range s.table.Ranges {
+		if !s.quorum(i) {
+			s.table.Ranges[i].Joining = []Replica{s.number("n04")}
+			lost++
+		}
+	}
+	if lost != s.table.Moving {
+		t.Fatalf("%d ranges are lost, want %d", lost, s.table.Moving)
+	}
+	for range 1000 {
+		c := s.see()
+		for _, step := range Next(c) {
+			s.carryOut(step)
+		}
+		s.advance(round)
+	}
+	for i, r := range s.table.Ranges {
+		for _, replica := range r.Replicas {
+			if s.quorum(i) && !s.lives(replica.Node) {
+				t.Errorf("range %d is still on %s", i, replica.Node)
+			}
+		}
+	}
+}
+
+// TestDeadVoterFirst: a dead voter goes before the replica that is made for it gets a vote:
+// with both of them, the death of the new one, too, would end the majority.
+func TestDeadVoterFirst(t *testing.T) {
+	for _, state := range []State{Member, Draining, Removed} {
+		s := newSim(t, rand.New(rand.NewPCG(1, 7)), 4, 8, 3)
+		s.silent["n01"], s.node("n01").State = time.Hour, state
+		given := 0
+		for range 200 {
+			for _, step := range s.turn(false) {
+				if step.Kind != AddVoter {
+					continue
+				}
+				given++
+				if servers := s.config[step.Range].Servers; slices.ContainsFunc(servers, func(x Server) bool { return x.Voter && x.Node == "n01" }) {
+					t.Errorf("state %d: range %d: %s gets a vote, and n01 has one: %+v", state, step.Range, step.Replica.ID, servers)
+				}
+			}
+		}
+		if given != 6 {
+			t.Errorf("state %d: %d votes were given, want 6", state, given)
+		}
+		s.check()
 	}
 }

@@ -39,7 +39,7 @@ func newPlanner(c Cluster) *planner {
 		for _, replica := range slices.Concat(r.Replicas, r.Joining) {
 			p.count(replica, r, 1)
 		}
-		if len(r.Joining) > 0 {
+		if len(r.Joining) > 0 && r.View != nil { // without a leader nothing is on its way
 			p.moving++
 		}
 	}
@@ -77,9 +77,10 @@ func (r *Range) load() float64 {
 	return r.View.Load
 }
 
-// findDead chooses one node that is replaced since it is dead, if most nodes live.
+// findDead chooses one node that is replaced since it is dead, if most nodes live: first of
+// those with a replica in a range that has a leader, which others do not wait for.
 func (p *planner) findDead() string {
-	members, live, dead := 0, 0, ""
+	members, live, dead, stuck := 0, 0, "", ""
 	for _, n := range p.order {
 		if n.State == Removed {
 			continue
@@ -88,19 +89,30 @@ func (p *planner) findDead() string {
 		if n.Silent == 0 {
 			live++
 		}
-		if n.Silent >= p.Grace && n.replicas > 0 && dead == "" {
+		switch {
+		case n.Silent < p.Grace || n.replicas == 0:
+		case dead == "" && p.changes(n.ID):
 			dead = n.ID
+		case stuck == "":
+			stuck = n.ID
 		}
 	}
 	if 2*live <= members {
 		return ""
 	}
-	return dead
+	return cmp.Or(dead, stuck)
 }
 
-// leaving says why a replica's node is not to keep it, empty if it is.
-func (p *planner) leaving(replica Replica) string {
+// changes reports whether a range on a node has a leader, which can change it.
+func (p *planner) changes(node string) bool {
+	return slices.ContainsFunc(p.Ranges, func(r Range) bool { return r.View != nil && r.has(node) })
+}
+
+// leaving says why a replica of a range is not to stay where it is, empty if it is.
+func (p *planner) leaving(r *Range, replica Replica) string {
 	switch n := p.of(replica); {
+	case r.damaged(replica):
+		return "it is damaged"
 	case n.State == Removed:
 		return "its node was removed"
 	case n.ID == p.dead:
@@ -118,7 +130,7 @@ func (p *planner) need(r *Range) string {
 		return ""
 	}
 	for _, replica := range r.Replicas {
-		if why := p.leaving(replica); why != "" {
+		if why := p.leaving(r, replica); why != "" {
 			return why
 		}
 	}
@@ -128,11 +140,14 @@ func (p *planner) need(r *Range) string {
 	return ""
 }
 
-// shrinks returns a replica that the range loses though it has not too many: one on a node
-// that was removed, where no other node can have it instead.
+// shrinks returns a replica that the range loses though it has not too many: a damaged one,
+// and one on a node that was removed, where no other node can have it instead.
 func (p *planner) shrinks(r *Range) (victim Replica, found bool) {
 	victim, found = p.victim(r)
-	return victim, found && p.of(victim).State == Removed && len(r.Replicas) > 1 && p.target(r) == nil
+	if !found || len(r.Replicas) == 1 {
+		return victim, false
+	}
+	return victim, r.damaged(victim) || p.of(victim).State == Removed && p.target(r) == nil
 }
 
 // victim returns the replica that a range loses when it has more than are wished: first
@@ -143,28 +158,30 @@ func (p *planner) victim(r *Range) (victim Replica, found bool) {
 		return chosen, true
 	}
 	for i, replica := range r.Replicas {
-		if i >= p.Replicas && p.rank(replica) == 0 {
+		if i >= p.Replicas && p.rank(r, replica) == 0 {
 			continue
 		}
-		if !found || p.worse(replica, victim) {
+		if !found || p.worse(r, replica, victim) {
 			victim, found = replica, true
 		}
 	}
 	return victim, found
 }
 
-func (p *planner) worse(a, b Replica) bool {
+func (p *planner) worse(r *Range, a, b Replica) bool {
 	return cmp.Or(
-		cmp.Compare(p.rank(a), p.rank(b)),
+		cmp.Compare(p.rank(r, a), p.rank(r, b)),
 		cmp.Compare(p.of(a).replicas, p.of(b).replicas),
 		cmp.Compare(p.of(a).load, p.of(b).load),
 		cmp.Compare(a.ID, b.ID),
 	) > 0
 }
 
-func (p *planner) rank(replica Replica) int {
+func (p *planner) rank(r *Range, replica Replica) int {
 	n := p.of(replica)
 	switch {
+	case r.damaged(replica):
+		return 5
 	case n.State == Removed:
 		return 4
 	case n.ID == p.dead:
@@ -191,6 +208,8 @@ func (p *planner) target(r *Range) *node {
 	}
 	return best
 }
+
+func (r *Range) damaged(replica Replica) bool { return slices.Contains(r.Damaged, replica.ID) }
 
 // has reports whether a node has a replica of the range, or gets one.
 func (r *Range) has(node string) bool {

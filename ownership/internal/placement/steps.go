@@ -37,9 +37,9 @@ func (p *planner) goOn(r *Range) {
 		return
 	}
 	if victim, found := p.victim(r); found && len(r.Replicas) > p.Replicas {
-		p.remove(r, victim, cmp.Or(p.leaving(victim), "its node has the most replicas"))
+		p.remove(r, victim, cmp.Or(p.leaving(r, victim), "its node has the most replicas"))
 	} else if victim, found := p.shrinks(r); found {
-		p.remove(r, victim, p.leaving(victim))
+		p.remove(r, victim, p.leaving(r, victim))
 	}
 }
 
@@ -47,22 +47,40 @@ func (p *planner) goOn(r *Range) {
 // number is never used again, so that another one is planned.
 func (p *planner) fill(r *Range, replica Replica) {
 	n, server := p.of(replica), r.server(replica)
+	why := ""
 	switch {
 	case n.State != Member || n.Silent >= patience:
-		if server == nil {
-			p.step(r, Forget, replica, "its node went before it had the range")
-		} else {
-			p.remove(r, replica, "its node went before it had the range")
-		}
+		why = "its node went before it had the range"
+	case r.damaged(replica):
+		why = "it is damaged"
+	}
+	switch {
+	case why != "" && server == nil:
+		p.step(r, Forget, replica, why)
+	case why != "":
+		p.remove(r, replica, why)
 	case server == nil:
 		p.step(r, AddNonvoter, replica, "it is planned")
 	case server.Voter:
 		p.step(r, Promote, replica, "it votes")
+	case server.Caught >= caughtUp && p.deadVictim(r) != nil:
+		p.remove(r, *p.deadVictim(r), "another one has caught up in its place")
 	case server.Caught >= caughtUp && p.live(r, "")+1 >= majority(r.voters("")+1):
 		p.step(r, AddVoter, replica, "it has caught up")
 	default:
 		p.waits = true
 	}
+}
+
+// deadVictim returns the voter that goes for the replica being made, if its node is to be left
+// and does not answer, else nil. It goes first: with both of them the range would need the vote
+// of the new one, too, for a majority.
+func (p *planner) deadVictim(r *Range) *Replica {
+	victim, chosen := p.victims[r.ID]
+	if !chosen || p.leaving(r, victim) == "" || p.of(victim).Silent == 0 {
+		return nil
+	}
+	return &victim
 }
 
 // remove has raft forget a replica, unless too few of those that would be left answer.
@@ -76,10 +94,10 @@ func (p *planner) remove(r *Range, replica Replica, why string) {
 
 func majority(voters int) int { return voters/2 + 1 }
 
-// live counts the voters of a range on nodes that answer, without one.
+// live counts the voters of a range that are whole and on nodes that answer, without one.
 func (p *planner) live(r *Range, without string) (n int) {
 	for _, s := range r.View.Servers {
-		if s.Voter && s.ID != without && p.of(s.Replica).Silent == 0 {
+		if s.Voter && s.ID != without && p.of(s.Replica).Silent == 0 && !r.damaged(s.Replica) {
 			n++
 		}
 	}
@@ -131,7 +149,7 @@ func (p *planner) idle(r *Range) bool {
 
 func (p *planner) staying(r *Range) (n int) {
 	for _, replica := range r.Replicas {
-		if p.leaving(replica) == "" {
+		if p.leaving(r, replica) == "" {
 			n++
 		}
 	}

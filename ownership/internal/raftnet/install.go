@@ -32,6 +32,14 @@ func (t *Transport) InstallSnapshot(to raft.ServerID, _ raft.ServerAddress, requ
 	if err != nil {
 		return err
 	}
+	if t.hooks.Prepare != nil {
+		size, done, err := t.hooks.Prepare(t.open, replica, data)
+		if err != nil {
+			return fmt.Errorf("state of range %d is not sent to %s: %w", t.self.Range, to, err)
+		}
+		defer done()
+		request.Size = size
+	}
 	ctx, cancel := context.WithTimeout(t.open, promptWithin)
 	opened, err := t.net.peers.Stream(ctx, replica.Node, kindInstall, replica.Group(), encodeInstall(request))
 	cancel()

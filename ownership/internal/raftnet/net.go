@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -84,11 +85,15 @@ func (n *Net) replica(group uint64) (*Transport, error) {
 // Hooks are what a transport asks of the replica that it is of. All are called from
 // any goroutine, and must not block.
 type Hooks struct {
-	// Stalled reports that a write of this node's log has been hanging for so long
-	// that it must not lead: no heartbeats and entries are sent while it does, and no
-	// votes are asked for. Raft would go on sending from goroutines that do not write,
-	// and followers would wait for ever.
-	Stalled func() bool
+	// Barred reports that the replica must not lead, since it is damaged, or a write of
+	// this node's log has been hanging for long: no heartbeats and entries are sent while
+	// it does, and no votes are asked for. Raft would go on sending from goroutines that
+	// do not write, and followers would wait for ever.
+	Barred func() bool
+	// Prepare is called before a state is sent to a replica, while ctx lasts, and returns
+	// how many bytes the stream has that raft was given for it. Done is called when the
+	// state has been sent, or could not be. Nil: the stream is as long as raft says.
+	Prepare func(ctx context.Context, to Replica, stream io.Reader) (size int64, done func(), err error)
 	// Leader returns the replica that raft takes for the leader, empty for none, and
 	// raft's term.
 	Leader func() (leader raft.ServerID, term uint64)

@@ -131,7 +131,7 @@ func (m *member) start() {
 	m.logs = raft.NewInmemStore()
 	log := NewLog(m.logs)
 	m.transport, err = m.net.Transport(m.replica, Hooks{
-		Stalled: m.stalled.Load,
+		Barred: m.stalled.Load,
 		Leader: func() (raft.ServerID, uint64) {
 			_, leader := m.raft.LeaderWithID()
 			return leader, m.raft.CurrentTerm()

@@ -65,9 +65,9 @@ var (
 )
 
 var (
-	errClosed  = errors.New("transport closed")
-	errBusy    = errors.New("a heartbeat before is not done")
-	errStalled = errors.New("a write of this node's log hangs: it does not lead")
+	errClosed = errors.New("transport closed")
+	errBusy   = errors.New("a heartbeat before is not done")
+	errBarred = errors.New("this replica must not lead: a write of its log hangs, or it is damaged")
 )
 
 // Close lets no more messages in or out. Those under way get errors, but for a heartbeat
@@ -132,8 +132,8 @@ const maxAppend = 4 << 20
 // AppendEntries implements [raft.Transport]. Of many entries it sends the first, and
 // takes the others off the request: raft goes on behind the last one there.
 func (t *Transport) AppendEntries(to raft.ServerID, _ raft.ServerAddress, request *raft.AppendEntriesRequest, answer *raft.AppendEntriesResponse) error {
-	if t.hooks.Stalled() {
-		return errStalled
+	if t.hooks.Barred() {
+		return errBarred
 	}
 	if isHeartbeat(request) {
 		return t.sendHeartbeat(to, request, answer)
@@ -195,8 +195,8 @@ func (t *Transport) RequestPreVote(to raft.ServerID, _ raft.ServerAddress, reque
 
 // ask asks for a vote.
 func (t *Transport) ask(to raft.ServerID, kind peer.Kind, message []byte) (ballot, error) {
-	if t.hooks.Stalled() {
-		return ballot{}, errStalled
+	if t.hooks.Barred() {
+		return ballot{}, errBarred
 	}
 	got, err := t.call(to, peer.Control, kind, promptWithin, message)
 	if err != nil {
@@ -345,6 +345,9 @@ func (t *Transport) handover(ctx context.Context, call peer.Call) ([]byte, error
 	}
 	if err != nil {
 		return nil, err
+	}
+	if t.hooks.Barred() {
+		return nil, errBarred
 	}
 	if leader, term := t.hooks.Leader(); leader != raft.ServerID(h.header.ID) || term != h.term {
 		return nil, fmt.Errorf("handover by %s in term %d: %q leads term %d", h.header.ID, h.term, leader, term)

@@ -79,6 +79,8 @@ func applyCommand(tx *Tx, command command) (Result, error) {
 		return applyRest(tx, c.Rest)
 	case *wire.Command_Restore:
 		return applyRestore(tx, c.Restore)
+	case *wire.Command_Compare:
+		return applyCompare(tx, c.Compare)
 	case *wire.Command_Tick:
 		return Result{}, nil
 	default:

@@ -23,6 +23,7 @@ type Tx struct {
 	channels map[channel.ID]*wire.Channel // nil for one that does not exist
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
 	expired  map[channel.Bucket]bool      // buckets that forgot keys
+	compared []channel.Bucket             // to be hashed as they are behind the entry
 	restored bool                         // buckets became what a backup holds
 	telling  bool                         // events are worth building
 	events   []func(Observer)

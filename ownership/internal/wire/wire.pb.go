@@ -92,6 +92,7 @@ type Command struct {
 	//	*Command_Tick
 	//	*Command_Rest
 	//	*Command_Restore
+	//	*Command_Compare
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -258,6 +259,15 @@ func (x *Command) GetRestore() *Restore {
 	return nil
 }
 
+func (x *Command) GetCompare() *Compare {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Compare); ok {
+			return x.Compare
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -314,6 +324,10 @@ type Command_Restore struct {
 	Restore *Restore `protobuf:"bytes,14,opt,name=restore,proto3,oneof"`
 }
 
+type Command_Compare struct {
+	Compare *Compare `protobuf:"bytes,15,opt,name=compare,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -339,6 +353,8 @@ func (*Command_Tick) isCommand_Change() {}
 func (*Command_Rest) isCommand_Change() {}
 
 func (*Command_Restore) isCommand_Change() {}
+
+func (*Command_Compare) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -1260,6 +1276,52 @@ func (x *ExpireKeys) GetBeforeDay() uint32 {
 	return 0
 }
 
+// Compare has each replica hash the records of a bucket as they are behind this command's
+// entry. It changes nothing.
+type Compare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Bucket        uint32                 `protobuf:"varint,1,opt,name=bucket,proto3" json:"bucket,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Compare) Reset() {
+	*x = Compare{}
+	mi := &file_wire_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Compare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Compare) ProtoMessage() {}
+
+func (x *Compare) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Compare.ProtoReflect.Descriptor instead.
+func (*Compare) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{17}
+}
+
+func (x *Compare) GetBucket() uint32 {
+	if x != nil {
+		return x.Bucket
+	}
+	return 0
+}
+
 // Restore makes a fresh range what a backup of another cluster holds. It comes in steps:
 // all buckets are begun, which refuses every other command on them; records are put, in
 // any order and as often as one likes; all are ended. A range may be begun and ended by
@@ -1280,7 +1342,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1354,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[17]
+	mi := &file_wire_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1367,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17}
+	return file_wire_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Restore) GetBackup() []byte {
@@ -1396,7 +1458,7 @@ type Applied struct {
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1408,7 +1470,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1421,7 +1483,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1457,7 +1519,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1531,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1544,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1594,7 +1656,7 @@ type Channel struct {
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1606,7 +1668,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1619,7 +1681,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1803,7 +1865,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1815,7 +1877,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1828,7 +1890,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1875,7 +1937,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +1949,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +1962,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1924,7 +1986,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +1998,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2011,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -1993,7 +2055,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2005,7 +2067,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2018,7 +2080,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -2068,7 +2130,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2080,7 +2142,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2093,7 +2155,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -2126,7 +2188,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2138,7 +2200,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2151,7 +2213,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -2172,7 +2234,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2184,7 +2246,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2197,7 +2259,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -2236,7 +2298,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2248,7 +2310,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2261,7 +2323,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -2324,7 +2386,7 @@ type Resting struct {
 
 func (x *Resting) Reset() {
 	*x = Resting{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2336,7 +2398,7 @@ func (x *Resting) String() string {
 func (*Resting) ProtoMessage() {}
 
 func (x *Resting) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2349,7 +2411,7 @@ func (x *Resting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resting.ProtoReflect.Descriptor instead.
 func (*Resting) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Resting) GetUntilUs() uint64 {
@@ -2384,7 +2446,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2396,7 +2458,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2409,7 +2471,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -2440,7 +2502,7 @@ type Marker struct {
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2452,7 +2514,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2465,7 +2527,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -2510,7 +2572,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2522,7 +2584,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2535,7 +2597,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2587,7 +2649,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2599,7 +2661,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2612,7 +2674,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2668,7 +2730,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2680,7 +2742,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2693,7 +2755,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2731,7 +2793,7 @@ type BackupHeader struct {
 
 func (x *BackupHeader) Reset() {
 	*x = BackupHeader{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2743,7 +2805,7 @@ func (x *BackupHeader) String() string {
 func (*BackupHeader) ProtoMessage() {}
 
 func (x *BackupHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2756,7 +2818,7 @@ func (x *BackupHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupHeader.ProtoReflect.Descriptor instead.
 func (*BackupHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *BackupHeader) GetFormat() uint32 {
@@ -2814,7 +2876,7 @@ type BackupSection struct {
 
 func (x *BackupSection) Reset() {
 	*x = BackupSection{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2826,7 +2888,7 @@ func (x *BackupSection) String() string {
 func (*BackupSection) ProtoMessage() {}
 
 func (x *BackupSection) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2839,7 +2901,7 @@ func (x *BackupSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupSection.ProtoReflect.Descriptor instead.
 func (*BackupSection) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *BackupSection) GetRange() uint32 {
@@ -2889,7 +2951,7 @@ type BackupTrailer struct {
 
 func (x *BackupTrailer) Reset() {
 	*x = BackupTrailer{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2901,7 +2963,7 @@ func (x *BackupTrailer) String() string {
 func (*BackupTrailer) ProtoMessage() {}
 
 func (x *BackupTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2914,7 +2976,7 @@ func (x *BackupTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupTrailer.ProtoReflect.Descriptor instead.
 func (*BackupTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BackupTrailer) GetRanges() uint32 {
@@ -3000,6 +3062,10 @@ type MetaCommand struct {
 	//	*MetaCommand_PromoteReplica
 	//	*MetaCommand_ForgetReplica
 	//	*MetaCommand_PreferReplica
+	//	*MetaCommand_RaiseVersion
+	//	*MetaCommand_RecoverRange
+	//	*MetaCommand_RecoverMeta
+	//	*MetaCommand_RangeDamaged
 	Change        isMetaCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -3007,7 +3073,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3019,7 +3085,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3032,7 +3098,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -3123,6 +3189,42 @@ func (x *MetaCommand) GetPreferReplica() *MoveReplica {
 	return nil
 }
 
+func (x *MetaCommand) GetRaiseVersion() *RaiseVersion {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_RaiseVersion); ok {
+			return x.RaiseVersion
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetRecoverRange() *RecoverRange {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_RecoverRange); ok {
+			return x.RecoverRange
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetRecoverMeta() *RecoverMeta {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_RecoverMeta); ok {
+			return x.RecoverMeta
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetRangeDamaged() *MoveReplica {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_RangeDamaged); ok {
+			return x.RangeDamaged
+		}
+	}
+	return nil
+}
+
 type isMetaCommand_Change interface {
 	isMetaCommand_Change()
 }
@@ -3163,6 +3265,22 @@ type MetaCommand_PreferReplica struct {
 	PreferReplica *MoveReplica `protobuf:"bytes,9,opt,name=prefer_replica,json=preferReplica,proto3,oneof"`
 }
 
+type MetaCommand_RaiseVersion struct {
+	RaiseVersion *RaiseVersion `protobuf:"bytes,40,opt,name=raise_version,json=raiseVersion,proto3,oneof"`
+}
+
+type MetaCommand_RecoverRange struct {
+	RecoverRange *RecoverRange `protobuf:"bytes,41,opt,name=recover_range,json=recoverRange,proto3,oneof"`
+}
+
+type MetaCommand_RecoverMeta struct {
+	RecoverMeta *RecoverMeta `protobuf:"bytes,42,opt,name=recover_meta,json=recoverMeta,proto3,oneof"`
+}
+
+type MetaCommand_RangeDamaged struct {
+	RangeDamaged *MoveReplica `protobuf:"bytes,20,opt,name=range_damaged,json=rangeDamaged,proto3,oneof"` // the replica's data is damaged: it cannot stay, another one may take its place on its node
+}
+
 func (*MetaCommand_Birth) isMetaCommand_Change() {}
 
 func (*MetaCommand_RangesBorn) isMetaCommand_Change() {}
@@ -3181,6 +3299,14 @@ func (*MetaCommand_ForgetReplica) isMetaCommand_Change() {}
 
 func (*MetaCommand_PreferReplica) isMetaCommand_Change() {}
 
+func (*MetaCommand_RaiseVersion) isMetaCommand_Change() {}
+
+func (*MetaCommand_RecoverRange) isMetaCommand_Change() {}
+
+func (*MetaCommand_RecoverMeta) isMetaCommand_Change() {}
+
+func (*MetaCommand_RangeDamaged) isMetaCommand_Change() {}
+
 // Birth founds the cluster. A second one changes nothing.
 type Birth struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -3195,7 +3321,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3207,7 +3333,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3220,7 +3346,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -3267,7 +3393,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3279,7 +3405,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3292,20 +3418,21 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 // Join makes a node one of the cluster's; of one that is, it changes nothing.
 type Join struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"` // without a state
+	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`        // without a state
+	Support       *Support               `protobuf:"bytes,40,opt,name=support,proto3" json:"support,omitempty"` // of its program; absent: version 4 alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3317,7 +3444,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3330,7 +3457,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Join) GetNode() *Node {
@@ -3338,6 +3465,415 @@ func (x *Join) GetNode() *Node {
 		return x.Node
 	}
 	return nil
+}
+
+func (x *Join) GetSupport() *Support {
+	if x != nil {
+		return x.Support
+	}
+	return nil
+}
+
+// RaiseVersion has all nodes write and apply the commands of a newer version of the state
+// machine. It is refused unless the table is still of the revision in which every node was
+// asked whether it supports that.
+type RaiseVersion struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Version       uint32                 `protobuf:"varint,1,opt,name=version,proto3" json:"version,omitempty"`
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RaiseVersion) Reset() {
+	*x = RaiseVersion{}
+	mi := &file_wire_proto_msgTypes[43]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RaiseVersion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RaiseVersion) ProtoMessage() {}
+
+func (x *RaiseVersion) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[43]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RaiseVersion.ProtoReflect.Descriptor instead.
+func (*RaiseVersion) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{43}
+}
+
+func (x *RaiseVersion) GetVersion() uint32 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *RaiseVersion) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RecoverRange makes one replica of a range that has lost its majority the only one, under a
+// new number. It is refused unless the table is still of the revision that it was decided for.
+type RecoverRange struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Recovery      *Recovery              `protobuf:"bytes,1,opt,name=recovery,proto3" json:"recovery,omitempty"` // without replica and lost
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverRange) Reset() {
+	*x = RecoverRange{}
+	mi := &file_wire_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverRange) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverRange) ProtoMessage() {}
+
+func (x *RecoverRange) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverRange.ProtoReflect.Descriptor instead.
+func (*RecoverRange) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *RecoverRange) GetRecovery() *Recovery {
+	if x != nil {
+		return x.Recovery
+	}
+	return nil
+}
+
+func (x *RecoverRange) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// RecoverMeta does the same to the meta group, whose log has the new configuration already:
+// it removes the nodes that are lost.
+type RecoverMeta struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Recovery      *Recovery              `protobuf:"bytes,1,opt,name=recovery,proto3" json:"recovery,omitempty"` // without lost
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`      // how many recoveries of the meta group there are with this one
+	Nodes         []string               `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`       // IDs of those that are removed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RecoverMeta) Reset() {
+	*x = RecoverMeta{}
+	mi := &file_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RecoverMeta) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RecoverMeta) ProtoMessage() {}
+
+func (x *RecoverMeta) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RecoverMeta.ProtoReflect.Descriptor instead.
+func (*RecoverMeta) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *RecoverMeta) GetRecovery() *Recovery {
+	if x != nil {
+		return x.Recovery
+	}
+	return nil
+}
+
+func (x *RecoverMeta) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *RecoverMeta) GetNodes() []string {
+	if x != nil {
+		return x.Nodes
+	}
+	return nil
+}
+
+// Recovery is what is kept for ever of a group that had lost its majority.
+type Recovery struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`                       // 0xFFFFFFFF: the meta group
+	TimeUs        uint64                 `protobuf:"varint,2,opt,name=time_us,json=timeUs,proto3" json:"time_us,omitempty"`       // when, by the clock of the node that was asked for it
+	Survivor      string                 `protobuf:"bytes,3,opt,name=survivor,proto3" json:"survivor,omitempty"`                  // raft server ID of the replica whose log is that of the group since
+	Replica       string                 `protobuf:"bytes,4,opt,name=replica,proto3" json:"replica,omitempty"`                    // and what it is called since
+	Lost          []string               `protobuf:"bytes,5,rep,name=lost,proto3" json:"lost,omitempty"`                          // raft server IDs of the others
+	Index         uint64                 `protobuf:"varint,6,opt,name=index,proto3" json:"index,omitempty"`                       // of the survivor's last entry
+	Term          uint64                 `protobuf:"varint,7,opt,name=term,proto3" json:"term,omitempty"`                         // of that entry
+	NewestUs      uint64                 `protobuf:"varint,8,opt,name=newest_us,json=newestUs,proto3" json:"newest_us,omitempty"` // time of the newest command that it had applied; 0: none, or the meta group
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Recovery) Reset() {
+	*x = Recovery{}
+	mi := &file_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Recovery) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Recovery) ProtoMessage() {}
+
+func (x *Recovery) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Recovery.ProtoReflect.Descriptor instead.
+func (*Recovery) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *Recovery) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *Recovery) GetTimeUs() uint64 {
+	if x != nil {
+		return x.TimeUs
+	}
+	return 0
+}
+
+func (x *Recovery) GetSurvivor() string {
+	if x != nil {
+		return x.Survivor
+	}
+	return ""
+}
+
+func (x *Recovery) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
+func (x *Recovery) GetLost() []string {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+func (x *Recovery) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Recovery) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Recovery) GetNewestUs() uint64 {
+	if x != nil {
+		return x.NewestUs
+	}
+	return 0
+}
+
+// ReplicaLog says how far the log of a node's replica reaches, empty if it has none.
+type ReplicaLog struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Replica       string                 `protobuf:"bytes,1,opt,name=replica,proto3" json:"replica,omitempty"`                    // raft server ID
+	Index         uint64                 `protobuf:"varint,2,opt,name=index,proto3" json:"index,omitempty"`                       // of its last entry
+	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`                         // of that entry
+	NewestUs      uint64                 `protobuf:"varint,4,opt,name=newest_us,json=newestUs,proto3" json:"newest_us,omitempty"` // as Recovery has it
+	Voters        []string               `protobuf:"bytes,5,rep,name=voters,proto3" json:"voters,omitempty"`                      // raft server IDs, as its configuration has them
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReplicaLog) Reset() {
+	*x = ReplicaLog{}
+	mi := &file_wire_proto_msgTypes[47]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReplicaLog) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReplicaLog) ProtoMessage() {}
+
+func (x *ReplicaLog) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[47]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReplicaLog.ProtoReflect.Descriptor instead.
+func (*ReplicaLog) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{47}
+}
+
+func (x *ReplicaLog) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
+func (x *ReplicaLog) GetIndex() uint64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *ReplicaLog) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *ReplicaLog) GetNewestUs() uint64 {
+	if x != nil {
+		return x.NewestUs
+	}
+	return 0
+}
+
+func (x *ReplicaLog) GetVoters() []string {
+	if x != nil {
+		return x.Voters
+	}
+	return nil
+}
+
+// Support says which versions of the state machine a program applies.
+type Support struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Oldest        uint32                 `protobuf:"varint,1,opt,name=oldest,proto3" json:"oldest,omitempty"`
+	Newest        uint32                 `protobuf:"varint,2,opt,name=newest,proto3" json:"newest,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Support) Reset() {
+	*x = Support{}
+	mi := &file_wire_proto_msgTypes[48]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Support) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Support) ProtoMessage() {}
+
+func (x *Support) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[48]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Support.ProtoReflect.Descriptor instead.
+func (*Support) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{48}
+}
+
+func (x *Support) GetOldest() uint32 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *Support) GetNewest() uint32 {
+	if x != nil {
+		return x.Newest
+	}
+	return 0
 }
 
 // SetNode changes what an operator has decided about a node. Removed is for ever.
@@ -3351,7 +3887,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3363,7 +3899,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3376,7 +3912,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *SetNode) GetId() string {
@@ -3403,7 +3939,7 @@ type ForgetNode struct {
 
 func (x *ForgetNode) Reset() {
 	*x = ForgetNode{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3415,7 +3951,7 @@ func (x *ForgetNode) String() string {
 func (*ForgetNode) ProtoMessage() {}
 
 func (x *ForgetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3428,7 +3964,7 @@ func (x *ForgetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetNode.ProtoReflect.Descriptor instead.
 func (*ForgetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *ForgetNode) GetId() string {
@@ -3449,7 +3985,7 @@ type PlanReplica struct {
 
 func (x *PlanReplica) Reset() {
 	*x = PlanReplica{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3461,7 +3997,7 @@ func (x *PlanReplica) String() string {
 func (*PlanReplica) ProtoMessage() {}
 
 func (x *PlanReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3474,7 +4010,7 @@ func (x *PlanReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReplica.ProtoReflect.Descriptor instead.
 func (*PlanReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *PlanReplica) GetRange() uint32 {
@@ -3502,7 +4038,7 @@ type MoveReplica struct {
 
 func (x *MoveReplica) Reset() {
 	*x = MoveReplica{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3514,7 +4050,7 @@ func (x *MoveReplica) String() string {
 func (*MoveReplica) ProtoMessage() {}
 
 func (x *MoveReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3527,7 +4063,7 @@ func (x *MoveReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplica.ProtoReflect.Descriptor instead.
 func (*MoveReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *MoveReplica) GetRange() uint32 {
@@ -3552,14 +4088,15 @@ type Range struct {
 	// Raft server IDs: of a cluster of one the raft ID of its node, else node ID / replica
 	// number. The first is the one that leads when all is well.
 	Replicas      []string `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	Joining       []string `protobuf:"bytes,5,rep,name=joining,proto3" json:"joining,omitempty"` // raft server IDs of replicas that do not have all of the range yet
+	Joining       []string `protobuf:"bytes,5,rep,name=joining,proto3" json:"joining,omitempty"`  // raft server IDs of replicas that do not have all of the range yet
+	Damaged       []string `protobuf:"bytes,20,rep,name=damaged,proto3" json:"damaged,omitempty"` // those of both whose data is damaged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3571,7 +4108,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3584,7 +4121,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Range) GetId() uint32 {
@@ -3622,6 +4159,13 @@ func (x *Range) GetJoining() []string {
 	return nil
 }
 
+func (x *Range) GetDamaged() []string {
+	if x != nil {
+		return x.Damaged
+	}
+	return nil
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // its name, a dot, the incarnation of its directory
@@ -3634,7 +4178,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3646,7 +4190,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3659,7 +4203,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *Node) GetId() string {
@@ -3702,15 +4246,16 @@ type Meta struct {
 	MetaReplicas  []string               `protobuf:"bytes,7,rep,name=meta_replicas,json=metaReplicas,proto3" json:"meta_replicas,omitempty"`   // raft server IDs of the meta group's voters, then nonvoters
 	MetaVoters    uint32                 `protobuf:"varint,8,opt,name=meta_voters,json=metaVoters,proto3" json:"meta_voters,omitempty"`        // how many of those vote
 	LastReplica   uint32                 `protobuf:"varint,9,opt,name=last_replica,json=lastReplica,proto3" json:"last_replica,omitempty"`     // the newest replica number given
-	StateMachine  uint32                 `protobuf:"varint,10,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // the version of commands that all nodes apply
+	StateMachine  uint32                 `protobuf:"varint,10,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // the version of commands that all nodes write and apply; 0: 4
 	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                             // index of the last command in the meta group's log that changed this; 0: as the founder decided it
+	Recoveries    []*Recovery            `protobuf:"bytes,40,rep,name=recoveries,proto3" json:"recoveries,omitempty"`                          // all there have ever been
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3722,7 +4267,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3735,7 +4280,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -3815,17 +4360,25 @@ func (x *Meta) GetRevision() uint64 {
 	return 0
 }
 
+func (x *Meta) GetRecoveries() []*Recovery {
+	if x != nil {
+		return x.Recoveries
+	}
+	return nil
+}
+
 // Held says which replicas of ranges lie on this node's disk.
 type Held struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Replicas      []*MoveReplica         `protobuf:"bytes,1,rep,name=replicas,proto3" json:"replicas,omitempty"`
+	Damaged       []string               `protobuf:"bytes,20,rep,name=damaged,proto3" json:"damaged,omitempty"` // raft server IDs of those whose data is damaged
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3837,7 +4390,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3850,12 +4403,19 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *Held) GetReplicas() []*MoveReplica {
 	if x != nil {
 		return x.Replicas
+	}
+	return nil
+}
+
+func (x *Held) GetDamaged() []string {
+	if x != nil {
+		return x.Damaged
 	}
 	return nil
 }
@@ -3875,7 +4435,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3887,7 +4447,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3900,7 +4460,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *Answer) GetFailure() *Failure {
@@ -3956,7 +4516,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3968,7 +4528,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3981,7 +4541,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Failure) GetClass() uint32 {
@@ -4009,7 +4569,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4021,7 +4581,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4034,7 +4594,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Question) GetKind() string {
@@ -4051,6 +4611,67 @@ func (x *Question) GetQuery() []byte {
 	return nil
 }
 
+// Room asks a node whether it takes the state of one of its replicas now.
+type Room struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`
+	Replica       string                 `protobuf:"bytes,2,opt,name=replica,proto3" json:"replica,omitempty"` // raft server ID
+	Bytes         uint64                 `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`    // that the state takes on a disk, about
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Room) Reset() {
+	*x = Room{}
+	mi := &file_wire_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Room) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Room) ProtoMessage() {}
+
+func (x *Room) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Room.ProtoReflect.Descriptor instead.
+func (*Room) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *Room) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *Room) GetReplica() string {
+	if x != nil {
+		return x.Replica
+	}
+	return ""
+}
+
+func (x *Room) GetBytes() uint64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
 // Promise is what a fresh node says to the one that it lets found the cluster, or to one of
 // a cluster that it wants to join. A node of a cluster asks so for the newest table.
 type Promise struct {
@@ -4058,13 +4679,14 @@ type Promise struct {
 	Node          *Node                  `protobuf:"bytes,1,opt,name=node,proto3" json:"node,omitempty"`
 	Expect        uint32                 `protobuf:"varint,2,opt,name=expect,proto3" json:"expect,omitempty"` // 0: the node founds nothing
 	Join          bool                   `protobuf:"varint,3,opt,name=join,proto3" json:"join,omitempty"`
+	Support       *Support               `protobuf:"bytes,40,opt,name=support,proto3" json:"support,omitempty"` // of the node's program; absent: version 4 alone
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4076,7 +4698,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4089,7 +4711,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -4113,6 +4735,13 @@ func (x *Promise) GetJoin() bool {
 	return false
 }
 
+func (x *Promise) GetSupport() *Support {
+	if x != nil {
+		return x.Support
+	}
+	return nil
+}
+
 // Terms asks for, or tells, the terms of replicas: of one node, in the same order.
 type Terms struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4124,7 +4753,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4136,7 +4765,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4149,7 +4778,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -4176,7 +4805,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4188,7 +4817,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4235,7 +4864,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4247,7 +4876,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4324,7 +4953,7 @@ type Rest_Item struct {
 
 func (x *Rest_Item) Reset() {
 	*x = Rest_Item{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4336,7 +4965,7 @@ func (x *Rest_Item) String() string {
 func (*Rest_Item) ProtoMessage() {}
 
 func (x *Rest_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4393,7 +5022,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4405,7 +5034,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4466,7 +5095,7 @@ type Restore_Buckets struct {
 
 func (x *Restore_Buckets) Reset() {
 	*x = Restore_Buckets{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4478,7 +5107,7 @@ func (x *Restore_Buckets) String() string {
 func (*Restore_Buckets) ProtoMessage() {}
 
 func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4491,7 +5120,7 @@ func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Buckets.ProtoReflect.Descriptor instead.
 func (*Restore_Buckets) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 0}
+	return file_wire_proto_rawDescGZIP(), []int{18, 0}
 }
 
 func (x *Restore_Buckets) GetFrom() uint32 {
@@ -4518,7 +5147,7 @@ type Restore_Pair struct {
 
 func (x *Restore_Pair) Reset() {
 	*x = Restore_Pair{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4530,7 +5159,7 @@ func (x *Restore_Pair) String() string {
 func (*Restore_Pair) ProtoMessage() {}
 
 func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4543,7 +5172,7 @@ func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Pair.ProtoReflect.Descriptor instead.
 func (*Restore_Pair) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 1}
+	return file_wire_proto_rawDescGZIP(), []int{18, 1}
 }
 
 func (x *Restore_Pair) GetKey() []byte {
@@ -4569,7 +5198,7 @@ type Restore_Records struct {
 
 func (x *Restore_Records) Reset() {
 	*x = Restore_Records{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4581,7 +5210,7 @@ func (x *Restore_Records) String() string {
 func (*Restore_Records) ProtoMessage() {}
 
 func (x *Restore_Records) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4594,7 +5223,7 @@ func (x *Restore_Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Records.ProtoReflect.Descriptor instead.
 func (*Restore_Records) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 2}
+	return file_wire_proto_rawDescGZIP(), []int{18, 2}
 }
 
 func (x *Restore_Records) GetPairs() []*Restore_Pair {
@@ -4614,7 +5243,7 @@ type Restore_End struct {
 
 func (x *Restore_End) Reset() {
 	*x = Restore_End{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4626,7 +5255,7 @@ func (x *Restore_End) String() string {
 func (*Restore_End) ProtoMessage() {}
 
 func (x *Restore_End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4639,7 +5268,7 @@ func (x *Restore_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_End.ProtoReflect.Descriptor instead.
 func (*Restore_End) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{17, 3}
+	return file_wire_proto_rawDescGZIP(), []int{18, 3}
 }
 
 func (x *Restore_End) GetFrom() uint32 {
@@ -4670,7 +5299,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4682,7 +5311,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4695,7 +5324,7 @@ func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
 func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50, 0}
+	return file_wire_proto_rawDescGZIP(), []int{57, 0}
 }
 
 func (x *Answer_Subscribed) GetSeq() uint64 {
@@ -4747,7 +5376,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xaa\x06\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xe4\x06\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -4765,7 +5394,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x06forget\x18\v \x01(\v2\x1b.corona.ownership.v1.ForgetH\x00R\x06forget\x12/\n" +
 	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tick\x12/\n" +
 	"\x04rest\x18\r \x01(\v2\x19.corona.ownership.v1.RestH\x00R\x04rest\x128\n" +
-	"\arestore\x18\x0e \x01(\v2\x1c.corona.ownership.v1.RestoreH\x00R\arestoreB\b\n" +
+	"\arestore\x18\x0e \x01(\v2\x1c.corona.ownership.v1.RestoreH\x00R\arestore\x128\n" +
+	"\acompare\x18\x0f \x01(\v2\x1c.corona.ownership.v1.CompareH\x00R\acompareB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -4856,7 +5486,9 @@ const file_wire_proto_rawDesc = "" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\rR\x02to\x12\x1d\n" +
 	"\n" +
-	"before_day\x18\x03 \x01(\rR\tbeforeDay\"\x88\x04\n" +
+	"before_day\x18\x03 \x01(\rR\tbeforeDay\"!\n" +
+	"\aCompare\x12\x16\n" +
+	"\x06bucket\x18\x01 \x01(\rR\x06bucket\"\x88\x04\n" +
 	"\aRestore\x12\x16\n" +
 	"\x06backup\x18\x01 \x01(\fR\x06backup\x12<\n" +
 	"\x05begin\x18\x02 \x01(\v2$.corona.ownership.v1.Restore.BucketsH\x00R\x05begin\x128\n" +
@@ -5018,7 +5650,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04keys\x18\b \x01(\x04R\x04keys\x12\x1c\n" +
 	"\tpositions\x18\t \x01(\x04R\tpositions\x12\x16\n" +
 	"\x06sha256\x18\n" +
-	" \x01(\fR\x06sha256\"\xe9\x04\n" +
+	" \x01(\fR\x06sha256\"\x8d\a\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
@@ -5030,7 +5662,11 @@ const file_wire_proto_rawDesc = "" +
 	"\fplan_replica\x18\x06 \x01(\v2 .corona.ownership.v1.PlanReplicaH\x00R\vplanReplica\x12K\n" +
 	"\x0fpromote_replica\x18\a \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\x0epromoteReplica\x12I\n" +
 	"\x0eforget_replica\x18\b \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rforgetReplica\x12I\n" +
-	"\x0eprefer_replica\x18\t \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rpreferReplicaB\b\n" +
+	"\x0eprefer_replica\x18\t \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rpreferReplica\x12H\n" +
+	"\rraise_version\x18( \x01(\v2!.corona.ownership.v1.RaiseVersionH\x00R\fraiseVersion\x12H\n" +
+	"\rrecover_range\x18) \x01(\v2!.corona.ownership.v1.RecoverRangeH\x00R\frecoverRange\x12E\n" +
+	"\frecover_meta\x18* \x01(\v2 .corona.ownership.v1.RecoverMetaH\x00R\vrecoverMeta\x12G\n" +
+	"\rrange_damaged\x18\x14 \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\frangeDamagedB\b\n" +
 	"\x06change\"\xbb\x01\n" +
 	"\x05Birth\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
@@ -5039,9 +5675,39 @@ const file_wire_proto_rawDesc = "" +
 	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\x12/\n" +
 	"\x05table\x18\x05 \x01(\v2\x19.corona.ownership.v1.MetaR\x05table\"\f\n" +
 	"\n" +
-	"RangesBorn\"5\n" +
+	"RangesBorn\"m\n" +
 	"\x04Join\x12-\n" +
-	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\"/\n" +
+	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\x126\n" +
+	"\asupport\x18( \x01(\v2\x1c.corona.ownership.v1.SupportR\asupport\"D\n" +
+	"\fRaiseVersion\x12\x18\n" +
+	"\aversion\x18\x01 \x01(\rR\aversion\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"e\n" +
+	"\fRecoverRange\x129\n" +
+	"\brecovery\x18\x01 \x01(\v2\x1d.corona.ownership.v1.RecoveryR\brecovery\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"t\n" +
+	"\vRecoverMeta\x129\n" +
+	"\brecovery\x18\x01 \x01(\v2\x1d.corona.ownership.v1.RecoveryR\brecovery\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
+	"\x05nodes\x18\x03 \x03(\tR\x05nodes\"\xca\x01\n" +
+	"\bRecovery\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x17\n" +
+	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\x12\x1a\n" +
+	"\bsurvivor\x18\x03 \x01(\tR\bsurvivor\x12\x18\n" +
+	"\areplica\x18\x04 \x01(\tR\areplica\x12\x12\n" +
+	"\x04lost\x18\x05 \x03(\tR\x04lost\x12\x14\n" +
+	"\x05index\x18\x06 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\a \x01(\x04R\x04term\x12\x1b\n" +
+	"\tnewest_us\x18\b \x01(\x04R\bnewestUs\"\x85\x01\n" +
+	"\n" +
+	"ReplicaLog\x12\x18\n" +
+	"\areplica\x18\x01 \x01(\tR\areplica\x12\x14\n" +
+	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
+	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x1b\n" +
+	"\tnewest_us\x18\x04 \x01(\x04R\bnewestUs\x12\x16\n" +
+	"\x06voters\x18\x05 \x03(\tR\x06voters\"9\n" +
+	"\aSupport\x12\x16\n" +
+	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
+	"\x06newest\x18\x02 \x01(\rR\x06newest\"/\n" +
 	"\aSetNode\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\"\x1c\n" +
@@ -5053,18 +5719,19 @@ const file_wire_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\"=\n" +
 	"\vMoveReplica\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
-	"\areplica\x18\x02 \x01(\tR\areplica\"q\n" +
+	"\areplica\x18\x02 \x01(\tR\areplica\"\x8b\x01\n" +
 	"\x05Range\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\rR\x02to\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\tR\breplicas\x12\x18\n" +
-	"\ajoining\x18\x05 \x03(\tR\ajoining\"Z\n" +
+	"\ajoining\x18\x05 \x03(\tR\ajoining\x12\x18\n" +
+	"\adamaged\x18\x14 \x03(\tR\adamaged\"Z\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\rR\x05state\"\x85\x03\n" +
+	"\x05state\x18\x04 \x01(\rR\x05state\"\xc4\x03\n" +
 	"\x04Meta\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\aborn_us\x18\x02 \x01(\x04R\x06bornUs\x12\x1a\n" +
@@ -5079,9 +5746,13 @@ const file_wire_proto_rawDesc = "" +
 	"\flast_replica\x18\t \x01(\rR\vlastReplica\x12#\n" +
 	"\rstate_machine\x18\n" +
 	" \x01(\rR\fstateMachine\x12\x1a\n" +
-	"\brevision\x18\v \x01(\x04R\brevision\"D\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\x12=\n" +
+	"\n" +
+	"recoveries\x18( \x03(\v2\x1d.corona.ownership.v1.RecoveryR\n" +
+	"recoveries\"^\n" +
 	"\x04Held\x12<\n" +
-	"\breplicas\x18\x01 \x03(\v2 .corona.ownership.v1.MoveReplicaR\breplicas\"\xdf\x03\n" +
+	"\breplicas\x18\x01 \x03(\v2 .corona.ownership.v1.MoveReplicaR\breplicas\x12\x18\n" +
+	"\adamaged\x18\x14 \x03(\tR\adamaged\"\xdf\x03\n" +
 	"\x06Answer\x126\n" +
 	"\afailure\x18\x01 \x01(\v2\x1c.corona.ownership.v1.FailureR\afailure\x12F\n" +
 	"\n" +
@@ -5105,11 +5776,16 @@ const file_wire_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"4\n" +
 	"\bQuestion\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\fR\x05query\"d\n" +
+	"\x05query\x18\x02 \x01(\fR\x05query\"L\n" +
+	"\x04Room\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
+	"\areplica\x18\x02 \x01(\tR\areplica\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x04R\x05bytes\"\x9c\x01\n" +
 	"\aPromise\x12-\n" +
 	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\x12\x16\n" +
 	"\x06expect\x18\x02 \x01(\rR\x06expect\x12\x12\n" +
-	"\x04join\x18\x03 \x01(\bR\x04join\"9\n" +
+	"\x04join\x18\x03 \x01(\bR\x04join\x126\n" +
+	"\asupport\x18( \x01(\v2\x1c.corona.ownership.v1.SupportR\asupport\"9\n" +
 	"\x05Terms\x12\x1a\n" +
 	"\breplicas\x18\x01 \x03(\x06R\breplicas\x12\x14\n" +
 	"\x05terms\x18\x02 \x03(\x04R\x05termsB9Z7github.com/seed-91e7e7c1/corona/ownership/internal/wireb\x06proto3"
@@ -5126,7 +5802,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 64)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -5145,53 +5821,61 @@ var file_wire_proto_goTypes = []any{
 	(*EndChannel)(nil),        // 14: corona.ownership.v1.EndChannel
 	(*Trim)(nil),              // 15: corona.ownership.v1.Trim
 	(*ExpireKeys)(nil),        // 16: corona.ownership.v1.ExpireKeys
-	(*Restore)(nil),           // 17: corona.ownership.v1.Restore
-	(*Applied)(nil),           // 18: corona.ownership.v1.Applied
-	(*Bucket)(nil),            // 19: corona.ownership.v1.Bucket
-	(*Channel)(nil),           // 20: corona.ownership.v1.Channel
-	(*Subscription)(nil),      // 21: corona.ownership.v1.Subscription
-	(*Claimed)(nil),           // 22: corona.ownership.v1.Claimed
-	(*Done)(nil),              // 23: corona.ownership.v1.Done
-	(*Update)(nil),            // 24: corona.ownership.v1.Update
-	(*Stamped)(nil),           // 25: corona.ownership.v1.Stamped
-	(*Seen)(nil),              // 26: corona.ownership.v1.Seen
-	(*Position)(nil),          // 27: corona.ownership.v1.Position
-	(*Endpoint)(nil),          // 28: corona.ownership.v1.Endpoint
-	(*Resting)(nil),           // 29: corona.ownership.v1.Resting
-	(*Identity)(nil),          // 30: corona.ownership.v1.Identity
-	(*Marker)(nil),            // 31: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),      // 32: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),    // 33: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil),   // 34: corona.ownership.v1.TransferTrailer
-	(*BackupHeader)(nil),      // 35: corona.ownership.v1.BackupHeader
-	(*BackupSection)(nil),     // 36: corona.ownership.v1.BackupSection
-	(*BackupTrailer)(nil),     // 37: corona.ownership.v1.BackupTrailer
-	(*MetaCommand)(nil),       // 38: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),             // 39: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),        // 40: corona.ownership.v1.RangesBorn
-	(*Join)(nil),              // 41: corona.ownership.v1.Join
-	(*SetNode)(nil),           // 42: corona.ownership.v1.SetNode
-	(*ForgetNode)(nil),        // 43: corona.ownership.v1.ForgetNode
-	(*PlanReplica)(nil),       // 44: corona.ownership.v1.PlanReplica
-	(*MoveReplica)(nil),       // 45: corona.ownership.v1.MoveReplica
-	(*Range)(nil),             // 46: corona.ownership.v1.Range
-	(*Node)(nil),              // 47: corona.ownership.v1.Node
-	(*Meta)(nil),              // 48: corona.ownership.v1.Meta
-	(*Held)(nil),              // 49: corona.ownership.v1.Held
-	(*Answer)(nil),            // 50: corona.ownership.v1.Answer
-	(*Failure)(nil),           // 51: corona.ownership.v1.Failure
-	(*Question)(nil),          // 52: corona.ownership.v1.Question
-	(*Promise)(nil),           // 53: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 54: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 55: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 56: corona.ownership.v1.Subscribe.Item
-	(*Rest_Item)(nil),         // 57: corona.ownership.v1.Rest.Item
-	(*Advance_Item)(nil),      // 58: corona.ownership.v1.Advance.Item
-	(*Restore_Buckets)(nil),   // 59: corona.ownership.v1.Restore.Buckets
-	(*Restore_Pair)(nil),      // 60: corona.ownership.v1.Restore.Pair
-	(*Restore_Records)(nil),   // 61: corona.ownership.v1.Restore.Records
-	(*Restore_End)(nil),       // 62: corona.ownership.v1.Restore.End
-	(*Answer_Subscribed)(nil), // 63: corona.ownership.v1.Answer.Subscribed
+	(*Compare)(nil),           // 17: corona.ownership.v1.Compare
+	(*Restore)(nil),           // 18: corona.ownership.v1.Restore
+	(*Applied)(nil),           // 19: corona.ownership.v1.Applied
+	(*Bucket)(nil),            // 20: corona.ownership.v1.Bucket
+	(*Channel)(nil),           // 21: corona.ownership.v1.Channel
+	(*Subscription)(nil),      // 22: corona.ownership.v1.Subscription
+	(*Claimed)(nil),           // 23: corona.ownership.v1.Claimed
+	(*Done)(nil),              // 24: corona.ownership.v1.Done
+	(*Update)(nil),            // 25: corona.ownership.v1.Update
+	(*Stamped)(nil),           // 26: corona.ownership.v1.Stamped
+	(*Seen)(nil),              // 27: corona.ownership.v1.Seen
+	(*Position)(nil),          // 28: corona.ownership.v1.Position
+	(*Endpoint)(nil),          // 29: corona.ownership.v1.Endpoint
+	(*Resting)(nil),           // 30: corona.ownership.v1.Resting
+	(*Identity)(nil),          // 31: corona.ownership.v1.Identity
+	(*Marker)(nil),            // 32: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),      // 33: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),    // 34: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil),   // 35: corona.ownership.v1.TransferTrailer
+	(*BackupHeader)(nil),      // 36: corona.ownership.v1.BackupHeader
+	(*BackupSection)(nil),     // 37: corona.ownership.v1.BackupSection
+	(*BackupTrailer)(nil),     // 38: corona.ownership.v1.BackupTrailer
+	(*MetaCommand)(nil),       // 39: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),             // 40: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),        // 41: corona.ownership.v1.RangesBorn
+	(*Join)(nil),              // 42: corona.ownership.v1.Join
+	(*RaiseVersion)(nil),      // 43: corona.ownership.v1.RaiseVersion
+	(*RecoverRange)(nil),      // 44: corona.ownership.v1.RecoverRange
+	(*RecoverMeta)(nil),       // 45: corona.ownership.v1.RecoverMeta
+	(*Recovery)(nil),          // 46: corona.ownership.v1.Recovery
+	(*ReplicaLog)(nil),        // 47: corona.ownership.v1.ReplicaLog
+	(*Support)(nil),           // 48: corona.ownership.v1.Support
+	(*SetNode)(nil),           // 49: corona.ownership.v1.SetNode
+	(*ForgetNode)(nil),        // 50: corona.ownership.v1.ForgetNode
+	(*PlanReplica)(nil),       // 51: corona.ownership.v1.PlanReplica
+	(*MoveReplica)(nil),       // 52: corona.ownership.v1.MoveReplica
+	(*Range)(nil),             // 53: corona.ownership.v1.Range
+	(*Node)(nil),              // 54: corona.ownership.v1.Node
+	(*Meta)(nil),              // 55: corona.ownership.v1.Meta
+	(*Held)(nil),              // 56: corona.ownership.v1.Held
+	(*Answer)(nil),            // 57: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 58: corona.ownership.v1.Failure
+	(*Question)(nil),          // 59: corona.ownership.v1.Question
+	(*Room)(nil),              // 60: corona.ownership.v1.Room
+	(*Promise)(nil),           // 61: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 62: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 63: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 64: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 65: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 66: corona.ownership.v1.Advance.Item
+	(*Restore_Buckets)(nil),   // 67: corona.ownership.v1.Restore.Buckets
+	(*Restore_Pair)(nil),      // 68: corona.ownership.v1.Restore.Pair
+	(*Restore_Records)(nil),   // 69: corona.ownership.v1.Restore.Records
+	(*Restore_End)(nil),       // 70: corona.ownership.v1.Restore.End
+	(*Answer_Subscribed)(nil), // 71: corona.ownership.v1.Answer.Subscribed
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -5207,50 +5891,60 @@ var file_wire_proto_depIdxs = []int32{
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
 	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
 	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
-	17, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
-	55, // 14: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	56, // 15: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	8,  // 16: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 17: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	57, // 18: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
-	58, // 19: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	28, // 20: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	28, // 21: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
-	59, // 22: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
-	61, // 23: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
-	62, // 24: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
-	59, // 25: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
-	8,  // 26: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 27: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	18, // 28: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	39, // 29: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	40, // 30: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	41, // 31: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
-	42, // 32: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
-	43, // 33: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
-	44, // 34: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
-	45, // 35: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
-	45, // 36: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
-	45, // 37: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
-	46, // 38: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	48, // 39: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	47, // 40: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
-	46, // 41: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	47, // 42: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	45, // 43: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
-	51, // 44: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	63, // 45: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	51, // 46: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	47, // 47: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	12, // 48: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	60, // 49: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
-	19, // 50: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
-	51, // 51: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	52, // [52:52] is the sub-list for method output_type
-	52, // [52:52] is the sub-list for method input_type
-	52, // [52:52] is the sub-list for extension type_name
-	52, // [52:52] is the sub-list for extension extendee
-	0,  // [0:52] is the sub-list for field type_name
+	18, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
+	17, // 14: corona.ownership.v1.Command.compare:type_name -> corona.ownership.v1.Compare
+	63, // 15: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	64, // 16: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 17: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 18: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	65, // 19: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	66, // 20: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	29, // 21: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	29, // 22: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
+	67, // 23: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
+	69, // 24: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
+	70, // 25: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
+	67, // 26: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
+	8,  // 27: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 28: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	19, // 29: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	40, // 30: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	41, // 31: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	42, // 32: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
+	49, // 33: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
+	50, // 34: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
+	51, // 35: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
+	52, // 36: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
+	52, // 37: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
+	52, // 38: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
+	43, // 39: corona.ownership.v1.MetaCommand.raise_version:type_name -> corona.ownership.v1.RaiseVersion
+	44, // 40: corona.ownership.v1.MetaCommand.recover_range:type_name -> corona.ownership.v1.RecoverRange
+	45, // 41: corona.ownership.v1.MetaCommand.recover_meta:type_name -> corona.ownership.v1.RecoverMeta
+	52, // 42: corona.ownership.v1.MetaCommand.range_damaged:type_name -> corona.ownership.v1.MoveReplica
+	53, // 43: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	55, // 44: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	54, // 45: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
+	48, // 46: corona.ownership.v1.Join.support:type_name -> corona.ownership.v1.Support
+	46, // 47: corona.ownership.v1.RecoverRange.recovery:type_name -> corona.ownership.v1.Recovery
+	46, // 48: corona.ownership.v1.RecoverMeta.recovery:type_name -> corona.ownership.v1.Recovery
+	53, // 49: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	54, // 50: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	46, // 51: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
+	52, // 52: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
+	58, // 53: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	71, // 54: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	58, // 55: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	54, // 56: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	48, // 57: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
+	12, // 58: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	68, // 59: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	20, // 60: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	58, // 61: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	62, // [62:62] is the sub-list for method output_type
+	62, // [62:62] is the sub-list for method input_type
+	62, // [62:62] is the sub-list for extension type_name
+	62, // [62:62] is the sub-list for extension extendee
+	0,  // [0:62] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -5272,14 +5966,15 @@ func file_wire_proto_init() {
 		(*Command_Tick)(nil),
 		(*Command_Rest)(nil),
 		(*Command_Restore)(nil),
+		(*Command_Compare)(nil),
 	}
-	file_wire_proto_msgTypes[17].OneofWrappers = []any{
+	file_wire_proto_msgTypes[18].OneofWrappers = []any{
 		(*Restore_Begin)(nil),
 		(*Restore_Put)(nil),
 		(*Restore_End_)(nil),
 		(*Restore_Undo)(nil),
 	}
-	file_wire_proto_msgTypes[38].OneofWrappers = []any{
+	file_wire_proto_msgTypes[39].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 		(*MetaCommand_Join)(nil),
@@ -5289,6 +5984,10 @@ func file_wire_proto_init() {
 		(*MetaCommand_PromoteReplica)(nil),
 		(*MetaCommand_ForgetReplica)(nil),
 		(*MetaCommand_PreferReplica)(nil),
+		(*MetaCommand_RaiseVersion)(nil),
+		(*MetaCommand_RecoverRange)(nil),
+		(*MetaCommand_RecoverMeta)(nil),
+		(*MetaCommand_RangeDamaged)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -5296,7 +5995,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   64,
+			NumMessages:   72,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

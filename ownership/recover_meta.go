@@ -1,0 +1,189 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// The recovery of the meta group has nothing above it that could decide: the node with the
+// newest log notes what it is about to do (the pending command), writes the configuration to
+// its log, goes by the table that the command makes, and has the group note the command once it
+// leads. A start goes on from wherever that was cut.
+
+// recoverMetaAt has a node recover the meta group.
+func (s *Store) recoverMetaAt(ctx context.Context, node string) error {
+	if node == s.net.self() {
+		return s.recoverMetaHere(ctx)
+	}
+	ctx, cancel := within(ctx, answerWithin)
+	defer cancel()
+	_, err := s.askMeta(ctx, node, callRecoverMeta, nil)
+	if errors.Is(err, errElsewhere) {
+		err = fmt.Errorf("%w: %s: %w", ErrUnavailable, nodeName(node), err)
+	}
+	return err
+}
+
+// recoverMetaHere recovers the meta group from this node's replica.
+func (s *Store) recoverMetaHere(ctx context.Context) error {
+	s.meta.restarting.Lock()
+	defer s.meta.restarting.Unlock()
+	_, newest, err := s.planRecovery(ctx, metaRange)
+	if err != nil {
+		return err
+	}
+	if err := allow(s.version.Load(), metaVersion(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{}})); err != nil {
+		return err
+	}
+	pending, err := s.meta.store.recovery()
+	switch {
+	case err != nil:
+		return err
+	case s.closing.Load():
+		return ErrClosed
+	case pending != nil:
+		return fmt.Errorf("%w: a recovery of the meta group is under way", ErrRefused)
+	case newest.Replica != string(s.meta.seat().id):
+		return fmt.Errorf("%w: the newest log of the meta group is of %s now", ErrRefused, newest.Replica)
+	}
+	return s.restartMeta(s.metaRecovery(ctx, newest))
+}
+
+// metaRecovery makes the command. The replica's number is above all that entries of the log may
+// have given out which are not applied yet.
+func (s *Store) metaRecovery(ctx context.Context, newest *wire.ReplicaLog) *wire.RecoverMeta {
+	table, fsm := s.known.Load(), s.meta.fsm.meta()
+	unapplied := newest.Index - min(newest.Index, s.meta.raft().AppliedIndex())
+	c := &wire.RecoverMeta{Recovery: s.recoveryOf(metaRange, newest), Epoch: epochOf(table) + 1}
+	c.Recovery.Replica = string(raftnet.Replica{
+		Range: metaRange, Node: s.net.self(), Number: max(table.LastReplica, fsm.LastReplica) + uint32(unapplied) + 1,
+	}.ID())
+	c.Nodes = s.lostNodes(ctx, table)
+	return c
+}
+
+// lostNodes returns the IDs of the nodes whose replica of the meta group does not answer.
+func (s *Store) lostNodes(ctx context.Context, table *wire.Meta) (lost []string) {
+	for i, l := range s.askLogs(ctx, table, metaRange) {
+		if l == nil && NodeState(table.Nodes[i].State) != NodeRemoved {
+			lost = append(lost, table.Nodes[i].Id)
+		}
+	}
+	return lost
+}
+
+// restartMeta carries out a recovery and starts the replica again, under its new number.
+func (s *Store) restartMeta(c *wire.RecoverMeta) error {
+	m := s.meta
+	if err := m.store.setRecovery(c); err != nil {
+		return err
+	}
+	close(m.stop)
+	m.watching.Wait()
+	m.stop = make(chan struct{})
+	if err := m.seat().stop(m.raft(), metaRange); err != nil {
+		return err
+	}
+	m.fsm.forget()
+	table, err := m.goOnRecovering(s.known.Load())
+	if err != nil {
+		return err
+	}
+	seat, found, err := seatOf(s.net, metaRange, table.MetaReplicas, int(table.MetaVoters))
+	if err != nil || !found {
+		return fmt.Errorf("recover the meta group: no replica of this node: %w", err)
+	}
+	s.learn(table)
+	if err := m.start(seat, false); err != nil {
+		return err
+	}
+	m.record(table)
+	s.tools.log.Warn("meta group recovered: this replica is its only voter", "replica", seat.id, "removed", c.Nodes)
+	return nil
+}
+
+// goOnRecovering returns the table that a pending recovery makes of one, after it has written
+// the recovery's configuration to the log, which must not be in use; without one the same table.
+func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
+	c, err := m.store.recovery()
+	if err != nil || c == nil || epochOf(table) >= c.Epoch {
+		return table, err
+	}
+	replica, err := raftnet.ParseID(metaRange, raft.ServerID(c.Recovery.Replica))
+	if err != nil {
+		return nil, err
+	}
+	snapshots, err := raft.NewFileSnapshotStoreWithLogger(m.dir, 1, m.tools.raftLogger(metaRange))
+	if err != nil {
+		return nil, fmt.Errorf("recover the meta group: %w", err)
+	}
+	snapshot := uint64(0)
+	if kept, err := snapshots.List(); err != nil {
+		return nil, fmt.Errorf("recover the meta group: %w", err)
+	} else if len(kept) > 0 {
+		snapshot = kept[0].Index
+	}
+	if err := voteAlone(replica, m.store, m.store, snapshot); err != nil {
+		return nil, err
+	}
+	table = proto.CloneOf(table)
+	if err := recoverMeta(table, c); err != nil {
+		return nil, err
+	}
+	return table, m.store.SetTable(table)
+}
+
+// recordRecovery has the group note a pending recovery, which is over then.
+func (m *metaGroup) recordRecovery() error {
+	c, err := m.store.recovery()
+	if err != nil || c == nil {
+		return err
+	}
+	if epochOf(m.fsm.meta()) < c.Epoch {
+		if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{RecoverMeta: c}}); err != nil {
+			return err
+		}
+	}
+	return m.store.setRecovery(nil)
+}
+
+// hearWithin bounds how long a start waits for other nodes to say which table they know.
+const hearWithin = 500 * time.Millisecond
+
+// hearTables returns the newest table that other nodes know, at most that: a node that was
+// away may have lost its replicas, or all of the cluster may have been recovered without it,
+// and must not take up with others like it what it had.
+func (s *Store) hearTables(ctx context.Context, table *wire.Meta) *wire.Meta {
+	ctx, cancel := context.WithTimeout(ctx, hearWithin)
+	defer cancel()
+	s.net.setPeers(table)
+	heard := make(chan *wire.Meta, len(table.Nodes))
+	for _, n := range table.Nodes {
+		if n.Id == s.net.self() {
+			heard <- table
+			continue
+		}
+		go func() { // ends with ctx
+			theirs, err := s.founding.Newest(ctx, n.Id)
+			if err != nil || !slices.Equal(theirs.Cluster, table.Cluster) || s.cfg.versions.fits(theirs) != nil {
+				theirs = nil
+			}
+			heard <- theirs
+		}()
+	}
+	newest := table
+	for range table.Nodes {
+		if theirs := <-heard; theirs != nil && newer(theirs, newest) {
+			newest = theirs
+		}
+	}
+	return newest
+}

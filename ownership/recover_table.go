@@ -1,0 +1,106 @@
+package ownership
+
+import (
+	"slices"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// recoverRange makes the survivor the range's only replica. Placement makes the others anew.
+func recoverRange(table *wire.Meta, c *wire.RecoverRange) error {
+	recovery := proto.CloneOf(c.Recovery)
+	r, err := tableRange(table, recovery.GetRange())
+	if err != nil {
+		return err
+	}
+	all := slices.Concat(r.Replicas, r.Joining)
+	at := slices.Index(all, recovery.Survivor)
+	node := nodeID(raft.ServerID(recovery.Survivor))
+	switch n := tableNode(table, node); {
+	case c.Revision != table.Revision:
+		return refuseChange("a recovery decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
+	case at < 0 || n == nil || placement.State(n.State) == placement.Removed:
+		return refuseChange("range %d has no replica %s", r.Id, recovery.Survivor)
+	}
+	recovery.Lost = slices.Delete(all, at, at+1)
+	recovery.Replica = numberReplica(table, r.Id, node)
+	r.Replicas, r.Joining = []string{recovery.Replica}, nil
+	table.Recoveries = append(table.Recoveries, recovery)
+	return nil
+}
+
+// recoverMeta makes the survivor the meta group's only voter; the nodes that are lost are
+// removed, the others get their replicas of it again.
+func recoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
+	recovery := proto.CloneOf(c.Recovery)
+	replica, err := raftnet.ParseID(metaRange, raft.ServerID(recovery.GetReplica()))
+	at := slices.Index(table.MetaReplicas, recovery.GetSurvivor())
+	switch {
+	case err != nil || replica.Node != nodeID(raft.ServerID(recovery.GetSurvivor())) || slices.Contains(c.Nodes, replica.Node):
+		return refuseChange("recovery of the meta group as %q", recovery.GetReplica())
+	case at < 0 || c.Epoch != epochOf(table)+1:
+		return refuseChange("recovery %d of the meta group from %s, there were %d", c.Epoch, recovery.Survivor, epochOf(table))
+	}
+	for _, n := range table.Nodes {
+		if slices.Contains(c.Nodes, n.Id) {
+			n.State = uint32(placement.Removed)
+		}
+	}
+	for _, id := range table.MetaReplicas {
+		if slices.Contains(c.Nodes, nodeID(raft.ServerID(id))) {
+			recovery.Lost = append(recovery.Lost, id)
+		}
+	}
+	table.MetaReplicas[at], table.MetaVoters = recovery.Replica, 1
+	table.MetaReplicas[0], table.MetaReplicas[at] = table.MetaReplicas[at], table.MetaReplicas[0]
+	table.LastReplica = max(table.LastReplica, replica.Number)
+	table.Recoveries = append(table.Recoveries, recovery)
+	return nil
+}
+
+// epochOf returns how often the meta group was recovered: its log is another one each time.
+func epochOf(table *wire.Meta) (n uint32) {
+	for _, r := range table.GetRecoveries() {
+		if r.Range == metaRange {
+			n++
+		}
+	}
+	return n
+}
+
+// newer reports whether a table is a newer one of the same cluster.
+func newer(table, known *wire.Meta) bool {
+	if have, epoch := epochOf(known), epochOf(table); have != epoch {
+		return epoch > have
+	}
+	return table.GetRevision() > known.GetRevision()
+}
+
+// survivorOf returns the replica that another one was made of, empty if it was not.
+func survivorOf(table *wire.Meta, replica string) string {
+	for _, r := range table.GetRecoveries() {
+		if r.Replica == replica {
+			return r.Survivor
+		}
+	}
+	return ""
+}
+
+// givenUp reports whether a replica lost its range, or was recovered under another number: it
+// must not go on, whatever it leads.
+func givenUp(table *wire.Meta, replica string) bool {
+	return slices.ContainsFunc(table.GetRecoveries(), func(r *wire.Recovery) bool {
+		return r.Survivor == replica || slices.Contains(r.Lost, replica)
+	})
+}
+
+// lostMeta reports whether a recovery of the meta group gave a node up.
+func lostMeta(table *wire.Meta, node string) bool {
+	return slices.ContainsFunc(table.GetRecoveries(), func(r *wire.Recovery) bool {
+		return r.Range == metaRange && slices.ContainsFunc(r.Lost, func(id string) bool { return nodeID(raft.ServerID(id)) == node })
+	})
+}

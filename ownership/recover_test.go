@@ -1,0 +1,320 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
+)
+
+// recovered recovers groups at a node.
+func (n *townNode) recovered(groups ...uint32) {
+	n.town.t.Helper()
+	for _, group := range groups {
+		what := fmt.Sprintf("recovery of range %d", int32(group))
+		eventually(n.town.t, what, func() error {
+			_, err := n.store.Recover(context.Background(), group)
+			done := func(r Recovery) bool { return r.Range == group }
+			if errors.Is(err, ErrRefused) && slices.ContainsFunc(n.store.Recoveries(), done) {
+				return nil // by the call before, whose outcome was unknown
+			}
+			return err
+		})
+	}
+}
+
+// ranges returns the IDs of all ranges.
+func (n *townNode) ranges() (ids []uint32) {
+	for _, r := range n.store.Table() {
+		ids = append(ids, r.ID)
+	}
+	return ids
+}
+
+// TestRecoverWithOneOfThree: two of three nodes are gone for good. The third one refuses to
+// recover a range before the meta group, and recovers both then: what it had is there, it is
+// written again, two fresh nodes get all of it, and every node knows for ever what was done.
+// When the others come back with what they had, that is deleted, and nothing of it counts.
+func TestRecoverWithOneOfThree(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 3, 41, nil)
+	made := w.filled(20, "before")
+	w.agree()
+	left, gone := w.nodes[0], w.nodes[1:]
+	for _, n := range gone {
+		n.stop()
+	}
+	if _, err := left.store.Recover(ctx, 0); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a range without the meta group: %v", err)
+	}
+	plan, err := left.store.PlanRecovery(ctx, MetaGroup)
+	if err != nil || len(plan.Survivors) != 1 || plan.Survivors[0].Node != left.name || !slices.Equal(plan.Lost, []string{"node-1", "node-2"}) || plan.Survivors[0].Index == 0 {
+		t.Fatalf("plan %+v, %v", plan, err)
+	}
+	if n := len(left.store.Recoveries()); n > 0 {
+		t.Fatalf("a plan has done %d recoveries", n)
+	}
+	left.recovered(MetaGroup)
+	left.recovered(left.ranges()...)
+	w.nodes = []*townNode{left}
+	for id, ch := range w.filled(20, "after") {
+		made[id] = ch
+	}
+	left.shows(made)
+
+	w.nodes = append(w.nodes, gone...)
+	w.open(gone...) // both at once: they have a majority of what was
+	for _, n := range gone {
+		eventually(t, n.name+" has nothing", func() error {
+			if have, led := len(n.store.groups()), n.store.serving(); have > 0 || led > 0 || n.store.Ready() == nil {
+				return fmt.Errorf("it has %d replicas, leads %d, ready: %v", have, led, n.store.Ready())
+			}
+			return nil
+		})
+		if r := n.store.Subscribe(ctx, []NewSubscription{wish("http://example.com/gone", "", webhook)})[0]; r.Err == nil {
+			t.Errorf("%s, which was given up, subscribes", n.name)
+		}
+		n.stop()
+	}
+	w.nodes = []*townNode{left}
+	for _, name := range []string{"node-1", "node-4"} { // a wiped one, and a new one
+		if err := w.add(name).open(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settled(3, w.nodes...)
+	w.agreeEach()
+	left.stop() // it is needed no more than the others
+	for id, ch := range w.filledAt(w.nodes[1:], 10, "without") {
+		made[id] = ch
+	}
+	if err := left.open(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range w.nodes {
+		n.shows(made)
+		of := make(map[uint32]string)
+		for _, r := range n.store.Recoveries() {
+			of[r.Range] = r.Survivors[0].Node
+		}
+		if len(of) != 1+len(left.ranges()) || of[MetaGroup] != left.name || of[3] != left.name {
+			t.Errorf("%s knows recoveries %+v", n.name, n.store.Recoveries())
+		}
+	}
+}
+
+// TestRecoverRange: of five nodes two are gone, and with them the majority of some ranges, not
+// of the meta group: those are recovered from what is left, the others refuse it.
+func TestRecoverRange(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 5, 42, nil)
+	made := w.filled(30, "before")
+	eventually(t, "all have all", func() error { return w.sameEntries() })
+	all := w.nodes
+	left, gone := all[2:], all[:2]
+	w.nodes = left
+	for _, n := range gone {
+		n.stop()
+	}
+	lost := 0
+	for _, r := range left[0].store.known.Load().Ranges {
+		on := 0
+		for _, id := range r.Replicas {
+			if slices.Contains([]string{"node-0", "node-1"}, nodeName(id)) {
+				on++
+			}
+		}
+		if on < 2 {
+			if _, err := left[0].store.Recover(ctx, r.Id); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "majority") {
+				t.Errorf("recovery of range %d, which has lost %d of 3: %v", r.Id, on, err)
+			}
+			continue
+		}
+		lost++
+		left[r.Id%3].recovered(r.Id)
+	}
+	if lost == 0 {
+		t.Fatal("no range has lost its majority: the test shows nothing")
+	}
+	if _, err := left[0].store.Recover(ctx, MetaGroup); !errors.Is(err, ErrRefused) {
+		t.Errorf("recovery of the meta group: %v", err)
+	}
+	for id, ch := range w.filled(20, "after") {
+		made[id] = ch
+	}
+	for _, n := range left {
+		n.shows(made)
+	}
+	w.nodes = all
+	w.open(gone...)
+	w.settled(3, w.nodes...)
+	for _, n := range all {
+		n.shows(made)
+		if done := n.store.Recoveries(); len(done) != lost {
+			t.Errorf("%s knows %d recoveries, want %d", n.name, len(done), lost)
+		}
+	}
+	w.agreeEach()
+}
+
+// sameEntries wants all replicas of each range to have applied the same.
+func (w *town) sameEntries() error {
+	at := make(map[uint32]uint64)
+	for _, n := range w.nodes {
+		for _, g := range n.store.groups() {
+			if have, known := at[g.id]; known && have != g.state.Index() {
+				return fmt.Errorf("range %d is at %d and at %d", g.id, have, g.state.Index())
+			}
+			at[g.id] = g.state.Index()
+		}
+	}
+	return nil
+}
+
+// TestRecoverRefused: nothing is recovered while a majority answers, at a node alone, or of a
+// range that is none.
+func TestRecoverRefused(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 3, 43, nil)
+	made := w.filled(5, "before")
+	w.nodes[2].stop()
+	for _, group := range []uint32{0, MetaGroup} {
+		if _, err := w.nodes[0].store.Recover(ctx, group); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "2 of 3 voters") {
+			t.Errorf("range %d with two of three: %v", int32(group), err)
+		}
+	}
+	if _, err := w.nodes[0].store.Recover(ctx, 99); !errors.Is(err, channel.ErrNotFound) {
+		t.Errorf("no such range: %v", err)
+	}
+	alone := open(t, testConfig(t))
+	if _, err := alone.Recover(ctx, 0); !errors.Is(err, ErrInvalid) {
+		t.Errorf("at a node alone: %v", err)
+	}
+	w.nodes[1].shows(made)
+	if n := len(w.nodes[0].store.Recoveries()); n > 0 {
+		t.Errorf("%d recoveries", n)
+	}
+}
+
+// TestRecoverCut: a recovery of the meta group that was cut after it was noted, or after the
+// configuration was written as well, is finished by the next start; one of a range that was cut
+// is, too.
+func TestRecoverCut(t *testing.T) {
+	t.Parallel()
+	for name, cut := range map[string]func(*townNode, *wire.RecoverMeta){
+		"noted": func(*townNode, *wire.RecoverMeta) {},
+		"written": func(n *townNode, c *wire.RecoverMeta) {
+			m, err := openMeta(n.dir+"/meta", Config{Node: n.name, Cluster: &Cluster{}}, newTools(Config{Logger: slog.New(slog.DiscardHandler)}, nil))
+			if err != nil {
+				n.town.t.Fatal(err)
+			}
+			table, err := m.store.Table()
+			if err == nil {
+				_, err = m.goOnRecovering(table)
+			}
+			if err = errors.Join(err, m.close()); err != nil {
+				n.town.t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx := context.Background()
+			w := newTown(t, 3, 44, nil)
+			made := w.filled(10, "before")
+			w.agree()
+			left := w.nodes[0]
+			w.nodes[1].stop()
+			w.nodes[2].stop()
+			w.nodes = w.nodes[:1]
+			_, newest, err := left.store.planRecovery(ctx, metaRange)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := left.store.metaRecovery(ctx, newest)
+			if err := left.store.meta.store.setRecovery(c); err != nil {
+				t.Fatal(err)
+			}
+			left.stop()
+			cut(left, c)
+			if err := left.open(0); err != nil {
+				t.Fatal(err)
+			}
+			left.recovered(left.ranges()...)
+			left.shows(made)
+			w.filled(5, "after")
+			eventually(t, "nothing is pending", func() error {
+				if pending, err := left.store.meta.store.recovery(); err != nil || pending != nil {
+					return fmt.Errorf("pending: %v, %w", pending, err)
+				}
+				return nil
+			})
+			w.losePower(left)
+			w.open(left)
+			left.shows(made)
+			if done := left.store.Recoveries(); len(done) != 1+len(left.ranges()) {
+				t.Errorf("recoveries %+v", done)
+			}
+		})
+	}
+}
+
+// TestTableRecover: what a recovery makes of a table, and what is refused.
+func TestTableRecover(t *testing.T) {
+	of := func(survivor string, revision uint64) *wire.MetaCommand {
+		return &wire.MetaCommand{Change: &wire.MetaCommand_RecoverRange{RecoverRange: &wire.RecoverRange{
+			Recovery: &wire.Recovery{Survivor: survivor, Index: 7, Term: 2}, Revision: revision,
+		}}}
+	}
+	meta := func(replica string, epoch uint32, nodes ...string) *wire.MetaCommand {
+		return &wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{RecoverMeta: &wire.RecoverMeta{
+			Recovery: &wire.Recovery{Range: metaRange, Survivor: "b.1/2", Replica: replica}, Epoch: epoch, Nodes: nodes,
+		}}}
+	}
+	for name, command := range map[string]*wire.MetaCommand{
+		"an unknown replica":          of("d.1/9", 0),
+		"on a removed node":           of("c.1/6", 0),
+		"another revision":            of("b.1/5", 1),
+		"a replica of another node":   meta("a.1/9", 1),
+		"the second before the first": meta("b.1/9", 2),
+		"the survivor's node is lost": meta("b.1/9", 1, "b.1"),
+	} {
+		table := tableOfThree()
+		if err := changeTable(table, command); !errors.Is(err, ErrInvalid) || !proto.Equal(table, tableOfThree()) {
+			t.Errorf("%s: %v, table %v", name, err, table)
+		}
+	}
+	table, want := tableOfThree(), tableOfThree()
+	table.Ranges[0].Joining = []string{"d.1/7"}
+	for _, command := range []*wire.MetaCommand{of("b.1/5", 0), meta("b.1/12", 1, "a.1", "c.1")} {
+		if err := changeTable(table, command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want.LastReplica, want.MetaVoters, want.MetaReplicas = 12, 1, []string{"b.1/12", "a.1/1", "c.1/3"}
+	want.Nodes[0].State = uint32(NodeRemoved)
+	want.Ranges[0].Replicas = []string{"b.1/7"}
+	want.Recoveries = []*wire.Recovery{
+		{Survivor: "b.1/5", Replica: "b.1/7", Lost: []string{"a.1/4", "c.1/6", "d.1/7"}, Index: 7, Term: 2},
+		{Range: metaRange, Survivor: "b.1/2", Replica: "b.1/12", Lost: []string{"a.1/1", "c.1/3"}},
+	}
+	if !proto.Equal(table, want) {
+		t.Errorf("the table is\n%v\nwant\n%v", table, want)
+	}
+	if !newer(table, tableOfThree()) || newer(&wire.Meta{Revision: 99}, table) {
+		t.Error("a table of the group that was given up counts as newer")
+	}
+	if survivorOf(table, "b.1/7") != "b.1/5" || survivorOf(table, "b.1/5") != "" || !givenUp(table, "d.1/7") || !givenUp(table, "b.1/5") || givenUp(table, "b.1/7") {
+		t.Error("which replicas go on is not told")
+	}
+}

@@ -1,0 +1,121 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// wishIn is a wish for a channel of a range.
+func wishIn(r channel.Range) NewSubscription {
+	for n := 0; ; n++ {
+		x := wish(fmt.Sprintf("http://example.com/in/%d", n), "", webhook)
+		if b := x.Channel.Bucket(); r.From <= b && b <= r.To {
+			return x
+		}
+	}
+}
+
+// named returns the node of a name.
+func (w *town) named(name string) *townNode {
+	return w.nodes[slices.IndexFunc(w.nodes, func(n *townNode) bool { return n.name == name })]
+}
+
+// TestWipedIsAnother: a node that acknowledged a subscription with the leader alone is
+// wiped. The leader being gone, it must not elect, with the third that never had it, a
+// leader without it.
+func TestWipedIsAnother(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 5, 31, nil) // three others keep the meta group going
+	table := w.nodes[0].store.known.Load().Ranges[0]
+	r := w.nodes[0].store.Table()[0]
+	var leader *townNode
+	eventually(t, "a leader of the range", func() error {
+		if leader = w.leading(r.From); leader == nil {
+			return errors.New("none")
+		}
+		return nil
+	})
+	var followers []*townNode
+	for _, id := range table.Replicas {
+		if n := w.named(nodeName(id)); n != leader {
+			followers = append(followers, n)
+		}
+	}
+	wiped, behind := followers[0], followers[1]
+	between := func(a, b *townNode, do func(from, to string)) { do(a.name, b.name); do(b.name, a.name) }
+	between(behind, leader, w.net.Cut)
+	between(behind, wiped, w.net.Cut)
+	made := w.subscribe(leader, wishIn(r))
+	wiped.stop()
+	leader.stop()
+	w.nodes = slices.DeleteFunc(w.nodes, func(n *townNode) bool { return n == wiped })
+	back := w.add(wiped.name)
+	between(behind, back, w.net.Heal)
+	if err := back.open(0); err != nil {
+		t.Fatal(err)
+	}
+	for begun := time.Now(); time.Since(begun) < 8*time.Second; {
+		call, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := behind.store.View().Subscription(call, made.ID)
+		cancel()
+		if !errors.Is(err, ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("the subscription that was acknowledged by the leader and the node that was wiped since: %v, want %v", err, ErrUnavailable)
+		}
+	}
+	between(behind, leader, w.net.Heal)
+	if err := leader.open(0); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range w.nodes {
+		n.shows(map[string]channel.ID{made.ID: made.Channel})
+	}
+}
+
+// TestFillingHasNoVote: while a replica cannot be filled since its node is cut off, one of
+// the others may be gone, and writes go on.
+func TestFillingHasNoVote(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 32, nil)
+	fresh := w.add("node-3")
+	if err := fresh.open(0); err != nil {
+		t.Fatal(err)
+	}
+	var filled *group
+	eventually(t, "a replica that is being filled", func() error {
+		for _, n := range w.nodes[:3] {
+			for _, g := range n.store.groups() {
+				servers := g.raft.GetConfiguration().Configuration().Servers
+				if g.serving.Load() && slices.ContainsFunc(servers, func(s raft.Server) bool { return nodeName(string(s.ID)) == fresh.name }) {
+					filled = g
+					return nil
+				}
+			}
+		}
+		return errors.New("none")
+	})
+	fresh.each(w.net.Cut)
+	var gone, left *townNode
+	for _, n := range w.nodes[:3] {
+		if n.store.of[filled.from].local() != filled {
+			gone, left = n, gone
+		}
+	}
+	if left == nil {
+		t.Fatal("the range has two replicas alone")
+	}
+	gone.stop()
+	r := left.store.of[filled.from].Range
+	eventuallyWithin(t, 15*time.Second, "writes stop with one node gone", func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		return left.store.Subscribe(ctx, []NewSubscription{wishIn(r)})[0].Err
+	})
+}
