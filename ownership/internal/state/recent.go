@@ -8,12 +8,12 @@ import (
 // 65,536 records, of about 100 bytes each.
 const recentPerBucket = 16
 
-// recent keeps records of channels that were written last, as they are in the state:
-// finding and reading one there is the largest part of what another subscription to its
-// channel costs. They are kept encoded, since decoded ones cost the garbage collector
-// more than decoding them does. When it is full, any record makes room for a new one. It
-// has what the state has, so it changes no result. It belongs to the goroutine that
-// writes.
+// recent keeps records of channels with several subscribers that were written last, as
+// they are in the state: finding and reading one there is the largest part of what another
+// subscription to its channel costs. They are kept encoded, since decoded ones cost the
+// garbage collector more than decoding them does. When it is full, any record makes room
+// for a new one, which gets its memory. It has what the state has, so it changes no result.
+// It belongs to the goroutine that writes.
 type recent struct {
 	most    int
 	records map[channel.ID][]byte
@@ -23,18 +23,23 @@ func newRecent(buckets int) recent {
 	return recent{most: buckets * recentPerBucket, records: make(map[channel.ID][]byte)}
 }
 
-// put notes a copy of a record that is written.
+// put keeps a copy of a record that is written.
 func (r *recent) put(id channel.ID, record []byte) {
-	r.records[id] = append(r.records[id][:0], record...)
-	if len(r.records) > r.most {
-		r.drop()
+	memory, ok := r.records[id]
+	if !ok && len(r.records) >= r.most {
+		memory = r.evict()
 	}
+	r.records[id] = append(memory[:0], record...)
 }
 
-// drop removes any record.
-func (r *recent) drop() {
-	for id := range r.records {
+// forget removes a channel's record, if it has one.
+func (r *recent) forget(id channel.ID) { delete(r.records, id) }
+
+// evict removes any record and returns its memory.
+func (r *recent) evict() []byte {
+	for id, memory := range r.records {
 		delete(r.records, id)
-		return
+		return memory
 	}
+	return nil
 }

@@ -91,14 +91,19 @@ func (tx *Tx) tell(event func(Observer)) { tx.pending = append(tx.pending, event
 func (tx *Tx) commit() error {
 	var value []byte
 	for id := range tx.dirty {
+		record := tx.channels[id]
 		var err error
-		if value, err = (proto.MarshalOptions{}).MarshalAppend(value[:0], tx.channels[id]); err != nil {
+		if value, err = (proto.MarshalOptions{}).MarshalAppend(value[:0], record); err != nil {
 			return fmt.Errorf("encode record: %w", err)
 		}
 		if err := tx.putRaw(channelKey(kindChannel, id), value); err != nil {
 			return err
 		}
-		tx.m.recent.put(id, value)
+		if record.Subscribers > 1 {
+			tx.m.recent.put(id, value)
+		} else {
+			tx.m.recent.forget(id)
+		}
 	}
 	for b, state := range tx.buckets {
 		if err := tx.put(bucketKey(b), state); err != nil {
@@ -215,7 +220,7 @@ func (tx *Tx) save(id channel.ID) {
 func (tx *Tx) forget(id channel.ID) error {
 	tx.channels[id] = nil
 	delete(tx.dirty, id)
-	delete(tx.m.recent.records, id)
+	tx.m.recent.forget(id)
 	return tx.delete(channelKey(kindChannel, id))
 }
 
