@@ -33,20 +33,18 @@ const (
 func (n *Node) openEngine() (err error) {
 	var reports engine.Owner = n.owner
 	config := n.wedgeConfig()
-	var poller *wedge.Poller
 	if n.company != nil {
-		poller = wedge.NewPoller(config)
-		reports = poller
+		n.poller = wedge.NewPoller(config)
+		reports = n.poller
 		n.hosts = hosts.New(n.hostsConfig(), n.metrics)
 	}
 	if n.engine, err = engine.Open(n.engineConfig(), n.fetcher, reports, n.metrics); err != nil {
 		return fmt.Errorf("open engine: %w", err)
 	}
-	if poller != nil {
-		n.wedge = wedge.NewOwner(config, n.owner, n.store, poller, n.pollersNow)
-		poller.Start(n.engine)
+	if n.poller != nil {
+		n.wedge = wedge.NewOwner(config, n.owner, n.store, n.poller, n.pollersNow)
+		n.poller.Start(n.engine)
 		n.hosts.Start(n.engine)
-		n.poller = poller
 	}
 	return nil
 }

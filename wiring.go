@@ -145,8 +145,8 @@ func (n *Node) engineConfig() engine.Config {
 		Fatal:          n.config.Fatal,
 		Logger:         n.config.Logger,
 	}
-	if n.hosts != nil {
-		config.Refused = n.hosts.Refused
+	if n.company != nil {
+		config.Refused, config.Spared = n.hosts.Refused, n.poller.Spared
 	}
 	return config
 }

@@ -29,6 +29,8 @@ func (cs *channels) conclude(p *poll, r *result, now int64) (noteworthy bool) {
 	p.noted = channelRow(t)
 	p.minInterval, p.reportInterval = cs.newInterval(&t.Channel)
 	p.reportSize = cs.sizes && t.Channel.newSize()
+	_, width, _ := t.Pace()
+	p.reportSpare = width > 1 && p.noted.NotBefore > max(now, before.NotBefore)
 	return p.HostNews || p.reportInterval || p.reportSize || p.noted.Differs(before)
 }
 

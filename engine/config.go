@@ -61,6 +61,10 @@ type Config struct {
 	// when the host rests here. It must not block. nil: no other node needs to know.
 	Refused func(channel.Rest)
 
+	// Spared is told of each answer by which an origin asks a node not to be asked for a
+	// channel that several nodes poll. It must not block. nil: no other node needs to know.
+	Spared func(Spare)
+
 	// CacheMemory is how many bytes of the content cache are kept in memory. 0: 32 MiB.
 	CacheMemory int64
 

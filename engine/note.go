@@ -13,7 +13,8 @@ func (e *Engine) writeBegin(p *poll) {
 }
 
 // noteEnd writes what a concluded poll has shown of its channel and its host to the
-// ledger, and tells the owner of its least interval and size.
+// ledger, and tells the owner of its least interval and size, and the other pollers until
+// when the origin wants to be spared.
 func (e *Engine) noteEnd(p *poll) {
 	e.ledger.WriteChannel(p.row, &p.noted)
 	if p.HostNews {
@@ -24,6 +25,9 @@ func (e *Engine) noteEnd(p *poll) {
 	}
 	if p.reportSize {
 		e.owner.Sized(p.id, p.noted.Incarnation, int64(p.noted.Size))
+	}
+	if p.reportSpare {
+		e.tellSpare(p)
 	}
 }
 

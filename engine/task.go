@@ -40,6 +40,7 @@ type poll struct {
 	reportInterval bool          // report minInterval to the owner
 	minInterval    time.Duration // the time between two polls that the origin asks for
 	reportSize     bool          // report noted.Size to the owner
+	reportSpare    bool          // report noted.NotBefore to the other pollers
 }
 
 // see copies the target as it is.

@@ -26,7 +26,7 @@ type batch struct {
 	Session
 	begin    bool  // what is not ordered from here to complete is dropped
 	complete bool  // all channels have been ordered since begin
-	items    []any // engine.Order, engine.Pace, channel.ID to be dropped, engine.News
+	items    []any // engine.Order, engine.Pace, channel.ID to be dropped, engine.News, engine.Spare
 }
 
 // most is how many items a batch has: an order takes some 150 bytes.
@@ -64,6 +64,8 @@ func encodeItem(item any) *wire.Item {
 		return &wire.Item{Of: &wire.Item_Drop{Drop: item[:]}}
 	case engine.News:
 		return &wire.Item{Of: &wire.Item_News{News: encodeNews(&item)}}
+	case engine.Spare:
+		return &wire.Item{Of: &wire.Item_Spare{Spare: encodeSpare(item)}}
 	}
 	panic(fmt.Sprintf("wedge: an item of type %T", item))
 }
@@ -94,6 +96,10 @@ func encodeNews(n *engine.News) *wire.News {
 		Channel: n.Channel[:], Incarnation: n.Incarnation, Version: n.Version, Hash: n.Hash[:], Held: n.Held,
 		Base: n.Base[:], Patch: n.Patch, Shown: encodeShown(n.Shown),
 	}
+}
+
+func encodeSpare(s engine.Spare) *wire.Spare {
+	return &wire.Spare{Channel: s.Channel[:], Incarnation: s.Incarnation, UntilUs: untilMicros(s.Until)}
 }
 
 func encodeShown(s engine.Shown) *wire.Shown {
@@ -148,6 +154,8 @@ func (b *batch) decodeItem(m *wire.Item) (any, error) {
 		return b.decodeID(of.Drop)
 	case *wire.Item_News:
 		return b.decodeNews(of.News)
+	case *wire.Item_Spare:
+		return b.decodeSpare(of.Spare)
 	}
 	return nil, fmt.Errorf("an item of no known kind")
 }
@@ -208,13 +216,26 @@ func (b *batch) decodeOrder(m *wire.Order) (engine.Order, error) {
 		order.MovedAgain = time.UnixMicro(again)
 	}
 	if until := m.GetOthersUs(); until > 0 {
-		order.Others = time.Now().Add(time.Duration(min(until, maxOthers.Microseconds())) * time.Microsecond)
+		order.Others = untilTime(until)
 	}
 	return order, nil
 }
 
-// maxOthers bounds how long an order may have a poller wait for others.
-const maxOthers = 24 * time.Hour
+// maxUntil bounds how long another node may have a poller wait.
+const maxUntil = 24 * time.Hour
+
+// untilTime is the time that untilMicros encoded.
+func untilTime(us int64) time.Time {
+	return time.Now().Add(time.Duration(min(us, maxUntil.Microseconds())) * time.Microsecond)
+}
+
+func (b *batch) decodeSpare(m *wire.Spare) (engine.Spare, error) {
+	id, err := b.decodeID(m.GetChannel())
+	if err != nil {
+		return engine.Spare{}, err
+	}
+	return engine.Spare{Channel: id, Incarnation: m.GetIncarnation(), Until: untilTime(m.GetUntilUs())}, nil
+}
 
 // decodeNews leaves out the content.
 func (b *batch) decodeNews(m *wire.News) (engine.News, error) {

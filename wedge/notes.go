@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
 )
 
@@ -25,7 +26,8 @@ type remark struct {
 	incarnation uint64
 	bounded     bool
 	bound       time.Duration
-	size        int64 // 0: not said
+	size        int64     // 0: not said
+	spared      time.Time // until then the origin asked not to be asked; zero: not said
 }
 
 // add says something, in the place of what was said before of the same thing.
@@ -48,6 +50,9 @@ func (r remark) over(earlier remark) remark {
 	}
 	if r.size == 0 {
 		r.size = earlier.size
+	}
+	if r.spared.IsZero() {
+		r.spared = earlier.spared
 	}
 	return r
 }
@@ -87,6 +92,16 @@ func (r *reporter) Sized(id channel.ID, incarnation uint64, bytes int64) {
 		return
 	}
 	r.notes.add(id, remark{incarnation: incarnation, size: bytes})
+}
+
+// Spared is told by the engine until when an origin asked not to be asked for a channel; its
+// other pollers hear of it.
+func (r *reporter) Spared(s engine.Spare) {
+	if r.owner.leads(s.Channel) {
+		r.owner.tellSpare(s)
+		return
+	}
+	r.notes.add(s.Channel, remark{incarnation: s.Incarnation, spared: s.Until})
 }
 
 // tellNotes tells owners what waits for them. What cannot be told waits on; of channels
@@ -133,6 +148,7 @@ func encodeNotes(said map[channel.ID]remark) *wire.Notes {
 	for id, one := range said {
 		all.Notes = append(all.Notes, &wire.Note{
 			Channel: id[:], Incarnation: one.incarnation, Bounded: one.bounded, BoundUs: one.bound.Microseconds(), Size: one.size,
+			SparedUs: untilMicros(one.spared),
 		})
 	}
 	return all
@@ -155,6 +171,9 @@ func (s *reportServer) serveNotes(bytes []byte) error {
 		}
 		if note.GetSize() > 0 {
 			s.primary.Sized(id, note.GetIncarnation(), note.GetSize())
+		}
+		if until := note.GetSparedUs(); until > 0 {
+			s.tellSpare(engine.Spare{Channel: id, Incarnation: note.GetIncarnation(), Until: untilTime(until)})
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func NewOwner(config Config, primary Primary, store Store, local *Poller, member
 	config = config.withDefaults()
 	config.metrics = local.metrics
 	o := &Owner{config: config, primary: primary, local: local, metrics: local.metrics}
-	o.reports = reportServer{self: config.Self, primary: primary, store: store, local: local, bases: local.holdings.bases, leads: o.leads, tell: o.tell}
+	o.reports = reportServer{self: config.Self, primary: primary, store: store, local: local, bases: local.holdings.bases, leads: o.leads, tell: o.tell, tellSpare: o.tellSpare}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	o.mu.members = membership{self: Member{ID: config.Self, Egress: config.Egress}, stands: config.Stands, around: members}
 	o.mu.seats, o.mu.boxes = newSeats(), make(map[string]*outbox)

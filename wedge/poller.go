@@ -228,6 +228,9 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 			}
 			drops = append(drops, item)
 			delete(r.seen, item)
+		case engine.Spare:
+			flush()
+			p.engine.Spare(item)
 		case engine.News:
 			p.mu.news = append(p.mu.news, item)
 			signal(p.learn)

@@ -26,6 +26,8 @@ type reportServer struct {
 	bases   *contents
 	leads   func(id channel.ID) bool
 	tell    func(from string, report *engine.Report, answer engine.Answer) // the channel's other pollers
+
+	tellSpare func(engine.Spare) // the channel's pollers
 }
 
 // report judges what a poller has seen, and tells the channel's other pollers what has

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,5 +248,55 @@ func TestNotes(t *testing.T) {
 		if len(owner.judge.moves) != 2 {
 			t.Errorf("%d moves were told, want 2", len(owner.judge.moves))
 		}
+	})
+}
+
+// All pollers of a channel hear within two seconds until when its origin wants to be spared,
+// whichever of them was asked, and no other node does. What is said while the channel has no
+// owner is told to the next one.
+func TestSpare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		order := w.order(w.ranges[0], 1, 3)
+		owner := w.nodes[0]
+		owner.lead(w.ranges[0], 1, order)
+		synctest.Wait()
+		pollers := w.wantWidth(order.Channel, 3)
+		want := engine.Spare{Channel: order.Channel, Incarnation: 1}
+		times := 0
+		told := func() {
+			t.Helper()
+			for _, n := range w.nodes {
+				spared := n.engine.spared()
+				if !slices.Contains(pollers, n.name) {
+					if len(spared) > 0 {
+						t.Errorf("%s does not poll the channel, and was told %v", n.name, spared)
+					}
+					continue
+				}
+				if len(spared) != times || times > 0 && !spared[times-1].Until.Equal(want.Until) {
+					t.Errorf("%s was told %v, want %d times, the last until %v", n.name, spared, times, want.Until)
+				}
+			}
+		}
+		for i, n := range w.nodes {
+			if !slices.Contains(pollers, n.name) {
+				continue
+			}
+			told()
+			want.Until = time.Now().Add(time.Duration(i+1) * time.Hour)
+			n.poller.Spared(want)
+			time.Sleep(2 * time.Second)
+			times++
+		}
+		told()
+		owner.owner.End(w.ranges[0])
+		want.Until = time.Now().Add(9 * time.Hour)
+		owner.poller.Spared(want)
+		time.Sleep(5 * time.Second)
+		owner.lead(w.ranges[0], 2, order)
+		time.Sleep(2 * time.Second)
+		times++
+		told()
 	})
 }

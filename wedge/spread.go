@@ -47,6 +47,22 @@ func (o *Owner) tell(from string, report *engine.Report, answer engine.Answer) {
 	o.tellAll(l, &news, others)
 }
 
+// tellSpare tells all pollers of a channel until when its origin wants to be spared: also the
+// one that was asked, for which that changes nothing.
+func (o *Owner) tellSpare(s engine.Spare) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	l := o.mu.led.At(s.Channel.Bucket())
+	if l == nil {
+		return
+	}
+	told := make(parts)
+	for _, node := range o.mu.seats.get(s.Channel) {
+		told.add(node, s)
+	}
+	o.send(map[*lead]parts{l: told})
+}
+
 // tellAll tells nodes news of a channel: directly, in the order of what else they are
 // told, as many as the fan-out; more along a tree. o.mu is held.
 func (o *Owner) tellAll(l *lead, news *engine.News, nodes []string) {

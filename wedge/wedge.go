@@ -26,6 +26,7 @@ type Engine interface {
 	Repace(paces ...engine.Pace)
 	Drop(ids ...channel.ID)
 	Learn(news engine.News)
+	Spare(spare engine.Spare)
 	Ordered(r channel.Range) []engine.Pace
 	Lacks(id channel.ID) bool
 	Held(id channel.ID) (news engine.News, ok bool)

@@ -212,6 +212,7 @@ type fakeEngine struct {
 	news     []engine.News
 	contents map[deltas.Hash]*deltas.Core
 	held     map[channel.ID]engine.News
+	spares   []engine.Spare
 }
 
 func (e *fakeEngine) order(id channel.ID) (engine.Order, bool) {
@@ -262,6 +263,18 @@ func (e *fakeEngine) Learn(news engine.News) {
 	if news.Content != nil {
 		e.held[news.Channel] = news
 	}
+}
+
+func (e *fakeEngine) Spare(spare engine.Spare) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.spares = append(e.spares, spare)
+}
+
+func (e *fakeEngine) spared() []engine.Spare {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.spares)
 }
 
 // Lacks implements [Engine]: what was learned with its content is held.

@@ -192,6 +192,20 @@ func (s *Schedule[C]) Heed(rest channel.Rest, now int64) *Host[C] {
 	return h
 }
 
+// Spare has a target wait until a time, a day from now at most, since its origin has asked
+// another poller not to be asked for it before. A poll that is queued or under way goes on.
+func (s *Schedule[C]) Spare(t *Target[C], until, now int64) {
+	r := t.rareOf()
+	if until <= max(r.notBefore, now) {
+		return
+	}
+	r.notBefore = min(until, now+int64(pace.LongestRest))
+	t.setRare(r)
+	if t.state == idle {
+		s.Plan(t, now)
+	}
+}
+
 // clearSome plans the targets again that wait at hosts that rest, in the order of the
 // hosts' refusals. If the rest is over by then, they go to their next slots.
 func (s *Schedule[C]) clearSome(now int64) {

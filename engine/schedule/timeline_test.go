@@ -124,6 +124,7 @@ func (tl *timeline) block(commands string) string {
 //	add NAME … rate=N/K content=true       orders channels; a1..a9 are nine of host a
 //	drop NAME …
 //	answer NAME|HOST … status=N took=D retry-after=N fresh=D skip=H,H to=HOST memory=N busy=true
+//	spare NAME … for=D                     another poller is asked not to ask for so long
 //	forgive NAME …                         starts another incarnation
 //	restart                                keeps what a ledger would; orders come again with add
 //	forget D                               prints what was dormant for so long, and forgets it
@@ -152,6 +153,10 @@ func (tl *timeline) command(verb string, fields []string) {
 	case "answer":
 		for _, name := range names {
 			tl.answers[name] = tl.reaction(args)
+		}
+	case "spare":
+		for _, name := range names {
+			tl.s.Spare(tl.channels[name].target, tl.now+int64(tl.duration(args, "for", 0)), tl.now)
 		}
 	case "forgive":
 		for _, name := range names {

@@ -67,7 +67,7 @@ func (x Answer_Need) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Answer_Need.Descriptor instead.
 func (Answer_Need) EnumDescriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{14, 0}
+	return file_wedge_proto_rawDescGZIP(), []int{15, 0}
 }
 
 // Request is what one node asks of another.
@@ -432,6 +432,7 @@ type Item struct {
 	//	*Item_Pace
 	//	*Item_Drop
 	//	*Item_News
+	//	*Item_Spare
 	Of            isItem_Of `protobuf_oneof:"of"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -510,6 +511,15 @@ func (x *Item) GetNews() *News {
 	return nil
 }
 
+func (x *Item) GetSpare() *Spare {
+	if x != nil {
+		if x, ok := x.Of.(*Item_Spare); ok {
+			return x.Spare
+		}
+	}
+	return nil
+}
+
 type isItem_Of interface {
 	isItem_Of()
 }
@@ -530,6 +540,10 @@ type Item_News struct {
 	News *News `protobuf:"bytes,4,opt,name=news,proto3,oneof"`
 }
 
+type Item_Spare struct {
+	Spare *Spare `protobuf:"bytes,5,opt,name=spare,proto3,oneof"`
+}
+
 func (*Item_Order) isItem_Of() {}
 
 func (*Item_Pace) isItem_Of() {}
@@ -537,6 +551,69 @@ func (*Item_Pace) isItem_Of() {}
 func (*Item_Drop) isItem_Of() {}
 
 func (*Item_News) isItem_Of() {}
+
+func (*Item_Spare) isItem_Of() {}
+
+// Spare says until when the origin asked a poller not to be asked for a channel.
+type Spare struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	UntilUs       int64                  `protobuf:"zigzag64,3,opt,name=until_us,json=untilUs,proto3" json:"until_us,omitempty"` // from now
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Spare) Reset() {
+	*x = Spare{}
+	mi := &file_wedge_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Spare) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Spare) ProtoMessage() {}
+
+func (x *Spare) ProtoReflect() protoreflect.Message {
+	mi := &file_wedge_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Spare.ProtoReflect.Descriptor instead.
+func (*Spare) Descriptor() ([]byte, []int) {
+	return file_wedge_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Spare) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Spare) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Spare) GetUntilUs() int64 {
+	if x != nil {
+		return x.UntilUs
+	}
+	return 0
+}
 
 type Pace struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -552,7 +629,7 @@ type Pace struct {
 
 func (x *Pace) Reset() {
 	*x = Pace{}
-	mi := &file_wedge_proto_msgTypes[5]
+	mi := &file_wedge_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +641,7 @@ func (x *Pace) String() string {
 func (*Pace) ProtoMessage() {}
 
 func (x *Pace) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[5]
+	mi := &file_wedge_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +654,7 @@ func (x *Pace) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Pace.ProtoReflect.Descriptor instead.
 func (*Pace) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{5}
+	return file_wedge_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Pace) GetChannel() []byte {
@@ -643,7 +720,7 @@ type Order struct {
 
 func (x *Order) Reset() {
 	*x = Order{}
-	mi := &file_wedge_proto_msgTypes[6]
+	mi := &file_wedge_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +732,7 @@ func (x *Order) String() string {
 func (*Order) ProtoMessage() {}
 
 func (x *Order) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[6]
+	mi := &file_wedge_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +745,7 @@ func (x *Order) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Order.ProtoReflect.Descriptor instead.
 func (*Order) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{6}
+	return file_wedge_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Order) GetPace() *Pace {
@@ -776,7 +853,7 @@ type Shown struct {
 
 func (x *Shown) Reset() {
 	*x = Shown{}
-	mi := &file_wedge_proto_msgTypes[7]
+	mi := &file_wedge_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -788,7 +865,7 @@ func (x *Shown) String() string {
 func (*Shown) ProtoMessage() {}
 
 func (x *Shown) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[7]
+	mi := &file_wedge_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -801,7 +878,7 @@ func (x *Shown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shown.ProtoReflect.Descriptor instead.
 func (*Shown) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{7}
+	return file_wedge_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Shown) GetRawHash() uint64 {
@@ -857,7 +934,7 @@ type News struct {
 
 func (x *News) Reset() {
 	*x = News{}
-	mi := &file_wedge_proto_msgTypes[8]
+	mi := &file_wedge_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -869,7 +946,7 @@ func (x *News) String() string {
 func (*News) ProtoMessage() {}
 
 func (x *News) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[8]
+	mi := &file_wedge_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -882,7 +959,7 @@ func (x *News) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use News.ProtoReflect.Descriptor instead.
 func (*News) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{8}
+	return file_wedge_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *News) GetChannel() []byte {
@@ -961,7 +1038,7 @@ type Spread struct {
 
 func (x *Spread) Reset() {
 	*x = Spread{}
-	mi := &file_wedge_proto_msgTypes[9]
+	mi := &file_wedge_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1050,7 @@ func (x *Spread) String() string {
 func (*Spread) ProtoMessage() {}
 
 func (x *Spread) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[9]
+	mi := &file_wedge_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1063,7 @@ func (x *Spread) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Spread.ProtoReflect.Descriptor instead.
 func (*Spread) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{9}
+	return file_wedge_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Spread) GetSession() *Session {
@@ -1027,7 +1104,7 @@ type Leases struct {
 
 func (x *Leases) Reset() {
 	*x = Leases{}
-	mi := &file_wedge_proto_msgTypes[10]
+	mi := &file_wedge_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1039,7 +1116,7 @@ func (x *Leases) String() string {
 func (*Leases) ProtoMessage() {}
 
 func (x *Leases) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[10]
+	mi := &file_wedge_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1052,7 +1129,7 @@ func (x *Leases) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Leases.ProtoReflect.Descriptor instead.
 func (*Leases) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{10}
+	return file_wedge_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Leases) GetSessions() []*Session {
@@ -1072,7 +1149,7 @@ type Asked struct {
 
 func (x *Asked) Reset() {
 	*x = Asked{}
-	mi := &file_wedge_proto_msgTypes[11]
+	mi := &file_wedge_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1084,7 +1161,7 @@ func (x *Asked) String() string {
 func (*Asked) ProtoMessage() {}
 
 func (x *Asked) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[11]
+	mi := &file_wedge_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1097,7 +1174,7 @@ func (x *Asked) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Asked.ProtoReflect.Descriptor instead.
 func (*Asked) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{11}
+	return file_wedge_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Asked) GetChannels() [][]byte {
@@ -1117,7 +1194,7 @@ type Wanted struct {
 
 func (x *Wanted) Reset() {
 	*x = Wanted{}
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1129,7 +1206,7 @@ func (x *Wanted) String() string {
 func (*Wanted) ProtoMessage() {}
 
 func (x *Wanted) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[12]
+	mi := &file_wedge_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1142,7 +1219,7 @@ func (x *Wanted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Wanted.ProtoReflect.Descriptor instead.
 func (*Wanted) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{12}
+	return file_wedge_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Wanted) GetChannels() [][]byte {
@@ -1175,7 +1252,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1187,7 +1264,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[13]
+	mi := &file_wedge_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1200,7 +1277,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{13}
+	return file_wedge_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetChannel() []byte {
@@ -1317,7 +1394,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1329,7 +1406,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[14]
+	mi := &file_wedge_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1342,7 +1419,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{14}
+	return file_wedge_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Answer) GetNeed() Answer_Need {
@@ -1404,7 +1481,7 @@ type Notes struct {
 
 func (x *Notes) Reset() {
 	*x = Notes{}
-	mi := &file_wedge_proto_msgTypes[15]
+	mi := &file_wedge_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1416,7 +1493,7 @@ func (x *Notes) String() string {
 func (*Notes) ProtoMessage() {}
 
 func (x *Notes) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[15]
+	mi := &file_wedge_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1429,7 +1506,7 @@ func (x *Notes) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Notes.ProtoReflect.Descriptor instead.
 func (*Notes) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{15}
+	return file_wedge_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Notes) GetNotes() []*Note {
@@ -1444,15 +1521,16 @@ type Note struct {
 	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
 	Incarnation   uint64                 `protobuf:"varint,2,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
 	Bounded       bool                   `protobuf:"varint,3,opt,name=bounded,proto3" json:"bounded,omitempty"`
-	BoundUs       int64                  `protobuf:"zigzag64,4,opt,name=bound_us,json=boundUs,proto3" json:"bound_us,omitempty"` // the origin wants so much time between two polls
-	Size          int64                  `protobuf:"zigzag64,5,opt,name=size,proto3" json:"size,omitempty"`                      // bytes of a poll; 0: not said
+	BoundUs       int64                  `protobuf:"zigzag64,4,opt,name=bound_us,json=boundUs,proto3" json:"bound_us,omitempty"`    // the origin wants so much time between two polls
+	Size          int64                  `protobuf:"zigzag64,5,opt,name=size,proto3" json:"size,omitempty"`                         // bytes of a poll; 0: not said
+	SparedUs      int64                  `protobuf:"zigzag64,6,opt,name=spared_us,json=sparedUs,proto3" json:"spared_us,omitempty"` // from now; until then the origin asked not to be asked; 0: not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Note) Reset() {
 	*x = Note{}
-	mi := &file_wedge_proto_msgTypes[16]
+	mi := &file_wedge_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1542,7 @@ func (x *Note) String() string {
 func (*Note) ProtoMessage() {}
 
 func (x *Note) ProtoReflect() protoreflect.Message {
-	mi := &file_wedge_proto_msgTypes[16]
+	mi := &file_wedge_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1555,7 @@ func (x *Note) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Note.ProtoReflect.Descriptor instead.
 func (*Note) Descriptor() ([]byte, []int) {
-	return file_wedge_proto_rawDescGZIP(), []int{16}
+	return file_wedge_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Note) GetChannel() []byte {
@@ -1515,6 +1593,13 @@ func (x *Note) GetSize() int64 {
 	return 0
 }
 
+func (x *Note) GetSparedUs() int64 {
+	if x != nil {
+		return x.SparedUs
+	}
+	return 0
+}
+
 var File_wedge_proto protoreflect.FileDescriptor
 
 const file_wedge_proto_rawDesc = "" +
@@ -1543,13 +1628,18 @@ const file_wedge_proto_rawDesc = "" +
 	"\asession\x18\x01 \x01(\v2\x15.corona.wedge.SessionR\asession\x12\x14\n" +
 	"\x05begin\x18\x02 \x01(\bR\x05begin\x12\x1a\n" +
 	"\bcomplete\x18\x03 \x01(\bR\bcomplete\x12(\n" +
-	"\x05items\x18\x04 \x03(\v2\x12.corona.wedge.ItemR\x05items\"\xa3\x01\n" +
+	"\x05items\x18\x04 \x03(\v2\x12.corona.wedge.ItemR\x05items\"\xd0\x01\n" +
 	"\x04Item\x12+\n" +
 	"\x05order\x18\x01 \x01(\v2\x13.corona.wedge.OrderH\x00R\x05order\x12(\n" +
 	"\x04pace\x18\x02 \x01(\v2\x12.corona.wedge.PaceH\x00R\x04pace\x12\x14\n" +
 	"\x04drop\x18\x03 \x01(\fH\x00R\x04drop\x12(\n" +
-	"\x04news\x18\x04 \x01(\v2\x12.corona.wedge.NewsH\x00R\x04newsB\x04\n" +
-	"\x02of\"\xa0\x01\n" +
+	"\x04news\x18\x04 \x01(\v2\x12.corona.wedge.NewsH\x00R\x04news\x12+\n" +
+	"\x05spare\x18\x05 \x01(\v2\x13.corona.wedge.SpareH\x00R\x05spareB\x04\n" +
+	"\x02of\"^\n" +
+	"\x05Spare\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
+	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x19\n" +
+	"\buntil_us\x18\x03 \x01(\x12R\auntilUs\"\xa0\x01\n" +
 	"\x04Pace\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x14\n" +
@@ -1629,13 +1719,14 @@ const file_wedge_proto_rawDesc = "" +
 	"\aCONTENT\x10\x01\x12\x14\n" +
 	"\x10CONTENT_AND_BASE\x10\x02\"1\n" +
 	"\x05Notes\x12(\n" +
-	"\x05notes\x18\x01 \x03(\v2\x12.corona.wedge.NoteR\x05notes\"\x8b\x01\n" +
+	"\x05notes\x18\x01 \x03(\v2\x12.corona.wedge.NoteR\x05notes\"\xa8\x01\n" +
 	"\x04Note\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
 	"\abounded\x18\x03 \x01(\bR\abounded\x12\x19\n" +
 	"\bbound_us\x18\x04 \x01(\x12R\aboundUs\x12\x12\n" +
-	"\x04size\x18\x05 \x01(\x12R\x04sizeB5Z3github.com/seed-91e7e7c1/corona/wedge/internal/wireb\x06proto3"
+	"\x04size\x18\x05 \x01(\x12R\x04size\x12\x1b\n" +
+	"\tspared_us\x18\x06 \x01(\x12R\bsparedUsB5Z3github.com/seed-91e7e7c1/corona/wedge/internal/wireb\x06proto3"
 
 var (
 	file_wedge_proto_rawDescOnce sync.Once
@@ -1650,7 +1741,7 @@ func file_wedge_proto_rawDescGZIP() []byte {
 }
 
 var file_wedge_proto_enumTypes = make([]protoimpl.EnumInfo, 1)
-var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_wedge_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_wedge_proto_goTypes = []any{
 	(Answer_Need)(0), // 0: corona.wedge.Answer.Need
 	(*Request)(nil),  // 1: corona.wedge.Request
@@ -1658,44 +1749,46 @@ var file_wedge_proto_goTypes = []any{
 	(*Session)(nil),  // 3: corona.wedge.Session
 	(*Batch)(nil),    // 4: corona.wedge.Batch
 	(*Item)(nil),     // 5: corona.wedge.Item
-	(*Pace)(nil),     // 6: corona.wedge.Pace
-	(*Order)(nil),    // 7: corona.wedge.Order
-	(*Shown)(nil),    // 8: corona.wedge.Shown
-	(*News)(nil),     // 9: corona.wedge.News
-	(*Spread)(nil),   // 10: corona.wedge.Spread
-	(*Leases)(nil),   // 11: corona.wedge.Leases
-	(*Asked)(nil),    // 12: corona.wedge.Asked
-	(*Wanted)(nil),   // 13: corona.wedge.Wanted
-	(*Report)(nil),   // 14: corona.wedge.Report
-	(*Answer)(nil),   // 15: corona.wedge.Answer
-	(*Notes)(nil),    // 16: corona.wedge.Notes
-	(*Note)(nil),     // 17: corona.wedge.Note
+	(*Spare)(nil),    // 6: corona.wedge.Spare
+	(*Pace)(nil),     // 7: corona.wedge.Pace
+	(*Order)(nil),    // 8: corona.wedge.Order
+	(*Shown)(nil),    // 9: corona.wedge.Shown
+	(*News)(nil),     // 10: corona.wedge.News
+	(*Spread)(nil),   // 11: corona.wedge.Spread
+	(*Leases)(nil),   // 12: corona.wedge.Leases
+	(*Asked)(nil),    // 13: corona.wedge.Asked
+	(*Wanted)(nil),   // 14: corona.wedge.Wanted
+	(*Report)(nil),   // 15: corona.wedge.Report
+	(*Answer)(nil),   // 16: corona.wedge.Answer
+	(*Notes)(nil),    // 17: corona.wedge.Notes
+	(*Note)(nil),     // 18: corona.wedge.Note
 }
 var file_wedge_proto_depIdxs = []int32{
 	4,  // 0: corona.wedge.Request.batch:type_name -> corona.wedge.Batch
-	11, // 1: corona.wedge.Request.leases:type_name -> corona.wedge.Leases
-	12, // 2: corona.wedge.Request.asked:type_name -> corona.wedge.Asked
-	10, // 3: corona.wedge.Request.spread:type_name -> corona.wedge.Spread
-	13, // 4: corona.wedge.Request.wanted:type_name -> corona.wedge.Wanted
-	9,  // 5: corona.wedge.Reply.held:type_name -> corona.wedge.News
+	12, // 1: corona.wedge.Request.leases:type_name -> corona.wedge.Leases
+	13, // 2: corona.wedge.Request.asked:type_name -> corona.wedge.Asked
+	11, // 3: corona.wedge.Request.spread:type_name -> corona.wedge.Spread
+	14, // 4: corona.wedge.Request.wanted:type_name -> corona.wedge.Wanted
+	10, // 5: corona.wedge.Reply.held:type_name -> corona.wedge.News
 	3,  // 6: corona.wedge.Batch.session:type_name -> corona.wedge.Session
 	5,  // 7: corona.wedge.Batch.items:type_name -> corona.wedge.Item
-	7,  // 8: corona.wedge.Item.order:type_name -> corona.wedge.Order
-	6,  // 9: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
-	9,  // 10: corona.wedge.Item.news:type_name -> corona.wedge.News
-	6,  // 11: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
-	8,  // 12: corona.wedge.News.shown:type_name -> corona.wedge.Shown
-	3,  // 13: corona.wedge.Spread.session:type_name -> corona.wedge.Session
-	9,  // 14: corona.wedge.Spread.news:type_name -> corona.wedge.News
-	3,  // 15: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
-	8,  // 16: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
-	0,  // 17: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
-	17, // 18: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	8,  // 8: corona.wedge.Item.order:type_name -> corona.wedge.Order
+	7,  // 9: corona.wedge.Item.pace:type_name -> corona.wedge.Pace
+	10, // 10: corona.wedge.Item.news:type_name -> corona.wedge.News
+	6,  // 11: corona.wedge.Item.spare:type_name -> corona.wedge.Spare
+	7,  // 12: corona.wedge.Order.pace:type_name -> corona.wedge.Pace
+	9,  // 13: corona.wedge.News.shown:type_name -> corona.wedge.Shown
+	3,  // 14: corona.wedge.Spread.session:type_name -> corona.wedge.Session
+	10, // 15: corona.wedge.Spread.news:type_name -> corona.wedge.News
+	3,  // 16: corona.wedge.Leases.sessions:type_name -> corona.wedge.Session
+	9,  // 17: corona.wedge.Report.shown:type_name -> corona.wedge.Shown
+	0,  // 18: corona.wedge.Answer.need:type_name -> corona.wedge.Answer.Need
+	18, // 19: corona.wedge.Notes.notes:type_name -> corona.wedge.Note
+	20, // [20:20] is the sub-list for method output_type
+	20, // [20:20] is the sub-list for method input_type
+	20, // [20:20] is the sub-list for extension type_name
+	20, // [20:20] is the sub-list for extension extendee
+	0,  // [0:20] is the sub-list for field type_name
 }
 
 func init() { file_wedge_proto_init() }
@@ -1715,6 +1808,7 @@ func file_wedge_proto_init() {
 		(*Item_Pace)(nil),
 		(*Item_Drop)(nil),
 		(*Item_News)(nil),
+		(*Item_Spare)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1722,7 +1816,7 @@ func file_wedge_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wedge_proto_rawDesc), len(file_wedge_proto_rawDesc)),
 			NumEnums:      1,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
