@@ -14,6 +14,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 func (n *severalNode) signal(t *testing.T, s syscall.Signal) {
@@ -21,6 +22,19 @@ func (n *severalNode) signal(t *testing.T, s syscall.Signal) {
 	if err := n.Process.Signal(s); err != nil {
 		t.Fatalf("%s: %v", n.name, err)
 	}
+}
+
+// suspend stops a node, and waits until each of its threads has stopped: one thread takes
+// the signal, and the others go on until that one has run.
+func (n *severalNode) suspend(t *testing.T) {
+	t.Helper()
+	n.signal(t, syscall.SIGSTOP)
+	await(t, n.name+" is suspended", func() error {
+		if !child.Stopped(n.Process.Pid) {
+			return errors.New("it runs")
+		}
+		return nil
+	})
 }
 
 // statusOf returns the status of a problem, 0 for another error or none.
@@ -77,7 +91,7 @@ func TestMinorityOfProcesses(t *testing.T) {
 		made, err = first.client.Subscribe(t.Context(), request)
 		return err
 	})
-	first.signal(t, syscall.SIGSTOP)
+	first.suspend(t)
 	await(t, "the majority deletes it", func() error {
 		err := others[0].client.Unsubscribe(t.Context(), made.ID)
 		if statusOf(err) == http.StatusNotFound {
@@ -86,7 +100,7 @@ func TestMinorityOfProcesses(t *testing.T) {
 		return err
 	})
 	for _, n := range others {
-		n.signal(t, syscall.SIGSTOP)
+		n.suspend(t)
 	}
 	first.signal(t, syscall.SIGCONT)
 	for range 2 {

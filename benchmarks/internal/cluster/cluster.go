@@ -23,7 +23,6 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
-	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/child"
 )
@@ -240,7 +239,7 @@ func (n *Node) Pause() error {
 	if err := n.signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
-	for begun := time.Now(); !diskfault.Stopped(n.PID()); time.Sleep(time.Millisecond) {
+	for begun := time.Now(); !child.Stopped(n.PID()); time.Sleep(time.Millisecond) {
 		if time.Since(begun) > stopWithin {
 			return fmt.Errorf("%s runs on %s after SIGSTOP", n.Name, stopWithin)
 		}

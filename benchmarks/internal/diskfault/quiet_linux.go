@@ -1,12 +1,12 @@
 package diskfault
 
 import (
-	"bytes"
 	"fmt"
 	"os"
-	"path/filepath"
 	"syscall"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 const (
@@ -46,34 +46,5 @@ func (t *Tracer) isQuiet() bool {
 		return true
 	default:
 	}
-	return Stopped(t.pid) && stateOf(fmt.Sprintf("/proc/%d/stat", t.strace.Process.Pid)) == 'S'
-}
-
-// Stopped reports whether every thread of a process has stopped, or is gone: after
-// SIGSTOP each does when it is next about to run.
-func Stopped(pid int) bool {
-	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
-	if err != nil {
-		return false
-	}
-	for _, thread := range threads {
-		if state := stateOf(thread); state != 't' && state != 'T' && state != 0 && state != 'Z' {
-			return false
-		}
-	}
-	return true
-}
-
-// stateOf reads the state of a thread from its stat file (proc(5)); 0 when it is
-// gone.
-func stateOf(stat string) byte {
-	text, err := os.ReadFile(stat)
-	if err != nil {
-		return 0
-	}
-	_, rest, _ := bytes.Cut(text, []byte(") ")) // behind the name
-	if len(rest) == 0 {
-		return 0
-	}
-	return rest[0]
+	return child.Stopped(t.pid) && child.StateOf(fmt.Sprintf("/proc/%d/stat", t.strace.Process.Pid)) == 'S'
 }
