@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -215,8 +216,7 @@ func (s *subscriber) leave(ctx context.Context, share float64) error {
 		ending.Go(func() {
 			for l := range next {
 				s.tracker.Unsubscribe(l.number, time.Now())
-				client := s.cluster.clients[l.number%len(s.cluster.clients)]
-				if err := client.Unsubscribe(ctx, l.id); err != nil && failures[i] == nil {
+				if err := s.unsubscribe(ctx, l); err != nil && failures[i] == nil {
 					failures[i] = err
 				}
 			}
@@ -243,4 +243,23 @@ func (s *subscriber) compare(told []channelTold) (lost, extra int64) {
 		extra += int64(max(have-want-again, 0))
 	}
 	return lost, extra
+}
+
+// unsubscribe ends a subscription at one node, or at the next ones while they refuse for now.
+// One that is not there any more was ended by a request without an answer.
+func (s *subscriber) unsubscribe(ctx context.Context, l left) error {
+	clients := s.cluster.clients
+	for turn, begun := l.number, time.Now(); ; turn++ {
+		err := clients[turn%len(clients)].Unsubscribe(ctx, l.id)
+		var problem *api.Problem
+		switch {
+		case err == nil, errors.As(err, &problem) && problem.Status == http.StatusNotFound && turn > l.number:
+			return nil
+		case problem != nil && !problem.Retryable, time.Since(begun) > subscribeWithin:
+			return fmt.Errorf("%w: it did not end subscription %s: %w", ErrNode, l.id, err)
+		}
+		if err := pause(ctx, time.Now().Add(retryPause)); err != nil {
+			return err
+		}
+	}
 }
