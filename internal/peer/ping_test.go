@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -168,8 +169,8 @@ func TestHealth(t *testing.T) {
 // wait for that.
 func TestRetries(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		dialled := 0
-		a, err := New(Config{Self: Identity{"c1", "a", "a.1"}, Network: dialFunc(func() { dialled++ })})
+		var dialed atomic.Int32
+		a, err := New(Config{Self: Identity{"c1", "a", "a.1"}, Network: dialFunc(func() { dialed.Add(1) })})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -182,8 +183,8 @@ func TestRetries(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		// Two lanes: the pings' too. 50 ms, 100, … 1.6 s, then every two seconds.
-		if least, most := 2*(6+27), 2*(6+31); dialled < least || dialled > most {
-			t.Errorf("dialled %d times in a minute, want %d to %d", dialled, least, most)
+		if n, least, most := dialed.Load(), int32(2*(6+27)), int32(2*(6+31)); n < least || n > most {
+			t.Errorf("dialed %d times in a minute, want %d to %d", n, least, most)
 		}
 	})
 }
