@@ -149,9 +149,16 @@ func (p *repairs) ids() (ids []string) {
 }
 
 // refuse turns the error of a read of a replica's state: a damaged one answers nothing more,
-// and the caller asks the next leader. It may be called on nil, in a cluster of one.
+// and the caller asks the next leader. What was read while the state was taken out is no
+// answer. It may be called on nil, in a cluster of one.
 func (p *repairs) refuse(g *group, err error) error {
-	if p == nil || !errors.Is(err, ErrCorrupt) {
+	if p == nil {
+		return err
+	}
+	if gone := g.fsm.gone(); gone != nil && !errors.Is(err, errElsewhere) {
+		return gone
+	}
+	if !errors.Is(err, ErrCorrupt) {
 		return err
 	}
 	p.note(g.id, string(g.seat.id), err)
