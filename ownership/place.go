@@ -174,7 +174,7 @@ func (s *Store) hold(id uint32, replica string) error {
 	if held[id] = replica; replica == "" {
 		delete(held, id)
 	}
-	s.repairs.forgotten(id)
+	s.repairs.forgotten(id, s.held[id])
 	damaged := s.repairs.ids()
 	if err := s.meta.store.setHeld(held, damaged); err != nil {
 		return err

@@ -112,10 +112,10 @@ func (p *repairs) has(id uint32, replica string) bool {
 }
 
 // forgotten says that a replica of a range is no longer on this disk.
-func (p *repairs) forgotten(id uint32) {
+func (p *repairs) forgotten(id uint32, replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, known := p.mu.ranges[id]; known {
+	if r, known := p.mu.ranges[id]; known && r.replica == replica {
 		r.dropped = true
 		p.mu.ranges[id] = r
 	}
@@ -161,7 +161,11 @@ func (p *repairs) refuse(g *group, err error) error {
 	if !errors.Is(err, ErrCorrupt) {
 		return err
 	}
-	p.note(g.id, string(g.seat.id), err)
+	select {
+	case <-g.stopping: // the replica has gone, or goes: another one may have its place
+	default:
+		p.note(g.id, string(g.seat.id), err)
+	}
 	return errElsewhere
 }
 
@@ -211,7 +215,7 @@ func (s *Store) secureDamaged() error {
 	}
 	for id, r := range s.repairs.all() {
 		g := (*s.routes.Load())[id].local()
-		if g == nil || r.dropped || g.barred.Load() {
+		if g == nil || r.dropped || string(g.seat.id) != r.replica || g.barred.Load() {
 			continue
 		}
 		s.tools.log.Error("a replica is damaged", "range", id, "replica", r.replica, "error", r.why)

@@ -18,6 +18,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 )
 
 var (
@@ -103,6 +104,18 @@ func TestCompactionMeetsDamage(t *testing.T) {
 	c.quiet.Lock()
 	defer c.quiet.Unlock()
 	c.agreeEach()
+}
+
+// TestLateDamage: a read of a replica that has been dropped ends late, and finds damage. That
+// is none of the replica that has its place.
+func TestLateDamage(t *testing.T) {
+	p := newRepairs(newMetrics(nil))
+	g := &group{id: 3, seat: seat{id: "a.1/4"}, fsm: &fsm{}, stopping: make(chan struct{})}
+	close(g.stopping)
+	wantError(t, p.refuse(g, disk.Corrupt("late")), errElsewhere)
+	if all := p.all(); len(all) > 0 {
+		t.Errorf("damaged: %v", all)
+	}
 }
 
 // flipBlock flips a bit in the first block of the largest file of the node's state.
