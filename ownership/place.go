@@ -23,24 +23,31 @@ import (
 // learn takes a table of the cluster that may be newer than the one known. A program that is
 // too old for it ends: it was started while the cluster was at its version.
 func (s *Store) learn(table *wire.Meta) {
-	for {
-		known := s.known.Load()
-		if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
-			return
-		}
-		if s.known.CompareAndSwap(known, table) {
-			break
-		}
+	if !s.learnNewer(table) {
+		return
 	}
 	if err := s.cfg.versions.fits(table); err != nil {
 		s.tools.fail(err)
 		return
 	}
-	s.version.Store(versionOf(table))
 	select {
 	case s.learned <- struct{}{}:
 	default:
 	}
+}
+
+// learnNewer replaces the table known by a newer one, and the version with it: raft tells of
+// tables while other nodes do.
+func (s *Store) learnNewer(table *wire.Meta) bool {
+	s.learning.Lock()
+	defer s.learning.Unlock()
+	known := s.known.Load()
+	if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
+		return false
+	}
+	s.known.Store(table)
+	s.version.Store(versionOf(table))
+	return true
 }
 
 // placeRetry is the pause before the replicas are compared with the table again.
