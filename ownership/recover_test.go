@@ -379,6 +379,27 @@ func TestMajorityAnswers(t *testing.T) {
 	}
 }
 
+// TestOnlyCopy: a node that has been told that its replica is the only one of a range, and has not
+// given it its new number yet, has the only copy, which it must not set aside.
+func TestOnlyCopy(t *testing.T) {
+	table := tableOfThree()
+	s := &Store{held: map[uint32]string{0: "b.1/5"}}
+	if s.onlyCopy(table) {
+		t.Error("one of three is the only one")
+	}
+	if err := recoverRange(table, &wire.RecoverRange{Recovery: &wire.Recovery{Survivor: "b.1/5"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, held := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
+		if s.held[0] = held; !s.onlyCopy(table) {
+			t.Errorf("%s is one of several", held)
+		}
+	}
+	if s.held = nil; s.onlyCopy(table) {
+		t.Error("a node without a replica has the only one")
+	}
+}
+
 // TestTableRecover: what a recovery makes of a table, and what is refused.
 func TestTableRecover(t *testing.T) {
 	of := func(survivor string, revision uint64) *wire.MetaCommand {
