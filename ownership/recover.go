@@ -59,7 +59,8 @@ func (s *Store) Recoveries() (all []Recovery) {
 
 // PlanRecovery says what Recover would do. Its error is ErrRefused while a majority of the
 // group's voters answers, which can have a leader, or if none of its replicas that are whole
-// does; channel.ErrNotFound or ErrInvalid.
+// does; ErrUnavailable while a node with a replica may only be slow; channel.ErrNotFound or
+// ErrInvalid.
 func (s *Store) PlanRecovery(ctx context.Context, group uint32) (Recovery, error) {
 	plan, err := s.planRecovery(ctx, group)
 	return plan.Recovery, err
@@ -122,19 +123,30 @@ func (s *Store) planRecovery(ctx context.Context, group uint32) (plan recoveryPl
 		}
 		members, damaged, name = slices.Concat(r.Replicas, r.Joining), r.Damaged, fmt.Sprintf("range %d", group)
 	}
-	logs, silent := s.askLogs(ctx, table, group)
+	logs, silent, late := s.askLogs(ctx, table, group)
 	logs = slices.DeleteFunc(logs, func(l *wire.ReplicaLog) bool { return l.Index == 0 || !slices.Contains(members, l.Replica) })
 	for _, l := range logs {
 		l.Damaged = l.Damaged || slices.Contains(damaged, l.Replica)
 	}
 	slices.SortStableFunc(logs, newestFirst)
 	whole := slices.DeleteFunc(slices.Clone(logs), (*wire.ReplicaLog).GetDamaged)
-	if len(whole) == 0 {
+	late = slices.DeleteFunc(late, func(node string) bool {
+		return !slices.ContainsFunc(members, func(id string) bool { return nodeID(raft.ServerID(id)) == node })
+	})
+	if len(whole) > 0 {
+		plan = recoveryPlan{newest: whole[0], silent: silent}
+		plan.Recovery = recoveryFrom(group, members, whole, silent)
+		err = majorityAnswers(name, logs)
+	}
+	switch {
+	case err != nil:
+		return plan, err
+	case len(late) > 0:
+		return plan, fmt.Errorf("%w: node %s was heard moments ago, and has not said how far its log of %s reaches: ask again", ErrUnavailable, nodeName(late[0]), name)
+	case len(whole) == 0:
 		return plan, fmt.Errorf("%w: no whole replica of %s answers: restore a backup", ErrRefused, name)
 	}
-	plan = recoveryPlan{newest: whole[0], silent: silent}
-	plan.Recovery = recoveryFrom(group, members, whole, silent)
-	return plan, majorityAnswers(name, logs)
+	return plan, nil
 }
 
 // newestFirst orders logs as raft compares them, whole replicas before damaged ones.
@@ -188,8 +200,9 @@ const (
 const answerLogsWithin = time.Second
 
 // askLogs asks all nodes that were not removed how far the logs of their replicas of a group
-// reach. Silent are the IDs of those that do not answer.
-func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) (logs []*wire.ReplicaLog, silent []string) {
+// reach. Silent are the IDs of those that do not answer, late of those that answer pings, or
+// did a moment ago, and not this.
+func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) (logs []*wire.ReplicaLog, silent, late []string) {
 	ctx, cancel := context.WithTimeout(ctx, answerLogsWithin)
 	defer cancel()
 	answers := make([]*wire.ReplicaLog, len(table.Nodes))
@@ -216,14 +229,17 @@ func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) (lo
 	}
 	asking.Wait()
 	for i, log := range answers {
-		switch {
+		switch id := table.Nodes[i].Id; {
 		case log != nil:
 			logs = append(logs, log)
-		case NodeState(table.Nodes[i].State) != NodeRemoved:
-			silent = append(silent, table.Nodes[i].Id)
+		case NodeState(table.Nodes[i].State) == NodeRemoved:
+		case s.silent(id):
+			silent = append(silent, id)
+		default:
+			late = append(late, id)
 		}
 	}
-	return logs, silent
+	return logs, silent, late
 }
 
 // logHere describes the log of this node's replica of a group.

@@ -57,9 +57,13 @@ func TestRecoverWithOneOfThree(t *testing.T) {
 	if _, err := left.store.Recover(ctx, 0); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a range without the meta group: %v", err)
 	}
-	plan, err := left.store.PlanRecovery(ctx, MetaGroup)
-	if err != nil || len(plan.Survivors) != 1 || plan.Survivors[0].Node != left.name || !slices.Equal(plan.Lost, []string{"node-1", "node-2"}) || plan.Survivors[0].Index == 0 {
-		t.Fatalf("plan %+v, %v", plan, err)
+	var plan Recovery
+	eventually(t, "the others are silent", func() (err error) {
+		plan, err = left.store.PlanRecovery(ctx, MetaGroup)
+		return err
+	})
+	if len(plan.Survivors) != 1 || plan.Survivors[0].Node != left.name || !slices.Equal(plan.Lost, []string{"node-1", "node-2"}) || plan.Survivors[0].Index == 0 {
+		t.Fatalf("plan %+v", plan)
 	}
 	if n := len(left.store.Recoveries()); n > 0 {
 		t.Fatalf("a plan has done %d recoveries", n)
@@ -239,10 +243,11 @@ func TestRecoverCut(t *testing.T) {
 			w.nodes[1].stop()
 			w.nodes[2].stop()
 			w.nodes = w.nodes[:1]
-			plan, err := left.store.planRecovery(ctx, metaRange)
-			if err != nil {
-				t.Fatal(err)
-			}
+			var plan recoveryPlan
+			eventually(t, "the others are silent", func() (err error) {
+				plan, err = left.store.planRecovery(ctx, metaRange)
+				return err
+			})
 			c := left.store.metaRecovery(plan)
 			if err := left.store.meta.store.setRecovery(c); err != nil {
 				t.Fatal(err)
@@ -271,6 +276,41 @@ func TestRecoverCut(t *testing.T) {
 	}
 }
 
+// TestRecoverWaitsForSlow: a node that was heard a moment ago and does not answer in time is not
+// given up for that.
+func TestRecoverWaitsForSlow(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 3, 47, nil)
+	left, slow := w.nodes[0], w.nodes[1]
+	w.nodes[2].stop()
+	missed := func(i int) int {
+		health, _ := left.store.net.peers.Health(left.store.known.Load().Nodes[i].Id)
+		return health.Missed
+	}
+	eventually(t, "a node is silent", func() error {
+		if n := missed(2); n < silentAfter {
+			return fmt.Errorf("%d pings missed", n)
+		}
+		return nil
+	})
+	for _, group := range []uint32{0, MetaGroup} {
+		eventually(t, "a majority answers", func() error {
+			if _, err := left.store.PlanRecovery(ctx, group); !errors.Is(err, ErrRefused) {
+				return fmt.Errorf("range %d: %w", int32(group), err)
+			}
+			return nil
+		})
+		slow.each(w.net.Cut)
+		plan, err := left.store.PlanRecovery(ctx, group)
+		if late := missed(1) < silentAfter; late && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), slow.name)) {
+			t.Errorf("range %d, at once: %+v, %v", int32(group), plan, err)
+		}
+		eventually(t, "it is silent", func() error { _, err := left.store.PlanRecovery(ctx, group); return err })
+		slow.each(w.net.Heal)
+	}
+}
+
 // TestRecoverDamaged: a range of which the only replica left is damaged is not recovered from
 // it: it would go on, under its new number, as if it were whole.
 func TestRecoverDamaged(t *testing.T) {
@@ -296,7 +336,8 @@ func TestRecoverDamaged(t *testing.T) {
 		return nil
 	})
 	for range 2 {
-		if _, err := left.store.Recover(context.Background(), damaged.id); !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no whole replica") {
+		_, err := left.store.Recover(context.Background(), damaged.id)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no whole replica") {
 			t.Errorf("recovery from a damaged replica: %v", err)
 		}
 		left.stop() // the next start knows it too
