@@ -257,6 +257,9 @@ func (s *Store) closeReplica(way *route) error {
 func (s *Store) deleteReplica(r channel.Range) error {
 	err := s.log.Drop(r.ID)
 	if err == nil {
+		err = s.flush.flush() // what is on disk need not be written while readers wait
+	}
+	if err == nil {
 		err = s.state.Drop(r)
 	}
 	if errors.Is(err, ErrCorrupt) {

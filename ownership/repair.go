@@ -292,7 +292,7 @@ func (s *Store) takeOut(damaged []*group, why error) error {
 	for _, g := range damaged {
 		s.repairs.note(g.id, string(g.seat.id), why)
 	}
-	if err := s.noteDamaged(); err != nil {
+	if err := errors.Join(s.noteDamaged(), s.flush.flush()); err != nil { // so that readers need not wait for that
 		return err
 	}
 	for _, g := range damaged {
