@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 )
 
 // anyTable is a damaged file of the state that a compaction has met, which may have records of
@@ -111,6 +113,35 @@ func TestTakenOutServesNothing(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, ErrUnavailable)
 		}
 	}
+}
+
+// TestDamagedSendsNoState: a leader that is found to be damaged while a state is about to be sent
+// does not send it.
+func TestDamagedSendsNoState(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 74, nil)
+	n := w.nodes[0]
+	made := w.subscribe(n, wish("http://example.com/here", "", webhook))
+	way := n.store.of[made.Channel.Bucket()]
+	w.lead(n, way.From)
+	g, to := way.local(), way.replicas()[slices.IndexFunc(way.replicas(), func(r raftnet.Replica) bool { return r.Node != n.store.net.self() })]
+	send := func() error {
+		stream := &spooled{transfer: g.fsm.transfer}
+		_, done, err := n.store.prepareFor(g)(context.Background(), to, stream)
+		if err == nil {
+			done()
+		}
+		return errors.Join(err, stream.Close())
+	}
+	eventually(t, "the state of a whole one is taken", send)
+	g.barred.Store(true)
+	for range 2 { // and no turn stays taken
+		if err := send(); !errors.Is(err, errBarred) {
+			t.Errorf("the state of a damaged one: %v", err)
+		}
+	}
+	g.barred.Store(false)
+	eventually(t, "the state of a whole one is taken", send)
 }
 
 // TestLastWholeStays: what a compaction cannot read is not taken out where no other whole
