@@ -27,6 +27,9 @@ func (n *townNode) recovered(groups ...uint32) {
 			if errors.Is(err, ErrRefused) && slices.ContainsFunc(n.store.Recoveries(), done) {
 				return nil // by the call before, whose outcome was unknown
 			}
+			if errors.Is(err, ErrInvalid) {
+				n.town.t.Errorf("%s: %v", what, err) // an operator would be told that it cannot be
+			}
 			return err
 		})
 	}
