@@ -267,17 +267,17 @@ func (s *Store) findDamaged(table disk.DamagedTable) error {
 		return nil
 	}
 	why := disk.Corrupt("%s: a compaction cannot read it", table.Path)
-	insists := s.repairs.insists(table.Path, time.Now(), len(damaged) > 0)
-	switch {
+	switch insists := s.repairs.insists(table.Path, time.Now()); {
 	case len(damaged) > 0:
-		return s.takeOut(damaged, why)
 	case !insists:
 		return nil
 	case len(having) > 0: // reads find in memory what compactions read from the disk
-		return s.takeOut(having, why)
+		damaged = having
 	default:
 		return why
 	}
+	defer s.repairs.dealtWith(table.Path)
+	return s.takeOut(damaged, why)
 }
 
 // takeOut takes damaged replicas out of the files of the state. That they are damaged is noted
@@ -317,17 +317,23 @@ func (s *Store) lastWhole(g *group) bool {
 // as far as those can be read, or in none any more: one may have been under way.
 const insistsFor = 5 * time.Second
 
-// insists reports whether compactions have met a file for long. From then on, or when what they
-// met is found, that begins anew.
-func (p *repairs) insists(path string, now time.Time, found bool) bool {
+// insists reports whether compactions have met a file for long.
+func (p *repairs) insists(path string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	since, known := p.mu.insists[path]
-	long := known && now.Sub(since) >= insistsFor
-	if !known || long || found {
+	if !known {
 		p.mu.insists[path] = now
 	}
-	return long
+	return known && now.Sub(since) >= insistsFor
+}
+
+// dealtWith says that what compactions have met in a file so far was taken out.
+func (p *repairs) dealtWith(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.insists[path] = time.Now()
+	delete(p.mu.tables, path)
 }
 
 const tellDamagedEvery = 500 * time.Millisecond
