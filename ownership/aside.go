@@ -76,7 +76,7 @@ func (s *Store) openBoth(table *wire.Meta, born bool) error {
 	}
 	if len(s.held) == 0 || len(s.repairs.ids()) < len(s.held) {
 		err := s.openStores(table, born)
-		if !errors.Is(err, ErrCorrupt) || len(s.held) == 0 || s.onlyCopy(table) {
+		if !errors.Is(err, ErrCorrupt) || s.onlyCopy(table) {
 			return err
 		}
 		if err := s.condemn(err); err != nil {

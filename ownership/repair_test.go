@@ -106,6 +106,29 @@ func TestCompactionMeetsDamage(t *testing.T) {
 	c.agreeEach()
 }
 
+// TestDamageOfNothing: a node without replicas whose log is gone begins another one.
+func TestDamageOfNothing(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 62, nil)
+	made := w.filled(10, "before")
+	n := w.add("node-3")
+	if err := n.open(0); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.store.Drain(context.Background(), n.name); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(3, w.nodes[:3]...)
+	n.stop()
+	n.must(n.disk.RemoveAll(n.disk.PathJoin(n.dir, "log")))
+	w.open(n)
+	if err := n.store.Undrain(context.Background(), n.name); err != nil {
+		t.Fatal(err)
+	}
+	w.settled(3, w.nodes...)
+	n.shows(made)
+}
+
 // TestLateDamage: a read of a replica that has been dropped ends late, and finds damage. That
 // is none of the replica that has its place.
 func TestLateDamage(t *testing.T) {
