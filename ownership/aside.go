@@ -76,7 +76,7 @@ func (s *Store) openBoth(table *wire.Meta, born bool) error {
 	}
 	if len(s.held) == 0 || len(s.repairs.ids()) < len(s.held) {
 		err := s.openStores(table, born)
-		if !errors.Is(err, ErrCorrupt) || len(s.held) == 0 || s.onlyCopy(table) {
+		if !errors.Is(err, ErrCorrupt) || s.onlyCopy(table) {
 			return err
 		}
 		if err := s.condemn(err); err != nil {
@@ -98,10 +98,12 @@ func (s *Store) condemn(why error) error {
 	return s.meta.store.setHeld(s.held, s.repairs.ids())
 }
 
-// onlyCopy reports whether this node has a range that no other node has.
+// onlyCopy reports whether this node has a range that no other node has, be it under the number
+// that it had before a recovery.
 func (s *Store) onlyCopy(table *wire.Meta) bool {
 	return slices.ContainsFunc(table.GetRanges(), func(r *wire.Range) bool {
-		return len(r.Replicas) == 1 && s.held[r.Id] == r.Replicas[0]
+		have := s.held[r.Id]
+		return len(r.Replicas) == 1 && have != "" && (have == r.Replicas[0] || have == survivorOf(table, r.Replicas[0]))
 	})
 }
 

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -48,8 +49,14 @@ type hashReport struct {
 
 // comparison is what replicas have said of one bucket behind one entry.
 type comparison struct {
-	index uint64
-	sums  map[string][sha256.Size]byte // by replica
+	index  uint64
+	bucket channel.Bucket
+	sums   map[string][sha256.Size]byte // by replica
+}
+
+// order tells earlier comparisons of a range from later ones; an entry may have several.
+func (c *comparison) order(report hashReport) int {
+	return cmp.Or(cmp.Compare(c.index, report.Index), cmp.Compare(c.bucket, report.Bucket))
 }
 
 // waitingViews is how many views may wait to be hashed: each pins files. A replica that is
@@ -169,10 +176,10 @@ func (c *comparer) collect(id uint32, report hashReport, voters int) (odd []stri
 	defer c.mu.Unlock()
 	have := c.mu.ranges[id]
 	switch {
-	case have == nil || have.index < report.Index:
-		have = &comparison{index: report.Index, sums: make(map[string][sha256.Size]byte)}
+	case have == nil || have.order(report) < 0:
+		have = &comparison{index: report.Index, bucket: report.Bucket, sums: make(map[string][sha256.Size]byte)}
 		c.mu.ranges[id] = have
-	case have.index > report.Index:
+	case have.order(report) > 0:
 		return nil, false
 	}
 	before := have.odd(voters)

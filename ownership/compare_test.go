@@ -114,25 +114,30 @@ func TestOdd(t *testing.T) {
 		sum     byte
 		odd     []string
 		agreed  bool
+		bucket  channel.Bucket
 	}
 	for _, test := range []struct {
 		name   string
 		voters int
 		steps  []step
 	}{
-		{"one differs, last", 3, []step{{"a", 9, 1, nil, false}, {"b", 9, 1, nil, true}, {"c", 9, 2, []string{"c"}, false}}},
-		{"one differs, first", 3, []step{{"a", 9, 2, nil, false}, {"b", 9, 1, nil, false}, {"c", 9, 1, []string{"a"}, true}, {"c", 9, 1, nil, false}}},
-		{"all differ", 3, []step{{"a", 9, 1, nil, false}, {"b", 9, 2, nil, false}, {"c", 9, 3, nil, false}}},
-		{"two of two", 2, []step{{"a", 9, 1, nil, false}, {"b", 9, 2, nil, false}}},
-		{"earlier entry", 3, []step{{"a", 9, 1, nil, false}, {"b", 8, 2, nil, false}, {"c", 8, 2, nil, false}, {"b", 9, 1, nil, true}}},
-		{"later entry", 3, []step{{"a", 8, 2, nil, false}, {"b", 9, 1, nil, false}, {"c", 9, 1, nil, true}}},
-		{"two of five", 5, []step{{"a", 9, 2, nil, false}, {"b", 9, 2, nil, false}, {"c", 9, 1, nil, false}, {"d", 9, 1, nil, false}, {"e", 9, 1, []string{"a", "b"}, true}}},
+		{"one differs, last", 3, []step{{"a", 9, 1, nil, false, 0}, {"b", 9, 1, nil, true, 0}, {"c", 9, 2, []string{"c"}, false, 0}}},
+		{"one differs, first", 3, []step{{"a", 9, 2, nil, false, 0}, {"b", 9, 1, nil, false, 0}, {"c", 9, 1, []string{"a"}, true, 0}, {"c", 9, 1, nil, false, 0}}},
+		{"all differ", 3, []step{{"a", 9, 1, nil, false, 0}, {"b", 9, 2, nil, false, 0}, {"c", 9, 3, nil, false, 0}}},
+		{"two of two", 2, []step{{"a", 9, 1, nil, false, 0}, {"b", 9, 2, nil, false, 0}}},
+		{"earlier entry", 3, []step{{"a", 9, 1, nil, false, 0}, {"b", 8, 2, nil, false, 0}, {"c", 8, 2, nil, false, 0}, {"b", 9, 1, nil, true, 0}}},
+		{"later entry", 3, []step{{"a", 8, 2, nil, false, 0}, {"b", 9, 1, nil, false, 0}, {"c", 9, 1, nil, true, 0}}},
+		{"two of five", 5, []step{{"a", 9, 2, nil, false, 0}, {"b", 9, 2, nil, false, 0}, {"c", 9, 1, nil, false, 0}, {"d", 9, 1, nil, false, 0}, {"e", 9, 1, []string{"a", "b"}, true, 0}}},
+		{"two buckets in one entry", 3, []step{
+			{"a", 9, 1, nil, false, 4}, {"b", 9, 1, nil, true, 4}, {"a", 9, 2, nil, false, 5}, {"c", 9, 1, nil, false, 4}, {"b", 9, 2, nil, true, 5},
+			{"c", 9, 3, []string{"c"}, false, 5},
+		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := &comparer{}
 			c.mu.ranges = make(map[uint32]*comparison)
 			for _, s := range test.steps {
-				odd, agreed := c.collect(7, hashReport{Replica: s.replica, Index: s.index, Sum: sum(s.sum)}, test.voters)
+				odd, agreed := c.collect(7, hashReport{Replica: s.replica, Bucket: s.bucket, Index: s.index, Sum: sum(s.sum)}, test.voters)
 				if !slices.Equal(odd, s.odd) || agreed != s.agreed {
 					t.Errorf("after %s at entry %d: odd %v, agreed %v; want %v, %v", s.replica, s.index, odd, agreed, s.odd, s.agreed)
 				}

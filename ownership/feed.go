@@ -110,13 +110,20 @@ func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log. The
-// error is ErrUnavailable if it has left this node, and its updates perhaps with it.
+// error is ErrUnavailable if it has left this node, or its state was taken out, and its updates
+// perhaps with it.
 func (f *feeds) sinceHere(g *group, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	updates, closed, more, err = f.readSince(g, after, limit)
 	if err == nil && f.of[g.from].local() != g {
-		return nil, 0, false, fmt.Errorf("range %d: %w: its replica has left this node", g.id, ErrUnavailable)
+		err = fmt.Errorf("range %d: %w: its replica has left this node", g.id, ErrUnavailable)
 	}
-	return updates, closed, more, err
+	if err == nil {
+		err = g.fsm.gone()
+	}
+	if err != nil {
+		return nil, 0, false, err
+	}
+	return updates, closed, more, nil
 }
 
 func (f *feeds) readSince(g *group, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {

@@ -132,6 +132,15 @@ func (f *fsm) write(tx *state.Tx) {
 	}
 }
 
+// gone returns an ErrUnavailable if the state's records were taken out of the store, also if
+// that was while the caller read them.
+func (f *fsm) gone() error {
+	if f.spoiled.Load() {
+		return fmt.Errorf("range %d: %w: the state of its replica here is damaged and was taken out", f.group, ErrUnavailable)
+	}
+	return nil
+}
+
 // stop ends the replica: its state can no longer follow the log.
 func (f *fsm) stop(err error) {
 	f.failed = err

@@ -95,7 +95,7 @@ func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, st
 	}
 	g.fsm.transfer = &transferrer{
 		group: id, from: from, to: to, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
-		files: cfg.files, dir: stateDir(cfg, id),
+		files: cfg.files, dir: stateDir(cfg, id), gone: g.fsm.gone,
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
 	if err := g.finishRestore(); err != nil {

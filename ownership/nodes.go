@@ -50,7 +50,7 @@ func (s *Store) setNode(ctx context.Context, name string, state NodeState) error
 // group's leader, which makes one change at a time.
 func (s *Store) mayChange(ctx context.Context, command *wire.MetaCommand) error {
 	switch command.Change.(type) {
-	case *wire.MetaCommand_Join, *wire.MetaCommand_SetNode: // it may have a log that it has not applied
+	case *wire.MetaCommand_Join, *wire.MetaCommand_SetNode, *wire.MetaCommand_RecoverRange: // it may have a log that it has not applied
 		if err := s.meta.raft().Barrier(answerWithin).Error(); err != nil {
 			return fmt.Errorf("%w: %w", errElsewhere, err)
 		}
@@ -71,6 +71,7 @@ func (s *Store) mayChange(ctx context.Context, command *wire.MetaCommand) error 
 	case *wire.MetaCommand_SetNode:
 		return s.maySet(table, c.SetNode)
 	case *wire.MetaCommand_RecoverRange:
+		c.RecoverRange.Revision = table.Revision // it is decided here, once more
 		return s.mayRecover(ctx, c.RecoverRange.GetRecovery())
 	case *wire.MetaCommand_RecoverMeta:
 		return fmt.Errorf("%w: only a node that has lost the meta group's leader recovers it", ErrInvalid)

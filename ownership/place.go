@@ -23,24 +23,31 @@ import (
 // learn takes a table of the cluster that may be newer than the one known. A program that is
 // too old for it ends: it was started while the cluster was at its version.
 func (s *Store) learn(table *wire.Meta) {
-	for {
-		known := s.known.Load()
-		if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
-			return
-		}
-		if s.known.CompareAndSwap(known, table) {
-			break
-		}
+	if !s.learnNewer(table) {
+		return
 	}
 	if err := s.cfg.versions.fits(table); err != nil {
 		s.tools.fail(err)
 		return
 	}
-	s.version.Store(versionOf(table))
 	select {
 	case s.learned <- struct{}{}:
 	default:
 	}
+}
+
+// learnNewer replaces the table known by a newer one, and the version with it: raft tells of
+// tables while other nodes do.
+func (s *Store) learnNewer(table *wire.Meta) bool {
+	s.learning.Lock()
+	defer s.learning.Unlock()
+	known := s.known.Load()
+	if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
+		return false
+	}
+	s.known.Store(table)
+	s.version.Store(versionOf(table))
+	return true
 }
 
 // placeRetry is the pause before the replicas are compared with the table again.
@@ -174,7 +181,7 @@ func (s *Store) hold(id uint32, replica string) error {
 	if held[id] = replica; replica == "" {
 		delete(held, id)
 	}
-	s.repairs.forgotten(id)
+	s.repairs.forgotten(id, s.held[id])
 	damaged := s.repairs.ids()
 	if err := s.meta.store.setHeld(held, damaged); err != nil {
 		return err
@@ -249,6 +256,9 @@ func (s *Store) closeReplica(way *route) error {
 // next start does it again. Damage that cannot be cut out is one of all replicas.
 func (s *Store) deleteReplica(r channel.Range) error {
 	err := s.log.Drop(r.ID)
+	if err == nil {
+		err = s.flush.flush() // what is on disk need not be written while readers wait
+	}
 	if err == nil {
 		err = s.state.Drop(r)
 	}

@@ -58,31 +58,33 @@ func (s *Store) Recoveries() (all []Recovery) {
 }
 
 // PlanRecovery says what Recover would do. Its error is ErrRefused while a majority of the
-// group's voters answers, or if none of its replicas does; channel.ErrNotFound or ErrInvalid.
+// group's voters answers, which can have a leader, or if none of its replicas that are whole
+// does; ErrUnavailable while a node with a replica may only be slow; channel.ErrNotFound or
+// ErrInvalid.
 func (s *Store) PlanRecovery(ctx context.Context, group uint32) (Recovery, error) {
-	plan, _, err := s.planRecovery(ctx, group)
-	return plan, err
+	plan, err := s.planRecovery(ctx, group)
+	return plan.Recovery, err
 }
 
-// Recover makes the replica of a group with the newest log its only one, and returns when that
+// Recover makes the whole replica of a group with the newest log its only one, and returns when that
 // is decided; Recovery.At is set then. The errors are those of PlanRecovery, and ErrUnavailable; for a range also if the
 // meta group has to be recovered first.
 func (s *Store) Recover(ctx context.Context, group uint32) (Recovery, error) {
-	plan, newest, err := s.planRecovery(ctx, group)
+	plan, err := s.planRecovery(ctx, group)
 	if err != nil {
-		return plan, err
+		return plan.Recovery, err
 	}
 	plan.At = s.cfg.Now()
 	if group == metaRange {
-		return plan, s.recoverMetaAt(ctx, nodeID(raft.ServerID(newest.Replica)))
+		return plan.Recovery, s.recoverMetaAt(ctx, nodeID(raft.ServerID(plan.newest.Replica)))
 	}
 	_, err = s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RecoverRange{RecoverRange: &wire.RecoverRange{
-		Recovery: s.recoveryOf(group, newest), Revision: s.known.Load().GetRevision(),
+		Recovery: s.recoveryOf(group, plan.newest), Revision: s.known.Load().GetRevision(),
 	}}})
 	if errors.Is(err, ErrUnavailable) {
 		err = fmt.Errorf("%w (if the majority of the meta group is gone too, recover that first)", err)
 	}
-	return plan, err
+	return plan.Recovery, err
 }
 
 func (s *Store) recoveryOf(group uint32, newest *wire.ReplicaLog) *wire.Recovery {
@@ -94,44 +96,78 @@ func (s *Store) recoveryOf(group uint32, newest *wire.ReplicaLog) *wire.Recovery
 
 // mayRecover asks again, at the leader of the meta group, and wants the same survivor.
 func (s *Store) mayRecover(ctx context.Context, c *wire.Recovery) error {
-	_, newest, err := s.planRecovery(ctx, c.GetRange())
-	if err == nil && newest.Replica != c.Survivor {
-		err = fmt.Errorf("%w: the newest log of range %d is of %s now, not of %s", ErrRefused, c.Range, newest.Replica, c.Survivor)
+	plan, err := s.planRecovery(ctx, c.GetRange())
+	if err == nil && plan.newest.Replica != c.Survivor {
+		err = fmt.Errorf("%w: the newest log of range %d is of %s now, not of %s", ErrRefused, c.Range, plan.newest.Replica, c.Survivor)
 	}
 	return err
 }
 
-func (s *Store) planRecovery(ctx context.Context, group uint32) (plan Recovery, newest *wire.ReplicaLog, err error) {
+// recoveryPlan is a recovery with what it follows from.
+type recoveryPlan struct {
+	Recovery
+	newest *wire.ReplicaLog // of the survivor
+	silent []string         // IDs of the nodes that do not answer
+}
+
+func (s *Store) planRecovery(ctx context.Context, group uint32) (plan recoveryPlan, err error) {
 	table := s.known.Load()
 	if table == nil {
-		return plan, nil, fmt.Errorf("%w: a node alone has the only copy: restore a backup", ErrInvalid)
+		return plan, fmt.Errorf("%w: a node alone has the only copy: restore a backup", ErrInvalid)
 	}
-	members, name := table.MetaReplicas, "the meta group"
+	members, damaged, name := table.MetaReplicas, []string(nil), "the meta group"
 	if group != metaRange {
 		r, err := tableRange(table, group)
 		if err != nil {
-			return plan, nil, fmt.Errorf("range %d: %w", group, channel.ErrNotFound)
+			return plan, fmt.Errorf("range %d: %w", group, channel.ErrNotFound)
 		}
-		members, name = slices.Concat(r.Replicas, r.Joining), fmt.Sprintf("range %d", group)
+		members, damaged, name = slices.Concat(r.Replicas, r.Joining), r.Damaged, fmt.Sprintf("range %d", group)
 	}
-	logs := s.askLogs(ctx, table, group)
-	logs = slices.DeleteFunc(logs, func(l *wire.ReplicaLog) bool { return l.GetIndex() == 0 || !slices.Contains(members, l.Replica) })
-	if len(logs) == 0 {
-		return plan, nil, fmt.Errorf("%w: no replica of %s answers: restore a backup", ErrRefused, name)
+	logs, silent, late := s.askLogs(ctx, table, group)
+	logs = slices.DeleteFunc(logs, func(l *wire.ReplicaLog) bool { return l.Index == 0 || !slices.Contains(members, l.Replica) })
+	for _, l := range logs {
+		l.Damaged = l.Damaged || slices.Contains(damaged, l.Replica)
 	}
-	slices.SortStableFunc(logs, func(a, b *wire.ReplicaLog) int {
-		return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index))
+	slices.SortStableFunc(logs, newestFirst)
+	whole := slices.DeleteFunc(slices.Clone(logs), (*wire.ReplicaLog).GetDamaged)
+	late = slices.DeleteFunc(late, func(node string) bool {
+		return !slices.ContainsFunc(members, func(id string) bool { return nodeID(raft.ServerID(id)) == node })
 	})
-	return recoveryPlan(group, members, logs), logs[0], majorityAnswers(name, logs)
+	if len(whole) > 0 {
+		plan = recoveryPlan{newest: whole[0], silent: silent}
+		plan.Recovery = recoveryFrom(group, members, whole, silent)
+		err = majorityAnswers(name, logs)
+	}
+	switch {
+	case err != nil:
+		return plan, err
+	case len(late) > 0:
+		return plan, fmt.Errorf("%w: node %s was heard moments ago, and has not said how far its log of %s reaches: ask again", ErrUnavailable, nodeName(late[0]), name)
+	case len(whole) == 0:
+		return plan, fmt.Errorf("%w: no whole replica of %s answers: restore a backup", ErrRefused, name)
+	}
+	return plan, nil
+}
+
+// newestFirst orders logs as raft compares them, whole replicas before damaged ones.
+func newestFirst(a, b *wire.ReplicaLog) int {
+	damaged := func(l *wire.ReplicaLog) int {
+		if l.Damaged {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index), damaged(a)-damaged(b))
 }
 
 // majorityAnswers refuses a recovery where the voters that answer are a majority, by the
-// configuration of the newest log.
+// configuration of the newest log. A damaged one gives its vote, but not to an older log, and
+// does not lead.
 func majorityAnswers(name string, logs []*wire.ReplicaLog) error {
 	voters := logs[0].Voters
 	var answer []string
 	for _, l := range logs {
-		if slices.Contains(voters, l.Replica) {
+		if slices.Contains(voters, l.Replica) && (len(answer) > 0 || !l.Damaged) {
 			answer = append(answer, nodeName(l.Replica))
 		}
 	}
@@ -141,14 +177,13 @@ func majorityAnswers(name string, logs []*wire.ReplicaLog) error {
 	return nil
 }
 
-func recoveryPlan(group uint32, members []string, logs []*wire.ReplicaLog) Recovery {
+func recoveryFrom(group uint32, members []string, whole []*wire.ReplicaLog, silent []string) Recovery {
 	plan := Recovery{Range: group}
-	for _, l := range logs {
+	for _, l := range whole {
 		plan.Survivors = append(plan.Survivors, Survivor{Node: nodeName(l.Replica), Replica: l.Replica, Index: l.Index, Term: l.Term, Newest: wire.Time(l.NewestUs)})
 	}
 	for _, id := range members {
-		answers := slices.ContainsFunc(logs, func(l *wire.ReplicaLog) bool { return l.Replica == id })
-		if id != logs[0].Replica && (group != metaRange || !answers) {
+		if id != whole[0].Replica && (group != metaRange || slices.Contains(silent, nodeID(raft.ServerID(id)))) {
 			plan.Lost = append(plan.Lost, nodeName(id))
 		}
 	}
@@ -165,11 +200,12 @@ const (
 const answerLogsWithin = time.Second
 
 // askLogs asks all nodes that were not removed how far the logs of their replicas of a group
-// reach; it has nothing of those that do not answer.
-func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) []*wire.ReplicaLog {
+// reach. Silent are the IDs of those that do not answer, late of those that answer pings, or
+// did a moment ago, and not this.
+func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) (logs []*wire.ReplicaLog, silent, late []string) {
 	ctx, cancel := context.WithTimeout(ctx, answerLogsWithin)
 	defer cancel()
-	logs := make([]*wire.ReplicaLog, len(table.Nodes))
+	answers := make([]*wire.ReplicaLog, len(table.Nodes))
 	var asking sync.WaitGroup
 	for i, n := range table.Nodes {
 		if NodeState(n.State) == NodeRemoved {
@@ -177,7 +213,7 @@ func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) []*
 		}
 		asking.Go(func() {
 			if n.Id == s.net.self() {
-				logs[i] = s.logHere(group)
+				answers[i] = s.logHere(group)
 				return
 			}
 			query, err := proto.Marshal(&wire.MoveReplica{Range: group})
@@ -187,12 +223,23 @@ func (s *Store) askLogs(ctx context.Context, table *wire.Meta, group uint32) []*
 			content, err := s.askMeta(ctx, n.Id, callLog, query)
 			log := &wire.ReplicaLog{}
 			if err == nil && proto.Unmarshal(content, log) == nil && nodeID(raft.ServerID(log.Replica)) == n.Id {
-				logs[i] = log
+				answers[i] = log
 			}
 		})
 	}
 	asking.Wait()
-	return logs
+	for i, log := range answers {
+		switch id := table.Nodes[i].Id; {
+		case log != nil:
+			logs = append(logs, log)
+		case NodeState(table.Nodes[i].State) == NodeRemoved:
+		case s.silent(id):
+			silent = append(silent, id)
+		default:
+			late = append(late, id)
+		}
+	}
+	return logs, silent, late
 }
 
 // logHere describes the log of this node's replica of a group.
@@ -208,7 +255,9 @@ func (s *Store) logHere(group uint32) *wire.ReplicaLog {
 	if g == nil || g.empty() {
 		return &wire.ReplicaLog{}
 	}
-	return g.seat.log(g.raft, g.state.NewestTime())
+	log := g.seat.log(g.raft, g.state.NewestTime())
+	log.Damaged = s.repairs.has(group, log.Replica)
+	return log
 }
 
 // log describes the log of a replica whose state has applied commands up to a time.
@@ -264,6 +313,9 @@ func (s *Store) recoverReplica(way *route, id string) error {
 	}
 	if err := voteAlone(replica, log, log, snapshot.Index); err != nil {
 		return err
+	}
+	if r := s.repairs.all()[way.ID]; s.repairs.has(way.ID, s.held[way.ID]) { // found since it was chosen
+		s.repairs.note(way.ID, id, r.why)
 	}
 	s.tools.log.Warn("replica recovered: it is the range's only one", "range", way.ID, "replica", id)
 	return s.hold(way.ID, id)

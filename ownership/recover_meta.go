@@ -36,7 +36,7 @@ func (s *Store) recoverMetaAt(ctx context.Context, node string) error {
 func (s *Store) recoverMetaHere(ctx context.Context) error {
 	s.meta.restarting.Lock()
 	defer s.meta.restarting.Unlock()
-	_, newest, err := s.planRecovery(ctx, metaRange)
+	plan, err := s.planRecovery(ctx, metaRange)
 	if err != nil {
 		return err
 	}
@@ -51,33 +51,23 @@ func (s *Store) recoverMetaHere(ctx context.Context) error {
 		return ErrClosed
 	case pending != nil:
 		return fmt.Errorf("%w: a recovery of the meta group is under way", ErrRefused)
-	case newest.Replica != string(s.meta.seat().id):
-		return fmt.Errorf("%w: the newest log of the meta group is of %s now", ErrRefused, newest.Replica)
+	case plan.newest.Replica != string(s.meta.seat().id):
+		return fmt.Errorf("%w: the newest log of the meta group is of %s now", ErrRefused, plan.newest.Replica)
 	}
-	return s.restartMeta(s.metaRecovery(ctx, newest))
+	return s.restartMeta(s.metaRecovery(plan))
 }
 
 // metaRecovery makes the command. The replica's number is above all that entries of the log may
-// have given out which are not applied yet.
-func (s *Store) metaRecovery(ctx context.Context, newest *wire.ReplicaLog) *wire.RecoverMeta {
+// have given out which are not applied yet. What this node knows of the table goes with it: the
+// others may have committed, and told, what the log here does not have.
+func (s *Store) metaRecovery(plan recoveryPlan) *wire.RecoverMeta {
 	table, fsm := s.known.Load(), s.meta.fsm.meta()
-	unapplied := newest.Index - min(newest.Index, s.meta.raft().AppliedIndex())
-	c := &wire.RecoverMeta{Recovery: s.recoveryOf(metaRange, newest), Epoch: epochOf(table) + 1}
+	unapplied := plan.newest.Index - min(plan.newest.Index, s.meta.raft().AppliedIndex())
+	c := &wire.RecoverMeta{Recovery: s.recoveryOf(metaRange, plan.newest), Epoch: epochOf(table) + 1, Nodes: plan.silent, Table: table}
 	c.Recovery.Replica = string(raftnet.Replica{
 		Range: metaRange, Node: s.net.self(), Number: max(table.LastReplica, fsm.LastReplica) + uint32(unapplied) + 1,
 	}.ID())
-	c.Nodes = s.lostNodes(ctx, table)
 	return c
-}
-
-// lostNodes returns the IDs of the nodes whose replica of the meta group does not answer.
-func (s *Store) lostNodes(ctx context.Context, table *wire.Meta) (lost []string) {
-	for i, l := range s.askLogs(ctx, table, metaRange) {
-		if l == nil && NodeState(table.Nodes[i].State) != NodeRemoved {
-			lost = append(lost, table.Nodes[i].Id)
-		}
-	}
-	return lost
 }
 
 // restartMeta carries out a recovery and starts the replica again, under its new number.
@@ -138,6 +128,7 @@ func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
 	if err := recoverMeta(table, c); err != nil {
 		return nil, err
 	}
+	table.Revision = 1 // the one that the command makes in the log is newer
 	return table, m.store.SetTable(table)
 }
 

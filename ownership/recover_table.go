@@ -25,40 +25,49 @@ func recoverRange(table *wire.Meta, c *wire.RecoverRange) error {
 		return refuseChange("a recovery decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
 	case at < 0 || n == nil || placement.State(n.State) == placement.Removed:
 		return refuseChange("range %d has no replica %s", r.Id, recovery.Survivor)
+	case slices.Contains(r.Damaged, recovery.Survivor):
+		return refuseChange("replica %s of range %d is damaged", recovery.Survivor, r.Id)
 	}
 	recovery.Lost = slices.Delete(all, at, at+1)
 	recovery.Replica = numberReplica(table, r.Id, node)
-	r.Replicas, r.Joining = []string{recovery.Replica}, nil
+	r.Replicas, r.Joining, r.Damaged = []string{recovery.Replica}, nil, nil
 	table.Recoveries = append(table.Recoveries, recovery)
 	return nil
 }
 
 // recoverMeta makes the survivor the meta group's only voter; the nodes that are lost are
-// removed, the others get their replicas of it again.
+// removed, the others get their replicas of it again. It goes on from the table that the
+// command brings, unless the one here is newer.
 func recoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
+	after := proto.CloneOf(table)
+	if brought := c.Table; brought != nil && brought.Revision >= table.Revision && string(brought.Cluster) == string(table.Cluster) && epochOf(brought) == epochOf(table) {
+		after = proto.CloneOf(brought)
+	}
 	recovery := proto.CloneOf(c.Recovery)
 	replica, err := raftnet.ParseID(metaRange, raft.ServerID(recovery.GetReplica()))
-	at := slices.Index(table.MetaReplicas, recovery.GetSurvivor())
+	at := slices.Index(after.MetaReplicas, recovery.GetSurvivor())
 	switch {
 	case err != nil || replica.Node != nodeID(raft.ServerID(recovery.GetSurvivor())) || slices.Contains(c.Nodes, replica.Node):
 		return refuseChange("recovery of the meta group as %q", recovery.GetReplica())
-	case at < 0 || c.Epoch != epochOf(table)+1:
-		return refuseChange("recovery %d of the meta group from %s, there were %d", c.Epoch, recovery.Survivor, epochOf(table))
+	case at < 0 || c.Epoch != epochOf(after)+1:
+		return refuseChange("recovery %d of the meta group from %s, there were %d", c.Epoch, recovery.Survivor, epochOf(after))
 	}
-	for _, n := range table.Nodes {
+	for _, n := range after.Nodes {
 		if slices.Contains(c.Nodes, n.Id) {
 			n.State = uint32(placement.Removed)
 		}
 	}
-	for _, id := range table.MetaReplicas {
+	for _, id := range after.MetaReplicas {
 		if slices.Contains(c.Nodes, nodeID(raft.ServerID(id))) {
 			recovery.Lost = append(recovery.Lost, id)
 		}
 	}
-	table.MetaReplicas[at], table.MetaVoters = recovery.Replica, 1
-	table.MetaReplicas[0], table.MetaReplicas[at] = table.MetaReplicas[at], table.MetaReplicas[0]
-	table.LastReplica = max(table.LastReplica, replica.Number)
-	table.Recoveries = append(table.Recoveries, recovery)
+	after.MetaReplicas[at], after.MetaVoters = recovery.Replica, 1
+	after.MetaReplicas[0], after.MetaReplicas[at] = after.MetaReplicas[at], after.MetaReplicas[0]
+	after.LastReplica = max(after.LastReplica, table.LastReplica, replica.Number)
+	after.Recoveries = append(after.Recoveries, recovery)
+	proto.Reset(table)
+	proto.Merge(table, after)
 	return nil
 }
 

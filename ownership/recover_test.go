@@ -8,8 +8,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -24,6 +26,9 @@ func (n *townNode) recovered(groups ...uint32) {
 			done := func(r Recovery) bool { return r.Range == group }
 			if errors.Is(err, ErrRefused) && slices.ContainsFunc(n.store.Recoveries(), done) {
 				return nil // by the call before, whose outcome was unknown
+			}
+			if errors.Is(err, ErrInvalid) {
+				n.town.t.Errorf("%s: %v", what, err) // an operator would be told that it cannot be
 			}
 			return err
 		})
@@ -55,9 +60,13 @@ func TestRecoverWithOneOfThree(t *testing.T) {
 	if _, err := left.store.Recover(ctx, 0); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a range without the meta group: %v", err)
 	}
-	plan, err := left.store.PlanRecovery(ctx, MetaGroup)
-	if err != nil || len(plan.Survivors) != 1 || plan.Survivors[0].Node != left.name || !slices.Equal(plan.Lost, []string{"node-1", "node-2"}) || plan.Survivors[0].Index == 0 {
-		t.Fatalf("plan %+v, %v", plan, err)
+	var plan Recovery
+	eventually(t, "the others are silent", func() (err error) {
+		plan, err = left.store.PlanRecovery(ctx, MetaGroup)
+		return err
+	})
+	if len(plan.Survivors) != 1 || plan.Survivors[0].Node != left.name || !slices.Equal(plan.Lost, []string{"node-1", "node-2"}) || plan.Survivors[0].Index == 0 {
+		t.Fatalf("plan %+v", plan)
 	}
 	if n := len(left.store.Recoveries()); n > 0 {
 		t.Fatalf("a plan has done %d recoveries", n)
@@ -237,11 +246,12 @@ func TestRecoverCut(t *testing.T) {
 			w.nodes[1].stop()
 			w.nodes[2].stop()
 			w.nodes = w.nodes[:1]
-			_, newest, err := left.store.planRecovery(ctx, metaRange)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c := left.store.metaRecovery(ctx, newest)
+			var plan recoveryPlan
+			eventually(t, "the others are silent", func() (err error) {
+				plan, err = left.store.planRecovery(ctx, metaRange)
+				return err
+			})
+			c := left.store.metaRecovery(plan)
 			if err := left.store.meta.store.setRecovery(c); err != nil {
 				t.Fatal(err)
 			}
@@ -269,6 +279,171 @@ func TestRecoverCut(t *testing.T) {
 	}
 }
 
+// TestRecoverWaitsForSlow: a node that was heard a moment ago and does not answer in time is not
+// given up for that.
+func TestRecoverWaitsForSlow(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 3, 47, nil)
+	left, slow := w.nodes[0], w.nodes[1]
+	w.nodes[2].stop()
+	missed := func(i int) int {
+		health, _ := left.store.net.peers.Health(left.store.known.Load().Nodes[i].Id)
+		return health.Missed
+	}
+	eventually(t, "a node is silent", func() error {
+		if n := missed(2); n < silentAfter {
+			return fmt.Errorf("%d pings missed", n)
+		}
+		return nil
+	})
+	for _, group := range []uint32{0, MetaGroup} {
+		eventually(t, "a majority answers", func() error {
+			if _, err := left.store.PlanRecovery(ctx, group); !errors.Is(err, ErrRefused) {
+				return fmt.Errorf("range %d: %w", int32(group), err)
+			}
+			return nil
+		})
+		slow.each(w.net.Cut)
+		plan, err := left.store.PlanRecovery(ctx, group)
+		if late := missed(1) < silentAfter; late && (!errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), slow.name)) {
+			t.Errorf("range %d, at once: %+v, %v", int32(group), plan, err)
+		}
+		eventually(t, "it is silent", func() error { _, err := left.store.PlanRecovery(ctx, group); return err })
+		slow.each(w.net.Heal)
+	}
+}
+
+// TestRecoverDamaged: a range of which the only replica left is damaged is not recovered from
+// it: it would go on, under its new number, as if it were whole.
+func TestRecoverDamaged(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 45, nil)
+	made := w.filled(20, "before")
+	w.agree()
+	left, damaged := w.nodes[0], w.nodes[0].store.of[0].local()
+	for _, n := range w.nodes[1:] {
+		n.stop()
+	}
+	left.store.repairs.note(damaged.id, string(damaged.seat.id), disk.Corrupt("a test says so"))
+	left.recovered(MetaGroup)
+	for _, group := range left.ranges() {
+		if group != damaged.id {
+			left.recovered(group)
+		}
+	}
+	eventually(t, "the table has it", func() error {
+		if r := left.store.meta.fsm.meta().Ranges[damaged.id]; len(r.Damaged) == 0 {
+			return fmt.Errorf("range %v", r)
+		}
+		return nil
+	})
+	for range 2 {
+		_, err := left.store.Recover(context.Background(), damaged.id)
+		if !errors.Is(err, ErrRefused) || !strings.Contains(err.Error(), "no whole replica") {
+			t.Errorf("recovery from a damaged replica: %v", err)
+		}
+		left.stop() // the next start knows it too
+		if err := left.open(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, elsewhere := 0, 0
+	for id, ch := range made {
+		if r := left.store.of[ch.Bucket()]; r.ID != damaged.id {
+			left.shows(map[string]channel.ID{id: ch})
+			elsewhere++
+			continue
+		}
+		here++
+		ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+		if _, err := left.store.View().Subscription(ctx, id); err == nil || errors.Is(err, channel.ErrNotFound) {
+			t.Errorf("subscription %s: %v", id, err)
+		}
+		cancel()
+	}
+	if here == 0 || elsewhere == 0 {
+		t.Errorf("%d subscriptions in the range, %d in others: the test shows nothing", here, elsewhere)
+	}
+}
+
+// TestRecoverFromKnown: the node that recovers the meta group has been told of a table that its
+// log does not lead to: the others committed that, and are gone. The group goes on from it, else
+// replicas that moved since would be deleted where they are.
+func TestRecoverFromKnown(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 46, nil)
+	made := w.filled(10, "before")
+	w.agree()
+	left := w.nodes[0]
+	for _, n := range w.nodes[1:] {
+		n.stop()
+	}
+	told := proto.CloneOf(left.store.known.Load())
+	told.Revision += 50
+	replicas := told.Ranges[0].Replicas
+	replicas[0], replicas[2] = replicas[2], replicas[0]
+	left.store.learn(told)
+	left.recovered(MetaGroup)
+	eventually(t, "the group has what this node knows", func() error {
+		have, known := left.store.meta.fsm.meta(), left.store.known.Load()
+		if epochOf(have) != 1 || newer(known, have) || newer(have, known) {
+			return fmt.Errorf("the group is at recovery %d, revision %d, the node at %d, %d", epochOf(have), have.Revision, epochOf(known), known.Revision)
+		}
+		return nil
+	})
+	if have := left.store.meta.fsm.meta().Ranges[0].Replicas; !slices.Equal(have, replicas) {
+		t.Errorf("replicas of the first range are %v, want %v", have, replicas)
+	}
+	left.recovered(left.ranges()...)
+	left.shows(made)
+}
+
+// TestMajorityAnswers: a damaged replica gives its vote, but not to a log that is older than its
+// own, and is not what others follow.
+func TestMajorityAnswers(t *testing.T) {
+	log := func(replica string, index uint64, damaged bool) *wire.ReplicaLog {
+		return &wire.ReplicaLog{Replica: replica, Index: index, Term: 2, Voters: []string{"a.1/1", "b.1/2", "c.1/3"}, Damaged: damaged}
+	}
+	for name, test := range map[string]struct {
+		logs    []*wire.ReplicaLog
+		refused bool
+	}{
+		"two whole ones":                {[]*wire.ReplicaLog{log("a.1/1", 7, false), log("b.1/2", 5, false)}, true},
+		"one":                           {[]*wire.ReplicaLog{log("a.1/1", 7, false)}, false},
+		"one, and a damaged older one":  {[]*wire.ReplicaLog{log("a.1/1", 5, true), log("b.1/2", 7, false)}, true},
+		"one, and a damaged equal one":  {[]*wire.ReplicaLog{log("a.1/1", 7, true), log("b.1/2", 7, false)}, true},
+		"one, and a damaged newer one":  {[]*wire.ReplicaLog{log("a.1/1", 7, true), log("b.1/2", 5, false)}, false},
+		"one, and one that has no vote": {[]*wire.ReplicaLog{log("a.1/1", 7, false), log("d.1/4", 7, false)}, false},
+	} {
+		slices.SortStableFunc(test.logs, newestFirst)
+		if err := majorityAnswers("range 0", test.logs); errors.Is(err, ErrRefused) != test.refused {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOnlyCopy: a node that has been told that its replica is the only one of a range, and has not
+// given it its new number yet, has the only copy, which it must not set aside.
+func TestOnlyCopy(t *testing.T) {
+	table := tableOfThree()
+	s := &Store{held: map[uint32]string{0: "b.1/5"}}
+	if s.onlyCopy(table) {
+		t.Error("one of three is the only one")
+	}
+	if err := recoverRange(table, &wire.RecoverRange{Recovery: &wire.Recovery{Survivor: "b.1/5"}}); err != nil {
+		t.Fatal(err)
+	}
+	for _, held := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
+		if s.held[0] = held; !s.onlyCopy(table) {
+			t.Errorf("%s is one of several", held)
+		}
+	}
+	if s.held = nil; s.onlyCopy(table) {
+		t.Error("a node without a replica has the only one")
+	}
+}
+
 // TestTableRecover: what a recovery makes of a table, and what is refused.
 func TestTableRecover(t *testing.T) {
 	of := func(survivor string, revision uint64) *wire.MetaCommand {
@@ -284,17 +459,20 @@ func TestTableRecover(t *testing.T) {
 	for name, command := range map[string]*wire.MetaCommand{
 		"an unknown replica":          of("d.1/9", 0),
 		"on a removed node":           of("c.1/6", 0),
+		"a damaged replica":           of("a.1/4", 0),
 		"another revision":            of("b.1/5", 1),
 		"a replica of another node":   meta("a.1/9", 1),
 		"the second before the first": meta("b.1/9", 2),
 		"the survivor's node is lost": meta("b.1/9", 1, "b.1"),
 	} {
-		table := tableOfThree()
-		if err := changeTable(table, command); !errors.Is(err, ErrInvalid) || !proto.Equal(table, tableOfThree()) {
+		table, before := tableOfThree(), tableOfThree()
+		table.Ranges[0].Damaged, before.Ranges[0].Damaged = []string{"a.1/4"}, []string{"a.1/4"}
+		if err := changeTable(table, command); !errors.Is(err, ErrInvalid) || !proto.Equal(table, before) {
 			t.Errorf("%s: %v, table %v", name, err, table)
 		}
 	}
 	table, want := tableOfThree(), tableOfThree()
+	table.Ranges[0].Damaged = []string{"a.1/4"}
 	table.Ranges[0].Joining = []string{"d.1/7"}
 	for _, command := range []*wire.MetaCommand{of("b.1/5", 0), meta("b.1/12", 1, "a.1", "c.1")} {
 		if err := changeTable(table, command); err != nil {

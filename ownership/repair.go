@@ -31,7 +31,7 @@ type repairs struct {
 		ranges  map[uint32]damagedReplica
 		shared  error                        // that the log or state of all replicas is damaged
 		tables  map[string]disk.DamagedTable // of the state, to be looked at, by path
-		insists map[string]time.Time         // since when compactions have met files that no replica has records of
+		insists map[string]time.Time         // since when compactions have met files whose damage is in no records
 	}
 }
 
@@ -112,10 +112,10 @@ func (p *repairs) has(id uint32, replica string) bool {
 }
 
 // forgotten says that a replica of a range is no longer on this disk.
-func (p *repairs) forgotten(id uint32) {
+func (p *repairs) forgotten(id uint32, replica string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if r, known := p.mu.ranges[id]; known {
+	if r, known := p.mu.ranges[id]; known && r.replica == replica {
 		r.dropped = true
 		p.mu.ranges[id] = r
 	}
@@ -149,12 +149,23 @@ func (p *repairs) ids() (ids []string) {
 }
 
 // refuse turns the error of a read of a replica's state: a damaged one answers nothing more,
-// and the caller asks the next leader. It may be called on nil, in a cluster of one.
+// and the caller asks the next leader. What was read while the state was taken out is no
+// answer. It may be called on nil, in a cluster of one.
 func (p *repairs) refuse(g *group, err error) error {
-	if p == nil || !errors.Is(err, ErrCorrupt) {
+	if p == nil {
 		return err
 	}
-	p.note(g.id, string(g.seat.id), err)
+	if gone := g.fsm.gone(); gone != nil && !errors.Is(err, errElsewhere) {
+		return gone
+	}
+	if !errors.Is(err, ErrCorrupt) {
+		return err
+	}
+	select {
+	case <-g.stopping: // the replica has gone, or goes: another one may have its place
+	default:
+		p.note(g.id, string(g.seat.id), err)
+	}
 	return errElsewhere
 }
 
@@ -182,7 +193,11 @@ var errEnds = errors.New("the node ends")
 func (s *Store) secureDamaged() error {
 	tables, shared := s.repairs.take()
 	for _, table := range tables {
-		shared = errors.Join(shared, s.findDamaged(table))
+		err := s.findDamaged(table)
+		if err != nil && !errors.Is(err, ErrCorrupt) {
+			return err
+		}
+		shared = errors.Join(shared, err)
 	}
 	if shared != nil && s.onlyCopy(s.known.Load()) {
 		s.tools.fail(shared)
@@ -191,11 +206,8 @@ func (s *Store) secureDamaged() error {
 	if shared != nil {
 		s.repairs.noteAll(s.held, shared)
 	}
-	if damaged := s.repairs.ids(); !slices.Equal(damaged, s.noted) {
-		if err := s.meta.store.setHeld(s.held, damaged); err != nil {
-			return err
-		}
-		s.noted = damaged
+	if err := s.noteDamaged(); err != nil {
+		return err
 	}
 	if shared != nil {
 		s.tools.fail(fmt.Errorf("all replicas of this node are to be filled again: %w", shared))
@@ -203,12 +215,25 @@ func (s *Store) secureDamaged() error {
 	}
 	for id, r := range s.repairs.all() {
 		g := (*s.routes.Load())[id].local()
-		if g == nil || r.dropped || g.barred.Load() {
+		if g == nil || r.dropped || string(g.seat.id) != r.replica || g.barred.Load() {
 			continue
 		}
 		s.tools.log.Error("a replica is damaged", "range", id, "replica", r.replica, "error", r.why)
 		s.bar(g)
 	}
+	return nil
+}
+
+// noteDamaged notes durably which of the replicas held are damaged.
+func (s *Store) noteDamaged() error {
+	damaged := s.repairs.ids()
+	if slices.Equal(damaged, s.noted) {
+		return nil
+	}
+	if err := s.meta.store.setHeld(s.held, damaged); err != nil {
+		return err
+	}
+	s.noted = damaged
 	return nil
 }
 
@@ -221,8 +246,9 @@ func (s *Store) bar(g *group) {
 }
 
 // findDamaged finds the replicas that a damaged file of the state has records of. Where a
-// compaction has met it, their states go at once: it would meet it again for ever, while
-// writes of all ranges wait. An error says that the damage is none of one replica.
+// compaction has met it, their states go: it would meet it again for ever, while writes of all
+// ranges wait. The error is ErrCorrupt for damage that is none of one replica, and errEnds
+// where what would go is nowhere else.
 func (s *Store) findDamaged(table disk.DamagedTable) error {
 	var having, damaged []*group
 	for _, g := range s.groups() {
@@ -232,35 +258,66 @@ func (s *Store) findDamaged(table disk.DamagedTable) error {
 		having = append(having, g)
 		if err := s.state.Verify(g.rng(), table); errors.Is(err, ErrCorrupt) {
 			damaged = append(damaged, g)
-			s.repairs.note(g.id, string(g.seat.id), err)
+			if !table.Compaction {
+				s.repairs.note(g.id, string(g.seat.id), err)
+			}
 		}
 	}
 	if !table.Compaction {
 		return nil
 	}
 	why := disk.Corrupt("%s: a compaction cannot read it", table.Path)
-	if len(damaged) == 0 {
-		damaged = having // reads find in memory what compactions read from the disk
+	switch insists := s.repairs.insists(table.Path, time.Now()); {
+	case len(damaged) > 0:
+	case !insists:
+		return nil
+	case len(having) > 0: // reads find in memory what compactions read from the disk
+		damaged = having
+	default:
+		return why
+	}
+	defer s.repairs.dealtWith(table.Path)
+	return s.takeOut(damaged, why)
+}
+
+// takeOut takes damaged replicas out of the files of the state. That they are damaged is noted
+// durably first: a later start would take them for whole ones, without records.
+func (s *Store) takeOut(damaged []*group, why error) error {
+	for _, g := range damaged {
+		if s.lastWhole(g) {
+			s.tools.fail(fmt.Errorf("range %d, of which there is no other whole replica: %w", g.id, why))
+			return errEnds
+		}
 	}
 	for _, g := range damaged {
 		s.repairs.note(g.id, string(g.seat.id), why)
+	}
+	if err := errors.Join(s.noteDamaged(), s.flush.flush()); err != nil { // so that readers need not wait for that
+		return err
+	}
+	for _, g := range damaged {
 		s.bar(g)
 		g.fsm.spoiled.Store(true)
 		if err := s.state.Excise(g.rng()); err != nil {
 			return err
 		}
 	}
-	if len(damaged) > 0 || !s.repairs.insists(table.Path, time.Now()) {
-		return nil
-	}
-	return why
+	return nil
 }
 
-// insistsFor is how long compactions go on to meet damage that no replica has any more until
-// it is taken for one of all: one may have been under way.
+// lastWhole reports whether the table has no other whole replica of a range.
+func (s *Store) lastWhole(g *group) bool {
+	r := s.known.Load().Ranges[g.id]
+	return !slices.ContainsFunc(r.Replicas, func(id string) bool {
+		return id != string(g.seat.id) && !slices.Contains(r.Damaged, id)
+	})
+}
+
+// insistsFor is how long compactions may go on to meet damage that is in no replica's records,
+// as far as those can be read, or in none any more: one may have been under way.
 const insistsFor = 5 * time.Second
 
-// insists reports whether a file has been met for long that no replica has records of.
+// insists reports whether compactions have met a file for long.
 func (p *repairs) insists(path string, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -269,6 +326,14 @@ func (p *repairs) insists(path string, now time.Time) bool {
 		p.mu.insists[path] = now
 	}
 	return known && now.Sub(since) >= insistsFor
+}
+
+// dealtWith says that what compactions have met in a file so far was taken out.
+func (p *repairs) dealtWith(path string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.mu.insists[path] = time.Now()
+	delete(p.mu.tables, path)
 }
 
 const tellDamagedEvery = 500 * time.Millisecond

@@ -33,6 +33,7 @@ func newTurns() *turns {
 var (
 	errSending   = errors.New("another state is being sent")
 	errReceiving = errors.New("another state is being received")
+	errBarred    = errors.New("the state is damaged")
 )
 
 // turn waits for a turn, which ends when done is called; else the error is busy.
@@ -70,7 +71,10 @@ func (s *Store) prepareFor(g *group) prepare {
 		}
 		if err = s.askRoom(ctx, g, to); err == nil {
 			var size int64
-			if size, err = stream.(*spooled).spool(); err == nil {
+			if size, err = stream.(*spooled).spool(); err == nil && g.barred.Load() {
+				err = errBarred // found while it waited, or was written
+			}
+			if err == nil {
 				return size, done, nil
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // scrubPause is what a scrub rests after each megabyte of a bucket, so that a large one
@@ -40,7 +41,8 @@ func pauseScrub(ctx context.Context) {
 }
 
 // scrubBucket reads one bucket, if this node has a replica of its range, and reports
-// damage; true if it is whole.
+// damage. It is false if the replica is damaged for certain: of records that do not fit
+// together a comparison tells whether the others have the same.
 func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
 	r := s.of[b]
 	g := r.local()
@@ -59,6 +61,9 @@ func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
 		m.scrubDamage.Inc()
 		s.damage.found(b)
 		s.tools.log.Error("damage in the state of a range", "range", r.ID, "bucket", b, "error", err)
+		if errors.Is(err, state.ErrMisfit) {
+			return true
+		}
 		_ = s.repairs.refuse(g, err) // so that it is filled again, where others have it
 	case ctx.Err() == nil:
 		s.tools.log.Warn("a bucket could not be scrubbed", "range", r.ID, "bucket", b, "error", err)

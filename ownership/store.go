@@ -37,6 +37,7 @@ type Store struct {
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
 	noted    []string           // of those, the ones noted as damaged; of the same
 	learned  chan struct{}      // full when known may be new to followTable
+	learning sync.Mutex         // held while known, and version with it, become newer
 
 	log   *sharedlog.Log
 	db    *pebble.DB // of state

@@ -29,7 +29,8 @@ type transferrer struct {
 	dir      string // for this range's streams under way; made when it is needed
 	pieces   int    // bytes of keys and values in one file of a received state
 	metrics  *metrics
-	turns    *turns // nil: states are received at any time
+	turns    *turns       // nil: states are received at any time
+	gone     func() error // an error once the state's records were taken out of db; nil: they never are
 
 	made atomic.Uint64 // names given in dir
 }
@@ -57,6 +58,9 @@ func (t *transferrer) send(to io.Writer, least uint64, which func(key, value []b
 	}
 	defer func() { err = errors.Join(err, disk.ReadError("read state", view.Close())) }()
 	header, err := t.header(view)
+	if err == nil && t.gone != nil { // after the view was made
+		err = t.gone()
+	}
 	if err != nil {
 		return err
 	}

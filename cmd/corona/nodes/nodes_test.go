@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -51,5 +52,43 @@ func TestDrain(t *testing.T) {
 	}
 	if _, err := run("drain", "n2"); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "range 5 would have 2 nodes") {
 		t.Errorf("a drain that is refused: %v", err)
+	}
+}
+
+// TestRecoverAll: each range is asked for; why one is left as it is, the command says, and a
+// failure at one keeps it from no other.
+func TestRecoverAll(t *testing.T) {
+	refusals := map[string]string{"0": "a majority, nothing is lost", "1": "no whole replica of range 1 answers"}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/ranges/"), ":recover")
+		switch why, refused := refusals[id]; {
+		case r.Method == http.MethodGet:
+			io.WriteString(w, `{"cluster":{"ranges":[{"id":0},{"id":1},{"id":2},{"id":3}]}}`)
+		case refused:
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusConflict)
+			fmt.Fprintf(w, `{"status":409,"title":"Conflict","detail":%q}`, why)
+		case id == "2":
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			io.WriteString(w, `{"status":503,"title":"Unavailable","detail":"no leader"}`)
+		default:
+			fmt.Fprintf(w, `{"range":%q,"survivors":[{"node":"n1","term":2,"index":7}],"lost":["n2"]}`, id)
+		}
+	}))
+	defer node.Close()
+	var out strings.Builder
+	cmd := NewCommand()
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"recover", "--range", "all", "--yes", "--server", node.URL})
+	err := cmd.ExecuteContext(t.Context())
+	for _, want := range []string{"range 0: " + refusals["0"], "range 1: " + refusals["1"], "recovered range 3 from n1"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q, want %q", out.String(), want)
+		}
+	}
+	if cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "range 2") {
+		t.Errorf("a range without a leader: %v", err)
 	}
 }

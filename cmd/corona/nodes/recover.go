@@ -70,25 +70,40 @@ func (f *recovering) run(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	done := []api.Recovery{}
+	done, failed := []api.Recovery{}, error(nil)
 	for _, group := range groups {
 		recovery, err := f.one(cmd, client, group)
-		if f.group == "all" && refused(err) { // a majority answers
-			continue
-		}
-		if err != nil {
-			return cli.NodeError(fmt.Errorf("%s: %w", nameOf(group), err))
-		}
-		done = append(done, recovery)
-		if !f.JSON {
+		switch {
+		case f.group == "all" && refused(err): // a majority answers, or no replica
+			f.say(cmd.OutOrStdout(), "%s: %s\n", nameOf(group), detail(err))
+		case err != nil: // the others may have lost theirs too
+			failed = errors.Join(failed, cli.NodeError(fmt.Errorf("%s: %w", nameOf(group), err)))
+		default:
+			done = append(done, recovery)
 			f.print(cmd.OutOrStdout(), recovery)
 		}
 	}
 	if f.JSON {
-		return cli.PrintJSON(cmd.OutOrStdout(), map[string][]api.Recovery{"recoveries": done})
+		return errors.Join(failed, cli.PrintJSON(cmd.OutOrStdout(), map[string][]api.Recovery{"recoveries": done}))
 	}
 	f.end(cmd.OutOrStdout(), len(done))
-	return nil
+	return failed
+}
+
+// say prints words, which JSON has none of.
+func (f *recovering) say(w io.Writer, format string, args ...any) {
+	if !f.JSON {
+		fmt.Fprintf(w, format, args...)
+	}
+}
+
+// detail is why the node refused.
+func detail(err error) string {
+	var problem *api.Problem
+	if errors.As(err, &problem) && problem.Detail != "" {
+		return problem.Detail
+	}
+	return err.Error()
 }
 
 // groups returns what is to be recovered.
@@ -120,9 +135,15 @@ func refused(err error) bool {
 
 func (f *recovering) print(w io.Writer, r api.Recovery) {
 	if f.yes {
-		fmt.Fprintf(w, "recovered %s\n", outcome(r))
-		return
+		f.say(w, "recovered %s\n", outcome(r))
+	} else {
+		f.say(w, "%s", planned(r))
 	}
+}
+
+// planned says what a recovery would do.
+func planned(r api.Recovery) string {
+	w := new(strings.Builder)
 	fmt.Fprintf(w, "%s: no majority; %s left\n", nameOf(r.Range), cli.Count(len(r.Survivors), "replica"))
 	for i, s := range r.Survivors {
 		kept := ""
@@ -135,12 +156,13 @@ func (f *recovering) print(w io.Writer, r api.Recovery) {
 	if r.Range == api.RangeMeta {
 		fmt.Fprintf(w, "  removed for ever: %s\n", strings.Join(r.Lost, ", "))
 	}
+	return w.String()
 }
 
 func (f *recovering) end(w io.Writer, n int) {
 	switch {
 	case n == 0:
-		fmt.Fprintln(w, "each range has a majority that answers: nothing was done")
+		fmt.Fprintln(w, "nothing was done")
 	case !f.yes:
 		fmt.Fprintln(w, "nothing was done: --yes does it")
 	}

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -9,9 +10,13 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
+// ErrMisfit is an ErrCorrupt of records that can be read: the disk has perhaps kept what the
+// program has written wrong, on all replicas alike.
+var ErrMisfit = fmt.Errorf("%w: records are not as they should be", disk.ErrCorrupt)
+
 // Scrub reads all of a bucket from one view, and returns how many bytes of keys and values
-// it has. The error is ErrCorrupt for a block with a bad checksum, a record that no node
-// writes, or counts that do not agree. Pause is called after each megabyte.
+// it has. The error is ErrCorrupt for a block with a bad checksum, and ErrMisfit for a record
+// that no node writes, or counts that do not agree. Pause is called after each megabyte.
 //
 // The store must not be closed meanwhile. Scrub does not keep another state from being put
 // in place.
@@ -41,7 +46,7 @@ func (d *DB) Scrub(ctx context.Context, b channel.Bucket, pause func()) (bytes i
 		return bytes, disk.ReadError("scrub state", err)
 	}
 	if _, _, err := inventory.End(); err != nil {
-		return bytes, disk.Corrupt("%w", err)
+		return bytes, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
 	return bytes, nil
 }
@@ -62,7 +67,7 @@ func scrubRecord(inventory *Inventory, key, value []byte) (whole bool, err error
 		return true, err
 	}
 	if err := inventory.Add(key, value); err != nil {
-		return true, disk.Corrupt("%w", err)
+		return true, fmt.Errorf("%w: %w", ErrMisfit, err)
 	}
 	return true, nil
 }

@@ -3590,6 +3590,7 @@ type RecoverMeta struct {
 	Recovery      *Recovery              `protobuf:"bytes,1,opt,name=recovery,proto3" json:"recovery,omitempty"` // without lost
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`      // how many recoveries of the meta group there are with this one
 	Nodes         []string               `protobuf:"bytes,3,rep,name=nodes,proto3" json:"nodes,omitempty"`       // IDs of those that are removed
+	Table         *Meta                  `protobuf:"bytes,4,opt,name=table,proto3" json:"table,omitempty"`       // the newest that the survivor knew: its log may lack what the others have committed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3641,6 +3642,13 @@ func (x *RecoverMeta) GetEpoch() uint32 {
 func (x *RecoverMeta) GetNodes() []string {
 	if x != nil {
 		return x.Nodes
+	}
+	return nil
+}
+
+func (x *RecoverMeta) GetTable() *Meta {
+	if x != nil {
+		return x.Table
 	}
 	return nil
 }
@@ -3754,6 +3762,7 @@ type ReplicaLog struct {
 	Term          uint64                 `protobuf:"varint,3,opt,name=term,proto3" json:"term,omitempty"`                         // of that entry
 	NewestUs      uint64                 `protobuf:"varint,4,opt,name=newest_us,json=newestUs,proto3" json:"newest_us,omitempty"` // as Recovery has it
 	Voters        []string               `protobuf:"bytes,5,rep,name=voters,proto3" json:"voters,omitempty"`                      // raft server IDs, as its configuration has them
+	Damaged       bool                   `protobuf:"varint,6,opt,name=damaged,proto3" json:"damaged,omitempty"`                   // its data is: it cannot be what a range goes on from
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3821,6 +3830,13 @@ func (x *ReplicaLog) GetVoters() []string {
 		return x.Voters
 	}
 	return nil
+}
+
+func (x *ReplicaLog) GetDamaged() bool {
+	if x != nil {
+		return x.Damaged
+	}
+	return false
 }
 
 // Support says which versions of the state machine a program applies.
@@ -5684,11 +5700,12 @@ const file_wire_proto_rawDesc = "" +
 	"\brevision\x18\x02 \x01(\x04R\brevision\"e\n" +
 	"\fRecoverRange\x129\n" +
 	"\brecovery\x18\x01 \x01(\v2\x1d.corona.ownership.v1.RecoveryR\brecovery\x12\x1a\n" +
-	"\brevision\x18\x02 \x01(\x04R\brevision\"t\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"\xa5\x01\n" +
 	"\vRecoverMeta\x129\n" +
 	"\brecovery\x18\x01 \x01(\v2\x1d.corona.ownership.v1.RecoveryR\brecovery\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
-	"\x05nodes\x18\x03 \x03(\tR\x05nodes\"\xca\x01\n" +
+	"\x05nodes\x18\x03 \x03(\tR\x05nodes\x12/\n" +
+	"\x05table\x18\x04 \x01(\v2\x19.corona.ownership.v1.MetaR\x05table\"\xca\x01\n" +
 	"\bRecovery\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x17\n" +
 	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\x12\x1a\n" +
@@ -5697,14 +5714,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x04lost\x18\x05 \x03(\tR\x04lost\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\a \x01(\x04R\x04term\x12\x1b\n" +
-	"\tnewest_us\x18\b \x01(\x04R\bnewestUs\"\x85\x01\n" +
+	"\tnewest_us\x18\b \x01(\x04R\bnewestUs\"\x9f\x01\n" +
 	"\n" +
 	"ReplicaLog\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\tR\areplica\x12\x14\n" +
 	"\x05index\x18\x02 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x1b\n" +
 	"\tnewest_us\x18\x04 \x01(\x04R\bnewestUs\x12\x16\n" +
-	"\x06voters\x18\x05 \x03(\tR\x06voters\"9\n" +
+	"\x06voters\x18\x05 \x03(\tR\x06voters\x12\x18\n" +
+	"\adamaged\x18\x06 \x01(\bR\adamaged\"9\n" +
 	"\aSupport\x12\x16\n" +
 	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
 	"\x06newest\x18\x02 \x01(\rR\x06newest\"/\n" +
@@ -5927,24 +5945,25 @@ var file_wire_proto_depIdxs = []int32{
 	48, // 46: corona.ownership.v1.Join.support:type_name -> corona.ownership.v1.Support
 	46, // 47: corona.ownership.v1.RecoverRange.recovery:type_name -> corona.ownership.v1.Recovery
 	46, // 48: corona.ownership.v1.RecoverMeta.recovery:type_name -> corona.ownership.v1.Recovery
-	53, // 49: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	54, // 50: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	46, // 51: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
-	52, // 52: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
-	58, // 53: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	71, // 54: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	58, // 55: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	54, // 56: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	48, // 57: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
-	12, // 58: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	68, // 59: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
-	20, // 60: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
-	58, // 61: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	62, // [62:62] is the sub-list for method output_type
-	62, // [62:62] is the sub-list for method input_type
-	62, // [62:62] is the sub-list for extension type_name
-	62, // [62:62] is the sub-list for extension extendee
-	0,  // [0:62] is the sub-list for field type_name
+	55, // 49: corona.ownership.v1.RecoverMeta.table:type_name -> corona.ownership.v1.Meta
+	53, // 50: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	54, // 51: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	46, // 52: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
+	52, // 53: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
+	58, // 54: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	71, // 55: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	58, // 56: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	54, // 57: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	48, // 58: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
+	12, // 59: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	68, // 60: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	20, // 61: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	58, // 62: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	63, // [63:63] is the sub-list for method output_type
+	63, // [63:63] is the sub-list for method input_type
+	63, // [63:63] is the sub-list for extension type_name
+	63, // [63:63] is the sub-list for extension extendee
+	0,  // [0:63] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
