@@ -1,7 +1,6 @@
 package ownership
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -141,10 +140,11 @@ func (f *fsm) gone() error {
 	return nil
 }
 
-// stop ends the replica: its state can no longer follow the log.
+// stop ends the replica, whose state can no longer follow the log: what is damaged is filled
+// again, and the process ends otherwise.
 func (f *fsm) stop(err error) {
 	f.failed = err
-	if f.damaged != nil && (errors.Is(err, ErrCorrupt) || f.spoiled.Load()) {
+	if f.damaged != nil && (isDamage(err) || f.spoiled.Load()) {
 		f.damaged(err)
 		return
 	}

@@ -314,7 +314,7 @@ func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
 		g.seat.founders = founders.founders
 		err = g.begin(born)
 	}
-	if errors.Is(err, ErrCorrupt) {
+	if isDamage(err) {
 		s.repairs.note(r.Id, want, err)
 		return nil
 	}
@@ -355,7 +355,7 @@ func (s *Store) startGroups() error {
 	}
 	starting.Wait()
 	for i, g := range s.groups() {
-		if s.repairs != nil && errors.Is(errs[i], ErrCorrupt) {
+		if s.repairs != nil && isDamage(errs[i]) {
 			s.repairs.note(g.id, string(g.seat.id), errs[i])
 			s.of[g.from].own.Store(nil)
 			errs[i] = nil

@@ -121,7 +121,7 @@ func (s *Store) place(way *route, r *wire.Range) error {
 	if err == nil {
 		err = g.start()
 	}
-	if errors.Is(err, ErrCorrupt) {
+	if isDamage(err) {
 		s.repairs.note(r.Id, want, err)
 		return nil
 	}

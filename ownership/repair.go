@@ -148,6 +148,13 @@ func (p *repairs) ids() (ids []string) {
 	return ids
 }
 
+// isDamage tells what the disk of one replica has lost from records that do not fit together:
+// these are a mistake of the program, which all replicas of the range have made alike. None has
+// better ones, so that giving one up after the other would leave the range without a leader.
+func isDamage(err error) bool {
+	return errors.Is(err, ErrCorrupt) && !errors.Is(err, state.ErrMisfit)
+}
+
 // refuse turns the error of a read of a replica's state: a damaged one answers nothing more,
 // and the caller asks the next leader. What was read while the state was taken out is no
 // answer. It may be called on nil, in a cluster of one.
@@ -158,7 +165,7 @@ func (p *repairs) refuse(g *group, err error) error {
 	if gone := g.fsm.gone(); gone != nil && !errors.Is(err, errElsewhere) {
 		return gone
 	}
-	if !errors.Is(err, ErrCorrupt) {
+	if !isDamage(err) {
 		return err
 	}
 	select {

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // scrubPause is what a scrub rests after each megabyte of a bucket, so that a large one
@@ -61,10 +60,8 @@ func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
 		m.scrubDamage.Inc()
 		s.damage.found(b)
 		s.tools.log.Error("damage in the state of a range", "range", r.ID, "bucket", b, "error", err)
-		if errors.Is(err, state.ErrMisfit) {
-			return true
-		}
-		_ = s.repairs.refuse(g, err) // so that it is filled again, where others have it
+		_ = s.repairs.refuse(g, err) // so that what is damaged is filled again, where others have it
+		return !isDamage(err)
 	case ctx.Err() == nil:
 		s.tools.log.Warn("a bucket could not be scrubbed", "range", r.ID, "bucket", b, "error", err)
 	}

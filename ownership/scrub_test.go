@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,4 +104,51 @@ func TestScrubOfMistakes(t *testing.T) {
 	if missing != 1 {
 		t.Errorf("%d subscriptions are missing, want the one that was deleted", missing)
 	}
+}
+
+// TestMistakeOfAll: a record that all replicas have wrong alike is an error of whoever reads it,
+// and ends the process that applies a command to it, as on a node alone; no replica is given up,
+// so that a mended program goes on with all that there is.
+func TestMistakeOfAll(t *testing.T) {
+	t.Parallel()
+	ended := make(chan error, 100)
+	w := newTown(t, 3, 76, func(c *Config) { c.Fatal = func(err error) { ended <- err } })
+	made := w.subscribe(w.nodes[0], wish("http://example.com/wrong", "", webhook))
+	other := w.subscribe(w.nodes[0], wish("http://example.com/other", "", webhook))
+	w.agree()
+	for _, n := range w.nodes {
+		for key := range dump(t, n.store.db) {
+			if key[2] == 'c' && strings.HasSuffix(key, string(made.Channel[:])) {
+				n.must(n.store.db.Set([]byte(key), []byte{0xff}, pebble.NoSync))
+			}
+		}
+	}
+	given := func(when string) {
+		t.Helper()
+		for _, n := range w.nodes {
+			if all := n.store.repairs.all(); len(all) > 0 {
+				t.Errorf("%s: %s: damaged replicas %v", when, n.name, all)
+			}
+		}
+	}
+	for _, n := range w.nodes {
+		call, cancel := soon()
+		_, err := n.store.View().Channel(call, made.Channel)
+		cancel()
+		wantError(t, err, ErrCorrupt)
+		n.shows(map[string]channel.ID{other.ID: other.Channel})
+	}
+	given("read")
+	select {
+	case err := <-ended:
+		t.Errorf("a reader ended the process: %v", err)
+	default:
+	}
+	call, cancel := soon()
+	defer cancel()
+	if err := w.nodes[0].store.Unsubscribe(call, made.ID); err == nil {
+		t.Error("a subscription of a channel without a record was removed")
+	}
+	wantError(t, <-ended, ErrCorrupt)
+	given("applied")
 }

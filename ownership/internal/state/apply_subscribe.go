@@ -6,7 +6,6 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -158,7 +157,7 @@ func removeSubscription(tx *Tx, id channel.ID, seq uint64) error {
 		return err
 	}
 	if record == nil {
-		return disk.Corrupt("subscription %d: channel %s has no record", seq, id)
+		return misfit("subscription %d: channel %s has no record", seq, id)
 	}
 	subscription := &wire.Subscription{}
 	member := channelItemKey(kindMember, id, seq)

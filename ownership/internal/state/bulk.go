@@ -3,7 +3,6 @@ package state
 import (
 	"fmt"
 
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -177,7 +176,7 @@ func decodeCommand(m message) (c command, err error) {
 			return unknownField("a command", number)
 		}
 		if changes++; changes > 1 {
-			return disk.Corrupt("log entry: a command of several changes")
+			return misfit("log entry: a command of several changes")
 		}
 		switch number {
 		case fieldClaim:
@@ -202,7 +201,7 @@ func decodeCommand(m message) (c command, err error) {
 func decodeChange(m message) (any, error) {
 	whole := &wire.Command{}
 	if err := proto.Unmarshal(m.data, whole); err != nil {
-		return nil, disk.Corrupt("log entry: %w", err)
+		return nil, misfit("log entry: %w", err)
 	}
 	return whole.Change, wire.Strict(whole)
 }
@@ -240,12 +239,12 @@ func (m message) each(bytes func(protowire.Number, message) error, number func(p
 	for at := 0; at < len(m.data); {
 		field, kind, size := protowire.ConsumeTag(m.data[at:])
 		if size < 0 {
-			return disk.Corrupt("log entry: %w", protowire.ParseError(size))
+			return misfit("log entry: %w", protowire.ParseError(size))
 		}
 		at += size
 		size = protowire.ConsumeFieldValue(field, kind, m.data[at:])
 		if size < 0 {
-			return disk.Corrupt("log entry: %w", protowire.ParseError(size))
+			return misfit("log entry: %w", protowire.ParseError(size))
 		}
 		switch {
 		case kind == protowire.BytesType:

@@ -51,14 +51,15 @@ func (m *Machine) View(b channel.Bucket) (*View, error) {
 func (v *View) Close() error { return disk.ReadError("read state", v.iter.Close()) }
 
 // Hash is a SHA-256 of all records. It is of what they say, not of how a program has
-// encoded them, so that replicas of different versions agree. Pause is called after each
-// megabyte. The error is ErrCorrupt if a record cannot be read.
+// encoded them, so that replicas of different versions agree; one that cannot be decoded counts
+// by its bytes. Pause is called after each megabyte. The error is ErrCorrupt if the disk does not
+// give a record.
 func (v *View) Hash(ctx context.Context, pause func()) (sum [sha256.Size]byte, err error) {
 	h, read := sha256.New(), 0
 	for ok := v.iter.First(); ok && ctx.Err() == nil; ok = v.iter.Next() {
 		value, err := v.iter.ValueAndErr()
 		if err == nil {
-			value, err = canonical(v.iter.Key(), value)
+			value = canonical(v.iter.Key(), value)
 		}
 		if err != nil {
 			return sum, disk.ReadError("hash state", err)
@@ -79,15 +80,19 @@ func (v *View) Hash(ctx context.Context, pause func()) (sum [sha256.Size]byte, e
 }
 
 // canonical encodes a value in the one way that all versions have.
-func canonical(key, value []byte) ([]byte, error) {
+func canonical(key, value []byte) []byte {
 	_, kind := keyBucket(key)
 	s, known := shapes[kind]
 	if !known || s.message == nil {
-		return value, nil // bytes
+		return value // bytes
 	}
 	m := s.message()
-	if err := unmarshal(key, value, m); err != nil {
-		return nil, err
+	if proto.Unmarshal(value, m) != nil {
+		return value
 	}
-	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	encoded, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return value
+	}
+	return encoded
 }

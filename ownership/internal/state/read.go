@@ -13,7 +13,7 @@ import (
 // unmarshal reads a record of the state.
 func unmarshal(key, value []byte, record proto.Message) error {
 	if err := proto.Unmarshal(value, record); err != nil {
-		return disk.Corrupt("record at key %x: %w", key, err)
+		return misfit("record at key %x: %w", key, err)
 	}
 	return nil
 }

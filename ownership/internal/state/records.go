@@ -125,7 +125,7 @@ func seqChannel(r pebble.Reader, b channel.Bucket, seq uint64) (channel.ID, erro
 	}
 	defer closer.Close()
 	if len(value) != channel.IDLen {
-		return channel.ID{}, disk.Corrupt("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
+		return channel.ID{}, misfit("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
 	}
 	return channel.ID(value), nil
 }
@@ -135,7 +135,7 @@ func eachStraggler(r pebble.Reader, id channel.ID, visit func(channel.Straggler)
 	prefix := channelKey(kindStraggler, id)
 	return scan(r, prefix, prefix, func(key, value []byte) (bool, error) {
 		if len(value) != 8 {
-			return false, disk.Corrupt("straggler of channel %s has %d bytes", id, len(value))
+			return false, misfit("straggler of channel %s has %d bytes", id, len(value))
 		}
 		visit(channel.Straggler{Seq: lastItem(key), Next: binary.BigEndian.Uint64(value)})
 		return true, nil

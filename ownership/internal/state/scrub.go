@@ -14,6 +14,11 @@ import (
 // program has written wrong, on all replicas alike.
 var ErrMisfit = fmt.Errorf("%w: records are not as they should be", disk.ErrCorrupt)
 
+// misfit returns an ErrMisfit that says what is wrong.
+func misfit(format string, args ...any) error {
+	return fmt.Errorf("%w: %w", ErrMisfit, fmt.Errorf(format, args...))
+}
+
 // Scrub reads all of a bucket from one view, and returns how many bytes of keys and values
 // it has. The error is ErrCorrupt for a block with a bad checksum, and ErrMisfit for a record
 // that no node writes, or counts that do not agree. Pause is called after each megabyte.
@@ -46,7 +51,7 @@ func (d *DB) Scrub(ctx context.Context, b channel.Bucket, pause func()) (bytes i
 		return bytes, disk.ReadError("scrub state", err)
 	}
 	if _, _, err := inventory.End(); err != nil {
-		return bytes, fmt.Errorf("%w: %w", ErrMisfit, err)
+		return bytes, misfit("%w", err)
 	}
 	return bytes, nil
 }
@@ -67,7 +72,7 @@ func scrubRecord(inventory *Inventory, key, value []byte) (whole bool, err error
 		return true, err
 	}
 	if err := inventory.Add(key, value); err != nil {
-		return true, fmt.Errorf("%w: %w", ErrMisfit, err)
+		return true, misfit("%w", err)
 	}
 	return true, nil
 }

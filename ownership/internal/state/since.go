@@ -101,7 +101,7 @@ func (m *stampMerge) next() (channel.Update, error) {
 	}
 	id, err := wireID(stamped.Channel)
 	if err != nil {
-		return channel.Update{}, disk.Corrupt("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
+		return channel.Update{}, misfit("stamp %d of bucket %d: %w", head.stamp, head.bucket, err)
 	}
 	record, err := getChannel(m.r, id)
 	if err != nil {

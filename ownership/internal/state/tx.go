@@ -293,7 +293,7 @@ func Get(r pebble.Reader, key []byte, record proto.Message) error {
 		return disk.ReadError("read state", err)
 	}
 	if err := proto.Unmarshal(value, record); err != nil {
-		return errors.Join(disk.Corrupt("record at key %x: %w", key, err), closer.Close())
+		return errors.Join(misfit("record at key %x: %w", key, err), closer.Close())
 	}
 	return closer.Close()
 }
