@@ -3,8 +3,7 @@
 //
 //	go run ./benchmarks/subscribe -rounds 8 ./corona-before ./corona-now
 //
-// It prints, for each run, the time until a fresh node is ready, processor time a subscription,
-// latencies and the rate; then the medians of each build, and how they are to the first one's.
+// It prints, for each run, processor time of the node a subscription, latencies and the rate; then the medians of each build, and how they are to the first one's.
 package main
 
 import (
@@ -58,7 +57,7 @@ func main() {
 // run has the programs take turns.
 func (o *options) run(ctx context.Context) error {
 	for _, keyed := range []bool{false, true} {
-		fmt.Printf("keys: %t\n%-40s %9s %9s %9s %9s %9s\n", keyed, "program", "ready ms", "µs", "p50 ms", "p99 ms", "/s")
+		fmt.Printf("keys: %t\n%-40s %9s %9s %9s %9s\n", keyed, "program", "µs", "p50 ms", "p99 ms", "/s")
 		all := make([][]figures, len(o.programs))
 		for range o.rounds {
 			for _, i := range rand.Perm(len(o.programs)) {
@@ -83,9 +82,9 @@ func (o *options) run(ctx context.Context) error {
 	return nil
 }
 
-// figures are milliseconds until a node is ready, microseconds of its processor a subscription,
-// milliseconds of the median and the 99th percentile of latencies, and subscriptions a second.
-type figures [5]float64
+// figures are microseconds of the node's processor a subscription, milliseconds of the median and
+// the 99th percentile of latencies, and subscriptions a second.
+type figures [4]float64
 
 func (f figures) print(name, form string) {
 	fmt.Printf("%-40s", name)
@@ -119,7 +118,6 @@ func (o *options) measure(ctx context.Context, program string, keyed bool) (f fi
 	if err != nil {
 		return f, err
 	}
-	begun := time.Now()
 	node, err := child.Begin(filepath.Join(folder, "log"), program, "serve", "--data", filepath.Join(folder, "data"),
 		"--listen", address, "--allow-private", "--host-gap", "10m", "--host-parallel", "1")
 	if err != nil {
@@ -129,20 +127,19 @@ func (o *options) measure(ctx context.Context, program string, keyed bool) (f fi
 	if err := child.AwaitURL(ctx, "http://"+address+"/readyz", node); err != nil {
 		return f, err
 	}
-	f[0] = time.Since(begun).Seconds() * 1e3
 	before, err := process.CPUTime(node.PID())
 	if err != nil {
 		return f, err
 	}
-	begun = time.Now()
+	begun := time.Now()
 	took, err := o.subscribe(ctx, "http://"+address, keyed)
 	if err != nil {
 		return f, err
 	}
-	f[4] = float64(o.count) / time.Since(begun).Seconds()
+	f[3] = float64(o.count) / time.Since(begun).Seconds()
 	after, err := process.CPUTime(node.PID())
-	f[1] = (after - before).Seconds() * 1e6 / float64(o.count)
-	f[2], f[3] = took[len(took)/2].Seconds()*1e3, took[len(took)*99/100].Seconds()*1e3
+	f[0] = (after - before).Seconds() * 1e6 / float64(o.count)
+	f[1], f[2] = took[len(took)/2].Seconds()*1e3, took[len(took)*99/100].Seconds()*1e3
 	return f, err
 }
 
