@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -159,10 +160,26 @@ func (t *trial) leave(fatal error) {
 // copyMeta copies the meta group's file and its checksum as they are at one moment.
 func (t *trial) copyMeta() (err error) {
 	sum := &fileSum{of: filepath.Join(t.dir, "ranges", "meta", "raft.db")}
-	for before, after := []byte(nil), []byte("none"); err == nil && !bytes.Equal(before, after); {
-		before, _ = os.ReadFile(sum.path()) // not there yet is as good
-		err = errors.Join(os.RemoveAll(t.dir+" copy"), os.CopyFS(t.dir+" copy", os.DirFS(t.dir)))
-		after, _ = os.ReadFile(sum.path())
+	for {
+		before, _ := os.ReadFile(sum.path()) // not there yet is as good
+		err = errors.Join(os.RemoveAll(t.copy()), os.CopyFS(t.copy(), os.DirFS(t.dir)))
+		after, _ := os.ReadFile(sum.path())
+		renamed := errors.Is(err, fs.ErrNotExist) // a file had another name when it was to be read
+		if !renamed && (err != nil || bytes.Equal(before, after)) {
+			return err
+		}
+	}
+}
+
+// copy returns the directory of the next process: the one that ended may still write to its own.
+func (t *trial) copy() string { return t.dir + " copy" }
+
+// moveStores moves log and state, as far as they are there, to the directory of the next process.
+func (t *trial) moveStores() error {
+	from, to := filepath.Join(t.dir, "ranges"), filepath.Join(t.copy(), "ranges")
+	err := errors.Join(t.left.MkdirAll(t.copy(), dirPerm), t.left.Rename(from, to))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
 	}
 	return err
 }
@@ -238,12 +255,11 @@ func (t *trial) round(s *Store, round int) {
 
 // check starts again from what was left, on a disk without faults.
 func (t *trial) check() error {
-	// The meta group's file of a process that was left as it is stays locked.
-	if err := errors.Join(t.copied, os.Rename(t.dir, t.dir+" before"), os.Rename(t.dir+" copy", t.dir)); err != nil {
+	if err := errors.Join(t.copied, t.moveStores()); err != nil {
 		return err
 	}
 	var fatal error
-	cfg, err := t.config(t.dir, t.left, func(err error) { fatal = err })
+	cfg, err := t.config(t.copy(), t.left, func(err error) { fatal = err })
 	if err != nil {
 		return err
 	}
