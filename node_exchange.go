@@ -69,7 +69,7 @@ func (n *Node) tellOne(ctx context.Context, node string, tradeoffs []byte) {
 	}
 }
 
-// serveTradeoffs takes in what another node tells. The reply is what this one told last, so
+// serveTradeoffs accepts what another node tells. The reply is what this one told last, so
 // that one that starts knows the others at once.
 func (c *company) serveTradeoffs(_ context.Context, call peer.Call) ([]byte, error) {
 	node := c.open.Load()

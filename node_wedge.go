@@ -197,7 +197,7 @@ func (c *company) serveHeld(_ context.Context, call peer.Call) ([]byte, error) {
 	return node.hosts.ServeHeld(call.Group)
 }
 
-// serveHosts takes in what another node says of hosts that rest.
+// serveHosts accepts what another node says of hosts that rest.
 func (c *company) serveHosts(_ context.Context, call peer.Call) ([]byte, error) {
 	node := c.open.Load()
 	if node == nil {

@@ -27,7 +27,7 @@ type Step struct {
 	Patch   error   // the update's delta does not make the new content of the old, or its stored form does not read back
 }
 
-// Capture takes in a document fetched at a time, which must not be before the
+// Capture records a document fetched at a time, which must not be before the
 // one of the last capture.
 func (r *Replay) Capture(doc Document, at time.Time) Step {
 	core, err := Extract(doc)

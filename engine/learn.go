@@ -22,7 +22,7 @@ func (s Shown) holding(kind deltas.Kind) store.Holding {
 	}
 }
 
-// Learn takes in what another poller has found: the next poll begins with the validators
+// Learn accepts what another poller has found: the next poll begins with the validators
 // of that version, so that its content is fetched once for all pollers. Where the content
 // cannot be made here, the next poll fetches it. News of a channel that is not ordered,
 // of another incarnation, or of an earlier version changes nothing.

@@ -84,7 +84,7 @@ func (h *History) counted(seconds float64) {
 	h.decide()
 }
 
-// Seed takes in when the entries of a first document, seen at a time, were
+// Seed records when the entries of a first document, seen at a time, were
 // published, and replaces what was known: those since the middle one. Older entries may
 // be a selection, as on front pages. Seed does nothing where fewer than half have
 // distinct times, as where a build stamps all, and counts as [mostSeeded] changes at most.

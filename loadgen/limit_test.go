@@ -10,7 +10,7 @@ import (
 )
 
 // TestRefusals: a host that is asked too often answers 429 and wants to be left
-// alone, it alone; who comes sooner is told again and counted.
+// alone, it alone; a client that comes sooner is told again and counted.
 func TestRefusals(t *testing.T) {
 	o, clock := newTestOrigin(t, Config{Channels: 6, Hosts: 2, MaxRate: 2, RetryAfter: 30 * time.Second})
 	start := clock.now

@@ -31,7 +31,7 @@ const (
 	nearLimit   = 0.99
 )
 
-// lower takes in a look at a poller that is to make so many polls per interval, and
+// lower records a look at a poller that is to make so many polls per interval, and
 // reports whether the limit has come down.
 func (c *capacity) lower(m Measured, planned float64, floor time.Duration) bool {
 	if m.Behind <= max(lateAfter, floor/100) {

@@ -18,7 +18,7 @@ func usualCost(c honeycomb.Cost) float64 {
 
 const usualBytes = 1 << 10
 
-// resize takes in how many bytes a poll of a channel takes.
+// resize records how many bytes a poll of a channel takes.
 func (p *plan) resize(id channel.ID, incarnation uint64, bytes int64) {
 	f := p.factors.at(id)
 	if f == nil || f.incarnation != uint32(incarnation) || f.size == sizeOf(bytes) {

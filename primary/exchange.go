@@ -134,7 +134,7 @@ func (pl *planner) Told() []byte {
 	return pl.exchange.mu.told
 }
 
-// Hear takes in what another node told. What is wrong with a range's tradeoffs is logged
+// Hear accepts what another node told. What is wrong with a range's tradeoffs is logged
 // and counted, and the others are taken; an error says that all of it is wrong.
 func (pl *planner) Hear(tradeoffs []byte) error {
 	x := pl.exchange
@@ -163,7 +163,7 @@ func (pl *planner) Hear(tradeoffs []byte) error {
 // again.
 const farOff = 0.01
 
-// hear takes in tradeoffs, and reports whether all is to be solved again: the latest solve
+// hear accepts tradeoffs, and reports whether all is to be solved again: the latest solve
 // knew far less or more of other nodes' subscribers, or they have made room for its plan.
 func (x *exchange) hear(told []local.Told) (far bool) {
 	x.mu.Lock()

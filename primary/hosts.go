@@ -110,7 +110,7 @@ func (h *hosts) capOf(number int32) float64 {
 	return one.cap * part * (channel.WholeCap - channel.KeptBack) / channel.WholeCap
 }
 
-// divide takes in which parts of hosts' channels are this node's, of those whose caps
+// divide records which parts of hosts' channels are this node's, of those whose caps
 // could be passed.
 func (h *hosts) divide() {
 	if h.parts == nil || h.pollers == 1 {

@@ -46,7 +46,7 @@ func learn(ch channel.Channel, state deltas.State, report engine.Report, decisio
 	return l.append(nil)
 }
 
-// change takes in a change after the one before: it was not there yet in a poll
+// change records a change after the one before: it was not there yet in a poll
 // begun when known, the latest before, and was in the one begun at. Where no such
 // poll is known, as after a start, polls are taken to have been close.
 func (l *learned) change(before, known, at time.Time, times []time.Time) {
@@ -61,7 +61,7 @@ func (l *learned) change(before, known, at time.Time, times []time.Time) {
 	l.history.Changed(max(known.Sub(before), 0).Seconds(), at.Sub(known).Seconds())
 }
 
-// turn takes in, after some time, how many entries are new and how many there are:
+// turn records, after some time, how many entries are new and how many there are:
 // those that are not there any more have made room. Where none have to, as in a
 // document that holds everything, nothing turns over.
 func (l *learned) turn(passed time.Duration, fresh, shown int) {

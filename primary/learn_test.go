@@ -24,7 +24,7 @@ type life struct {
 	published []time.Time
 }
 
-// poll takes in what a poll shows, and returns what is decided.
+// poll records what a poll shows, and returns what is decided.
 func (l *life) poll(at time.Time, core *deltas.Core) deltas.Verdict {
 	if l.state.Candidate == nil && core.Hash == l.state.Current {
 		l.known = at

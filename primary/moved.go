@@ -11,7 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine"
 )
 
-// Moved takes in what a poll has shown of where a channel has moved. It commits
+// Moved records what a poll has shown of where a channel has moved. It commits
 // only what changes by that; the poller's next order says it.
 func (j *judge) Moved(ctx context.Context, move engine.Move) error {
 	stripe := j.stripe(move.Channel)

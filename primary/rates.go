@@ -66,7 +66,7 @@ func (r *rates) run(changed []int, corrector *local.Corrector) (err error) {
 	return err
 }
 
-// solve takes in what has changed, or everything, finds the rates and orders them.
+// solve reads what has changed, or everything, finds the rates and orders them.
 func (pl *planner) solve(full bool) error {
 	pl.solving.Lock()
 	defer pl.solving.Unlock()

@@ -154,7 +154,7 @@ func encodeNotes(said map[channel.ID]remark) *wire.Notes {
 	return all
 }
 
-// serveNotes takes in what another node's poller says of channels that this node owns.
+// serveNotes accepts what another node's poller says of channels that this node owns.
 func (s *reportServer) serveNotes(bytes []byte) error {
 	all := new(wire.Notes)
 	if err := proto.Unmarshal(bytes, all); err != nil {

@@ -79,7 +79,7 @@ func (o *Owner) ServeReport(ctx context.Context, report []byte) (answer []byte, 
 	return o.reports.serve(ctx, report)
 }
 
-// ServeNotes takes in what another node's poller says of channels that this node owns.
+// ServeNotes accepts what another node's poller says of channels that this node owns.
 func (o *Owner) ServeNotes(notes []byte) error { return o.reports.serveNotes(notes) }
 
 // Pollers returns how many egress labels poll, at least 1.

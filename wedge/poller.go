@@ -19,7 +19,7 @@ import (
 // Poller obeys the owners of all ranges, this node's own and others, and takes to them
 // what this node's engine reports. It is safe for concurrent use.
 type Poller struct {
-	reporter        // takes in what the engine says; it has the node's configuration, metrics and owner
+	reporter        // accepts what the engine says; it has the node's configuration, metrics and owner
 	engine   Engine // set by Start
 	holdings holdings
 
@@ -252,7 +252,7 @@ func (p *Poller) dropUnseen(r *obeyed) {
 	p.engine.Drop(drops...)
 }
 
-// signal leaves a token for who waits for one.
+// signal leaves a token for a goroutine that waits for one.
 func signal(token chan<- struct{}) {
 	select {
 	case token <- struct{}{}:

@@ -132,7 +132,7 @@ func (c *Config) spreadTo(ctx context.Context, m *wire.Spread, branch []string) 
 	}
 }
 
-// pass takes in news that another node passes on, and passes them on in its turn. News of
+// pass accepts news that another node passes on, and passes them on in its turn. News of
 // a term that this poller does not obey go no further.
 func (p *Poller) pass(ctx context.Context, m *wire.Spread, reply *wire.Reply) error {
 	s, err := decodeSession(m.GetSession())

@@ -72,7 +72,7 @@ type chronicle struct {
 	over     []*stand
 }
 
-// look takes in the facts of a look, and reports whether they are others than before.
+// look records the facts of a look, and reports whether they are others than before.
 func (c *chronicle) look(n int, facts []string) (changed bool) {
 	is := make(map[string]bool)
 	for _, fact := range facts {

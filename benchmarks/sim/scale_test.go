@@ -117,7 +117,7 @@ func TestScaleIsLevel(t *testing.T) {
 	}
 }
 
-// A cost that nobody measured is not reckoned with.
+// A cost that was not measured is left out.
 func TestScaleRefusesCosts(t *testing.T) {
 	o := scaled(t, 4, 400)
 	for name := range o.Costs.Figures {

@@ -23,7 +23,7 @@ func (h heldOpen) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestInterruptedInput: a signal ends who waits for standard input.
+// TestInterruptedInput: a signal ends a command that waits for standard input.
 func TestInterruptedInput(t *testing.T) {
 	old := clitest.FeedFile(t, "old.xml", 1)
 	tests := []struct {

@@ -260,7 +260,7 @@ func (w *weights) mix(input *[inputs]int32) int32 {
 	return int32(min(max(sum>>16, -2047), 2047))
 }
 
-// learn takes in the bit that was predicted.
+// learn records the bit that was predicted.
 func (p *predictor) learn(bit int) {
 	for m, mixer := range p.mixer {
 		miss := (int32(bit<<12) - p.mixed[m]) * mixerRate

@@ -322,7 +322,7 @@ func (n *Noise) learnRegions(t *ticks, was, now *content.Core, at uint32) {
 	}
 }
 
-// watchRegion watches a run of a page. It takes in the regions inside the run: a line that
+// watchRegion watches a run of a page. It reads the regions inside the run: a line that
 // moves through a region is not an end of it.
 func (n *Noise) watchRegion(p paged, s run) {
 	l := region{}

@@ -137,7 +137,7 @@ func (s State) learned(noise Noise, current *content.Core) State {
 	return s
 }
 
-// flap takes in a run of a single look: a content that was known before, and was gone
+// flap records a run of a single look: a content that was known before, and was gone
 // at the next look. Where contents alternate within single looks they are variants of
 // one, so that a return needs more looks.
 func (s State) flap() State {

@@ -73,7 +73,7 @@ func (t *ticks) unit(was, is string, kind slotKind) (lost, got []someLine) {
 	return lost, got
 }
 
-// pair takes in two lines of one shape.
+// pair reads two lines of one shape.
 func (t *ticks) pair(was, is string, kind slotKind) {
 	t.was.read(was)
 	t.is.read(is)

@@ -80,7 +80,7 @@ func (t *trial) rootOf(e *Exchange) string {
 	return tickets[0].root
 }
 
-// learn takes in what the reader was told.
+// learn records what the reader was told.
 func (t *trial) learn(e *Exchange) {
 	key := t.keys[e]
 	delete(t.keys, e)

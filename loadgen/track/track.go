@@ -129,7 +129,7 @@ func (t *Tracker) SetPlan(from time.Time, gaps, longest []float64) {
 	t.plans.Store(&next)
 }
 
-// forgetGaps begins the sums of a channel's gaps anew: they are of one plan.
+// forgetGaps restarts the sums of a channel's gaps: they are of one plan.
 func (t *Tracker) forgetGaps(channel int) {
 	lock := t.lock(channel)
 	lock.Lock()
@@ -294,7 +294,7 @@ func (t *Tracker) floor(c *channelState, channel int, at int64) {
 }
 
 // Disturb says that from an instant on nodes are not all there, until Calm: gaps meanwhile
-// are nobody's fault.
+// are not counted as faults.
 func (t *Tracker) Disturb(from time.Time) { t.disturbed.begin(from) }
 
 // Calm says that from an instant on all is as planned again.

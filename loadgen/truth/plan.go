@@ -16,7 +16,7 @@ type Channels struct {
 // Plan is the best that there is within the limits.
 type Plan struct {
 	Gaps      []float64 // seconds between two polls; 0: none
-	Longest   []float64 // the longest gap of a channel with the same factors: which of them gets the last poll is nobody's to tell
+	Longest   []float64 // the longest gap of a channel with the same factors: which of them gets the last poll cannot be told
 	PollsPerS float64
 	Budget    float64 // polls per interval, or bytes
 	BoundMean float64 // seconds: no plan has a lower mean wait over subscribers

@@ -261,7 +261,7 @@ func (s *streaks) answer(e *endpoint, q streak.Question) streak.Answer {
 	return answer
 }
 
-// heard takes in what another node answers that keeps an endpoint. Locked.
+// heard accepts what another node answers that keeps an endpoint. Locked.
 func (s *streaks) heard(e *endpoint, answer streak.Answer) {
 	e.known, e.held = true, false
 	s.goBy(e, answer.Record)

@@ -171,13 +171,13 @@ func (n *Node) learn(ctx context.Context, r channel.Range) {
 	}
 }
 
-// Refused takes in that a host has refused this node. It does not block.
+// Refused records that a host has refused this node. It does not block.
 func (n *Node) Refused(rest channel.Rest) {
 	n.metrics.reported.Inc()
 	n.leaders.At(rest.Host.Bucket()).add(rest)
 }
 
-// ServeRefused takes in, at the leader of a range, that hosts of it have refused a node,
+// ServeRefused records, at the leader of a range, that hosts of it have refused a node,
 // and tells all others once that is committed.
 func (n *Node) ServeRefused(ctx context.Context, r channel.Range, content []byte) error {
 	rests, err := n.decode(content)
@@ -243,7 +243,7 @@ func (n *Node) tell(rests []channel.Rest) {
 	}
 }
 
-// Serve takes in what another node, as the leader of a range, says of hosts.
+// Serve accepts what another node, as the leader of a range, says of hosts.
 func (n *Node) Serve(content []byte) error {
 	rests, err := n.decode(content)
 	if err == nil {

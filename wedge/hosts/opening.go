@@ -55,7 +55,7 @@ func (n *Node) waits(r channel.Range, t *table) bool {
 	return n.shares.tables.At(r.From) == t && time.Now().Before(t.Opens())
 }
 
-// told takes in what a node holds, if the table is that of the range's term still: in
+// told accepts what a node holds, if the table is that of the range's term still: in
 // another term, other leaders may have granted meanwhile.
 func (n *Node) told(r channel.Range, t *table, node string, held Held) {
 	n.shares.mu.Lock()

@@ -95,7 +95,7 @@ func (n *Node) keepShares(ctx context.Context) {
 	}
 }
 
-// Parts takes in of how many channels of hosts this node is the owner, and returns which
+// Parts records of how many channels of hosts this node is the owner, and returns which
 // part of all channels of each host that is; 0: not known. It does not wait.
 func (n *Node) Parts(owned []channel.Led) (parts []float64) {
 	byAsker := make(map[*asker]map[channel.ID]int64)
@@ -135,7 +135,7 @@ func (a *asker) own(owned map[channel.ID]int64) {
 	maps.DeleteFunc(a.all, func(host channel.ID, _ int64) bool { return owned[host] == 0 })
 }
 
-// far reports whether a number has become so much another that the leader is to hear of it
+// far reports whether a number has changed so much that the leader is told
 // at once.
 func far(before, now int64) bool {
 	change := now - before

@@ -99,7 +99,7 @@ func answerOnce(listener net.Listener) error {
 	return nil
 }
 
-// A request that found nobody was surely not done; one without an answer may have been.
+// A request that reached no node was surely not done; one without an answer may have been.
 func TestUnsent(t *testing.T) {
 	hangsUp := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }))
 	defer hangsUp.Close()

@@ -44,7 +44,7 @@ type xmlScan struct {
 	namespaces int
 }
 
-// markup takes in what begins with the '<' at at and returns where it ends.
+// markup reads what begins with the '<' at at and returns where it ends.
 func (s *xmlScan) markup(at int) (int, error) {
 	rest := s.text[at:]
 	switch {

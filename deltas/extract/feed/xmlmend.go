@@ -54,7 +54,7 @@ type openTag struct {
 	end  int // behind the start tag
 }
 
-// markup takes in what begins with the '<' at at and returns where it ends.
+// markup reads what begins with the '<' at at and returns where it ends.
 func (m *mender) markup(at int) int {
 	switch rest := m.text[at:]; {
 	case strings.HasPrefix(rest, "<!--"):
@@ -93,7 +93,7 @@ func namesTag(text string) bool {
 // maxForgotten is how many elements within each other may be left open.
 const maxForgotten = 8
 
-// close takes in an end tag. What is open within its element was forgotten.
+// close reads an end tag. What is open within its element was forgotten.
 func (m *mender) close(name string, end int) {
 	for i := len(m.open) - 1; i >= 0 && i >= len(m.open)-1-maxForgotten; i-- {
 		if m.open[i].name == name {
@@ -108,7 +108,7 @@ func (m *mender) close(name string, end int) {
 	}
 }
 
-// forget takes in elements that were not closed, those of other vocabularies: what
+// forget reads elements that were not closed, those of other vocabularies: what
 // stands behind their start tags is their parent's.
 func (m *mender) forget(tags []openTag) {
 	for _, t := range tags {

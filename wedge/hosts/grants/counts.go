@@ -11,7 +11,7 @@ import (
 type Counts struct {
 	opens   time.Time
 	hosts   map[channel.ID]map[string]count // by node
-	crowded int                             // so many hosts are worth a look for those that nobody owns
+	crowded int                             // so many hosts are worth a look for those without an owner
 }
 
 type count struct {

@@ -76,7 +76,7 @@ func NewTable(nodes []string, now time.Time) *Table {
 	return t
 }
 
-// Told takes in what a node holds, as its [Holder.Tell] has returned it in this term. The
+// Told accepts what a node holds, as its [Holder.Tell] has returned it in this term. The
 // table grants once all nodes have told.
 func (t *Table) Told(node string, number uint64, held []Share, now time.Time) {
 	if !t.untold[node] {

@@ -462,7 +462,7 @@ func TestAsksSeldom(t *testing.T) {
 	}
 }
 
-// TestTableForgets: hosts that nobody asks about any more are forgotten.
+// TestTableForgets: hosts that no node asks about any more are forgotten.
 func TestTableForgets(t *testing.T) {
 	now := time.Unix(1e9, 0)
 	table := NewTable([]string{"a"}, now)

@@ -22,7 +22,7 @@ type held struct {
 	number   uint64
 	answered bool
 	needed   time.Time // when the node last needed any
-	spare    bool      // the leader is to hear that it is needed no more
+	spare    bool      // reported to the leader as needed no more
 }
 
 // renewal is after how long a grant is asked for again.
