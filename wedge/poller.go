@@ -45,7 +45,7 @@ type obeyed struct {
 func NewPoller(config Config) *Poller {
 	config = config.withDefaults()
 	config.metrics = newMetrics(config.Registerer)
-	bases := newContents()
+	bases := newContents(mostBytes)
 	p := &Poller{
 		learn:    make(chan struct{}, 1),
 		reporter: reporter{config: config, metrics: config.metrics, packer: bases.packer},
