@@ -43,7 +43,7 @@ func (n *Node) openEngine() (err error) {
 	}
 	if n.poller != nil {
 		n.wedge = wedge.NewOwner(config, n.owner, n.store, n.poller, n.pollersNow)
-		n.poller.Start(n.engine)
+		n.poller.Start(n.engine, n.engine.Shelf())
 		n.hosts.Start(n.engine)
 	}
 	return nil

@@ -1,72 +1,52 @@
 package wedge
 
 import (
-	"container/list"
-	"sync"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
 )
 
-// contents are the newest contents of channels that this node's owner has seen, packed, so
-// that a poller need not send the base of its next change: an LRU of up to a number of bytes.
+// Shelf keeps a value for each of some channels on disk; what it loses is sent again. See
+// [engine.Shelf].
+type Shelf interface {
+	Put(id channel.ID, value []byte)
+	Get(id channel.ID) []byte
+	Remove(ids ...channel.ID)
+	Clear(r channel.Range)
+}
+
+// contents are the newest contents of channels that this node's owner has seen and this
+// node does not poll, so that a poller need not send the base of its next change.
 type contents struct {
 	packer *deltas.Packer
-	most   int // bytes
-
-	mu    sync.Mutex
-	bytes int
-	order *list.List // of *packed, the one used last in front
-	of    map[channel.ID]*list.Element
+	shelf  Shelf // set by Poller.Start
 }
 
+// packed is a channel's content, packed, and what its origin sent with it.
 type packed struct {
-	channel channel.ID
-	hash    deltas.Hash
-	data    []byte
-	shown   engine.Shown
+	data  []byte
+	shown engine.Shown
 }
 
-// mostBytes bounds the contents in memory.
-const mostBytes = 32 << 20
-
-func newContents(most int) *contents {
-	return &contents{packer: deltas.NewPacker(2), most: most, order: list.New(), of: make(map[channel.ID]*list.Element)}
-}
-
-// add keeps a channel's newest content, in place of the one before, and what its origin sent
-// with it.
+// add keeps a channel's newest content, in place of the one before.
 func (c *contents) add(id channel.ID, core *deltas.Core, shown engine.Shown) {
-	kept := &packed{id, core.Hash, c.packer.Append(nil, core), shown}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if at := c.of[id]; at != nil {
-		c.remove(at)
+	value, err := proto.Marshal(&wire.News{Hash: core.Hash[:], Content: c.packer.Append(nil, core), Shown: encodeShown(shown)})
+	if err == nil {
+		c.shelf.Put(id, value)
 	}
-	c.of[id] = c.order.PushFront(kept)
-	for c.bytes += len(kept.data); c.bytes > c.most; {
-		c.remove(c.order.Back())
-	}
-}
-
-// remove forgets a content. Locked.
-func (c *contents) remove(at *list.Element) {
-	old := c.order.Remove(at).(*packed)
-	delete(c.of, old.channel)
-	c.bytes -= len(old.data)
 }
 
 // packed returns a channel's content; nil: it is not here.
 func (c *contents) packed(id channel.ID, hash deltas.Hash) *packed {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	at := c.of[id]
-	if at == nil || at.Value.(*packed).hash != hash {
+	kept := new(wire.News)
+	value := c.shelf.Get(id)
+	if value == nil || proto.Unmarshal(value, kept) != nil || string(kept.GetHash()) != string(hash[:]) {
 		return nil
 	}
-	c.order.MoveToFront(at)
-	return at.Value.(*packed)
+	return &packed{kept.GetContent(), decodeShown(kept.GetShown())}
 }
 
 // get returns a channel's content; nil: it is not here.

@@ -1,8 +1,6 @@
 package wedge
 
 import (
-	"fmt"
-	"strings"
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -10,44 +8,35 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine"
 )
 
-// TestContents: the newest content of each channel is kept, in as many bytes as may be; what
-// was not used for longest goes first.
+// TestContents: a channel's newest content is there with what its origin sent, the one before
+// is not, nor what the shelf has lost or garbled.
 func TestContents(t *testing.T) {
-	core := func(n int) *deltas.Core {
-		var text strings.Builder
-		for line := range 50 {
-			fmt.Fprintf(&text, "line %d of %d: %x\n", line, n, n*1000003+line*7919)
-		}
-		core, err := deltas.Extract(deltas.Document{Body: []byte(text.String()), ContentType: "text/plain"})
+	core := func(text string) *deltas.Core {
+		core, err := deltas.Extract(deltas.Document{Body: []byte(text), ContentType: "text/plain"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return core
 	}
-	ids := []channel.ID{{1}, {2}, {3}}
-	one := len(deltas.NewPacker(1).Append(nil, core(1)))
-	c := newContents(2*one + one/2)
-	has := func(id channel.ID, want *deltas.Core, there bool) {
+	shelf := &fakeShelf{of: make(map[channel.ID][]byte)}
+	c := &contents{packer: deltas.NewPacker(1), shelf: shelf}
+	first, second, id := core("first\n"), core("second\n"), channel.ID{1}
+	has := func(want *deltas.Core, there bool) {
 		t.Helper()
 		got, err := c.get(id, want.Hash)
 		if err != nil || (got != nil) != there || there && got.Hash != want.Hash {
-			t.Fatalf("channel %s has %v, %v, want its content: %t", id, got, err, there)
+			t.Fatalf("content %s is %v, %v, want it: %t", want.Hash, got, err, there)
 		}
 	}
-	c.add(ids[0], core(1), engine.Shown{})
-	c.add(ids[1], core(2), engine.Shown{})
-	for n := 10; n < 20; n++ { // versions of one channel take no room from the other
-		c.add(ids[1], core(n), engine.Shown{})
+	has(first, false)
+	c.add(id, first, engine.Shown{ETag: `"1"`})
+	has(first, true)
+	c.add(id, second, engine.Shown{ETag: `"2"`})
+	has(first, false)
+	has(second, true)
+	if kept := c.packed(id, second.Hash); kept.shown.ETag != `"2"` {
+		t.Errorf("the content came with ETag %q", kept.shown.ETag)
 	}
-	has(ids[0], core(1), true)
-	has(ids[1], core(18), false)
-	has(ids[1], core(19), true)
-	has(ids[0], core(1), true) // used last
-	c.add(ids[2], core(3), engine.Shown{})
-	has(ids[1], core(19), false)
-	has(ids[0], core(1), true)
-	has(ids[2], core(3), true)
-	if c.bytes > c.most || len(c.of) != 2 || c.order.Len() != 2 {
-		t.Errorf("%d bytes of %d, %d and %d contents", c.bytes, c.most, len(c.of), c.order.Len())
-	}
+	shelf.Put(id, []byte("garbled"))
+	has(second, false)
 }

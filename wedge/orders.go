@@ -88,6 +88,7 @@ func (o *Owner) Repace(paces ...engine.Pace) (whole []channel.ID) {
 
 // Drop implements [primary.Poller].
 func (o *Owner) Drop(ids ...channel.ID) {
+	defer o.reports.bases.shelf.Remove(ids...)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	sent := make(map[*lead]parts)

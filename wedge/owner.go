@@ -197,6 +197,7 @@ func (o *Owner) Complete(r channel.Range) {
 // End implements [primary.Poller]: pollers go on by what was ordered until the next owner
 // orders otherwise, or until the lease is over.
 func (o *Owner) End(r channel.Range) {
+	defer o.reports.bases.shelf.Clear(r)
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.mu.led.Remove(r)

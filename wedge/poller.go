@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
 	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
@@ -45,7 +46,7 @@ type obeyed struct {
 func NewPoller(config Config) *Poller {
 	config = config.withDefaults()
 	config.metrics = newMetrics(config.Registerer)
-	bases := newContents(mostBytes)
+	bases := &contents{packer: deltas.NewPacker(2)}
 	p := &Poller{
 		learn:    make(chan struct{}, 1),
 		reporter: reporter{config: config, metrics: config.metrics, packer: bases.packer},
@@ -57,11 +58,11 @@ func NewPoller(config Config) *Poller {
 
 func (p *Poller) setOwner(o *Owner) { p.owner, p.holdings.reports = o, &o.reports }
 
-// Start gives the poller the engine that polls.
-func (p *Poller) Start(e Engine) {
+// Start gives the poller the engine that polls, and the owner a shelf for contents.
+func (p *Poller) Start(e Engine, shelf Shelf) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.engine, p.holdings.engine = e, e
+	p.engine, p.holdings.engine, p.holdings.bases.shelf = e, e, shelf
 }
 
 // Run watches the leases and passes on what owners are told in passing, until ctx is

@@ -60,6 +60,43 @@ func TestChangeIsReportedAndTold(t *testing.T) {
 	})
 }
 
+// An owner keeps contents of channels as long as it orders them.
+func TestContentsEndWithOrders(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 2)
+		owner, seer := w.nodes[0], w.nodes[1]
+		orders := []engine.Order{w.order(w.ranges[0], 1, 1), w.order(w.ranges[0], 2, 1), w.order(w.ranges[1], 1, 1)}
+		owner.lead(w.ranges[0], 1, orders[:2]...)
+		owner.lead(w.ranges[1], 1, orders[2])
+		synctest.Wait()
+		for _, order := range orders {
+			report := engine.Report{Channel: order.Channel, Incarnation: 1, Begun: time.Now(), Core: page(t, 20)}
+			if _, err := seer.poller.Report(t.Context(), report); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kept := func() (n int) {
+			for _, order := range orders {
+				if owner.owner.reports.bases.packed(order.Channel, page(t, 20).Hash) != nil {
+					n++
+				}
+			}
+			return n
+		}
+		if n := kept(); n != 3 {
+			t.Fatalf("%d contents of 3 are kept", n)
+		}
+		owner.owner.Drop(orders[0].Channel)
+		if n := kept(); n != 2 {
+			t.Errorf("%d contents are kept after a channel was dropped, want 2", n)
+		}
+		owner.owner.End(w.ranges[0])
+		if n := kept(); n != 1 {
+			t.Errorf("%d contents are kept after the owner has lost a range, want 1", n)
+		}
+	})
+}
+
 // Who reports on a base that is not current is given what it lacks, and its content is
 // not asked for; who has seen the current version itself is told so.
 func TestStaleBaseIsMended(t *testing.T) {

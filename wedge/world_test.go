@@ -76,7 +76,7 @@ func (n *node) start() {
 	n.judge = &fakePrimary{node: n}
 	n.poller = NewPoller(config)
 	n.owner = NewOwner(config, n.judge, n.judge, n.poller, n.w.members)
-	n.poller.Start(n.engine)
+	n.poller.Start(n.engine, &fakeShelf{of: make(map[channel.ID][]byte)})
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	go n.owner.Run(ctx)
@@ -324,6 +324,38 @@ func (e *fakeEngine) Content(_ channel.ID, hash deltas.Hash) (*deltas.Core, erro
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.contents[hash], nil
+}
+
+// fakeShelf keeps values in memory.
+type fakeShelf struct {
+	mu sync.Mutex
+	of map[channel.ID][]byte
+}
+
+func (s *fakeShelf) Put(id channel.ID, value []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of[id] = value
+}
+
+func (s *fakeShelf) Get(id channel.ID) []byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[id]
+}
+
+func (s *fakeShelf) Remove(ids ...channel.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, id := range ids {
+		delete(s.of, id)
+	}
+}
+
+func (s *fakeShelf) Clear(r channel.Range) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	maps.DeleteFunc(s.of, func(id channel.ID, _ []byte) bool { return r.Has(id.Bucket()) })
 }
 
 // fakePrimary makes a version of whatever is reported on a current base.

@@ -22,6 +22,7 @@ import (
 //
 //	'r' channel         record
 //	'c' channel hash    content, packed (package deltas); as text, if an older program wrote it
+//	's' channel         what the owner keeps, see Shelf
 type Cache struct {
 	db       *pebble.DB
 	config   Config
@@ -34,6 +35,7 @@ type Cache struct {
 const (
 	recordPrefix  = 'r'
 	contentPrefix = 'c'
+	shelfPrefix   = 's'
 )
 
 // Close closes the cache, which is not used after that.

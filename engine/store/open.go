@@ -59,6 +59,9 @@ func openDB(config Config, metrics *Metrics) (*Cache, error) {
 	if c.db, err = pebble.Open(config.Dir, options); err != nil {
 		return nil, fmt.Errorf("open content cache (all of %s but ledger may be deleted: contents are fetched again): %w", config.Dir, err)
 	}
+	if err := c.Shelf().empty(); err != nil {
+		return nil, errors.Join(fmt.Errorf("remove what the owner kept in the content cache: %w", err), c.db.Close())
+	}
 	return c, nil
 }
 
