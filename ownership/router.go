@@ -49,8 +49,8 @@ func (rt *router) routeOf(id uint64) (*route, error) {
 }
 
 // errElsewhere says that a command or a read was certainly not carried out, since the
-// node does not lead the range: it may be sent to another one.
-var errElsewhere = errors.New("this node does not lead the range")
+// node asked does not lead the range or was not reached: it may be sent to another one.
+var errElsewhere = errors.New("not carried out by a leader")
 
 // Pauses between attempts to find the leader of a range.
 const (

@@ -22,6 +22,8 @@ type found struct {
 	idle     spending  // before anything is subscribed to
 	still    spending  // with polls, and no change
 	calm     spending  // with changes
+	liveIdle []live    // of each node, at the end of idle; with -beside
+	live     []live    // at the end of still; with -beside
 	phases   []phase
 	ranges   int
 	all      span // from when all is settled to the freeze
@@ -41,11 +43,18 @@ const idleFor = 5 * time.Second
 func (o *options) together(ctx context.Context, program, folder string) (*result, error) {
 	places := o.layOut()
 	res := newResult(o)
+	if o.beside {
+		if err := os.Setenv("GODEBUG", heapRate); err != nil {
+			return res, err
+		}
+	}
 	var several, one found
+	var names []string
 	err := o.with(ctx, o.nodes, places, program, folderOf(folder, o.nodes), func(ctx context.Context, r *run) (err error) {
 		if several, err = r.measure(ctx, o.faults); err != nil {
 			return err
 		}
+		names = r.names
 		res.judge(r, &several)
 		return several.note(o)
 	})
@@ -59,6 +68,7 @@ func (o *options) together(ctx context.Context, program, folder string) (*result
 	})
 	if err == nil {
 		res.compare(o, &several, &one)
+		res.compareMemory(&several, &one, names)
 	}
 	return res, err
 }
@@ -67,6 +77,9 @@ func (o *options) together(ctx context.Context, program, folder string) (*result
 func (r *run) measure(ctx context.Context, faults bool) (f found, err error) {
 	logf("%d nodes are ready", len(r.cluster.Nodes))
 	if f.idle, err = r.spent(ctx, idleFor); err != nil {
+		return f, err
+	}
+	if f.liveIdle, err = r.live(ctx); err != nil {
 		return f, err
 	}
 	status, err := r.clients[r.cluster.Nodes[0].Index].Status(ctx)
@@ -80,6 +93,9 @@ func (r *run) measure(ctx context.Context, faults bool) (f found, err error) {
 	logf("each of %d channels has content; settling", len(r.places))
 	pause(ctx, 2*r.maintenance)
 	if f.still, err = r.spent(ctx, r.interval); err != nil { // nothing is asked for meanwhile
+		return f, err
+	}
+	if f.live, err = r.live(ctx); err != nil {
 		return f, err
 	}
 	watching, cease := context.WithCancel(ctx)

@@ -1,0 +1,110 @@
+//go:build linux
+
+package main
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/pprof/profile"
+
+	"github.com/seed-91e7e7c1/corona/loadgen/profiles"
+)
+
+// Memory is judged by what the Go heap holds after a collection: what is resident beside that is
+// garbage, and room of pebble that does not grow with channels.
+
+// heapRate has heaps sampled each 64 KiB, eight times as often as by default, in all nodes that
+// this process starts.
+const heapRate = "memprofilerate=65536"
+
+// live is what a node's heap holds, in bytes, by the package that allocated it.
+type live struct {
+	owners, pollers, others int64
+}
+
+// ownersPackages and pollersPackages are those whose memory grows with the channels that a node
+// owns, and that it polls. That of package wedge is for cooperation: a node alone has none.
+var (
+	ownersPackages  = []string{"ownership", "primary", "honeycomb", "notify"}
+	pollersPackages = []string{"engine", "fetcher", "deltas", "overlay"}
+)
+
+func liveOf(byPackage map[string]int64) (l live) {
+	for name, bytes := range byPackage {
+		top, _, _ := strings.Cut(strings.TrimPrefix(name, "corona/"), "/")
+		switch {
+		case slices.Contains(ownersPackages, top):
+			l.owners += bytes
+		case slices.Contains(pollersPackages, top):
+			l.pollers += bytes
+		default:
+			l.others += bytes
+		}
+	}
+	return l
+}
+
+func (l live) all() int64 { return l.owners + l.pollers + l.others }
+
+func (l live) String() string {
+	return fmt.Sprintf("%.1f (%.1f, %.1f, %.1f)", float64(l.all())/1e6, float64(l.owners)/1e6, float64(l.pollers)/1e6, float64(l.others)/1e6)
+}
+
+// live reads what each node holds.
+func (r *run) live(ctx context.Context) (all []live, err error) {
+	if !r.beside {
+		return nil, nil
+	}
+	for _, node := range r.cluster.Nodes {
+		raw, err := profiles.Fetch(ctx, node.API, "", profiles.Heap+"?gc=1", 0)
+		if err != nil {
+			return nil, fmt.Errorf("heap of %s: %w", node.Name, err)
+		}
+		heap, err := profile.Parse(bytes.NewReader(raw))
+		if err != nil {
+			return nil, fmt.Errorf("heap of %s: %w", node.Name, err)
+		}
+		byPackage, err := profiles.LiveByPackage(heap)
+		if err != nil {
+			return nil, fmt.Errorf("heap of %s: %w", node.Name, err)
+		}
+		all = append(all, liveOf(byPackage))
+	}
+	return all, nil
+}
+
+// mostMemory is by what factor nodes may hold more than their parts of what one node holds.
+const mostMemory = 1.1
+
+// memory is what a node may hold: what it holds idle, and its parts of what one node holds of all
+// channels: each range is on replicas of nodes, and the node polls a share of the channels.
+func memory(idle int64, one, idleOne live, replicas, share float64) float64 {
+	owners, pollers := float64(one.owners-idleOne.owners), float64(one.pollers-idleOne.pollers)
+	return float64(idle) + mostMemory*(replicas*owners+share*pollers)
+}
+
+// compareMemory judges what each node holds.
+func (r *result) compareMemory(several, one *found, names []string) {
+	replicas := min(3/float64(len(names)), 1)
+	worst := 0.0
+	for i, name := range names {
+		polled := 0
+		for _, pollers := range several.pollers {
+			if slices.Contains(pollers, name) {
+				polled++
+			}
+		}
+		share := float64(polled) / float64(len(several.pollers))
+		most := memory(several.liveIdle[i].all(), one.live[0], one.liveIdle[0], replicas, share)
+		worst = max(worst, float64(several.live[i].all())/most)
+		r.note("live heap of %s, MB (owners', pollers', others'): %s, idle %s; it polls %.3f of the channels, so %.1f are its part",
+			name, several.live[i], several.liveIdle[i], share, most/1e6)
+	}
+	r.note("live heap of one node: %s, idle %s", one.live[0], one.liveIdle[0])
+	r.most("live heap, to the node's part of what one node holds", worst, 1)
+	r.Figures["memory_to_part"] = worst
+}

@@ -1,0 +1,23 @@
+//go:build linux
+
+package main
+
+import "testing"
+
+func TestLiveOf(t *testing.T) {
+	got := liveOf(map[string]int64{
+		"corona/primary": 1, "corona/ownership/internal/state": 2, "corona/honeycomb/local": 4, "corona/notify/stream": 8,
+		"corona/engine": 16, "corona/engine/store": 32, "corona/deltas/codec": 64,
+		"corona/wedge": 128, "corona": 256, "runtime": 512,
+	})
+	if want := (live{owners: 15, pollers: 112, others: 896}); got != want || got.all() != 1023 {
+		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+func TestMemory(t *testing.T) {
+	one, idle := live{owners: 110, pollers: 220, others: 1000}, live{owners: 10, pollers: 20, others: 30}
+	if got := memory(50, one, idle, 3./5, 1./4); got < 50+1.1*110-1e-9 || got > 50+1.1*110+1e-9 {
+		t.Errorf("%v, want 171", got)
+	}
+}
