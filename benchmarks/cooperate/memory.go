@@ -4,8 +4,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -24,6 +26,7 @@ const heapRate = "memprofilerate=65536"
 // live is what a node's heap holds, in bytes, by the package that allocated it.
 type live struct {
 	owners, pollers, others int64
+	largest                 string // packages, with MB
 }
 
 // ownersPackages and pollersPackages are those whose memory grows with the channels that a node
@@ -45,7 +48,20 @@ func liveOf(byPackage map[string]int64) (l live) {
 			l.others += bytes
 		}
 	}
+	l.largest = largestOf(byPackage)
 	return l
+}
+
+// largestOf names the packages that hold most.
+func largestOf(byPackage map[string]int64) string {
+	names := slices.SortedFunc(maps.Keys(byPackage), func(a, b string) int {
+		return cmp.Or(cmp.Compare(byPackage[b], byPackage[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names[:min(len(names), 8)] {
+		parts = append(parts, fmt.Sprintf("%s %.1f", strings.TrimPrefix(name, "corona/"), float64(byPackage[name])/1e6))
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (l live) all() int64 { return l.owners + l.pollers + l.others }
@@ -105,6 +121,8 @@ func (r *result) compareMemory(several, one *found, names []string) {
 			name, several.live[i], several.liveIdle[i], share, most/1e6)
 	}
 	r.note("live heap of one node: %s, idle %s", one.live[0], one.liveIdle[0])
+	r.note("largest parts of %s: %s; idle: %s", names[0], several.live[0].largest, several.liveIdle[0].largest)
+	r.note("largest parts of one node: %s; idle: %s", one.live[0].largest, one.liveIdle[0].largest)
 	r.most("live heap, to the node's part of what one node holds", worst, 1)
 	r.Figures["memory_to_part"] = worst
 }
