@@ -49,9 +49,9 @@ Rules:
   between nodes at most 2 % of a document for each update and hop.
   -width: waits of τ/(2r) within 10 %.
   -beside: the busiest of n nodes makes at most 1.25/n of the polls; processor for each poll without a
-  change, beyond that of idle nodes, at most 1.15 times that of one node; a node's live heap is at most that of an
-  idle one and 1.1 times its part of what one node holds: 3/n of what is for owning channels, and of what is for
-  polling them as many as it polls.
+  change, beyond that of idle nodes, at most 1.15 times that of one node; what a node's live heap holds for owning
+  and polling channels is at most that of an idle one and 1.1 times its part of one node's: 3/n of what is for
+  owning them, and of what is for polling them as many as it polls.
   -table2, -deployment: waits and polls within 10 % of those that the simulator measures for the same channels.
   -settle: three maintenance intervals after each event plans are within 2 % of the optimum of all channels,
   which this process solves for by itself; planned polls never more than 5 % beyond the subscriptions that there are.

@@ -16,8 +16,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/loadgen/profiles"
 )
 
-// Memory is judged by what the Go heap holds after a collection: what is resident beside that is
-// garbage, and room of pebble that does not grow with channels.
+// Memory is judged by what the Go heap holds of channels after a collection. What is resident
+// beside that does not grow with them: garbage, room of pebble, buffers of connections, and coders,
+// which a process makes when it first needs them.
 
 // heapRate has heaps sampled each 64 KiB, eight times as often as by default, in all nodes that
 // this process starts.
@@ -30,10 +31,11 @@ type live struct {
 }
 
 // ownersPackages and pollersPackages are those whose memory grows with the channels that a node
-// owns, and that it polls. That of package wedge is for cooperation: a node alone has none.
+// owns, and that it polls. Who polls what it owns, in package wedge, has no part in what one node
+// alone holds.
 var (
-	ownersPackages  = []string{"ownership", "primary", "honeycomb", "notify"}
-	pollersPackages = []string{"engine", "fetcher", "deltas", "overlay"}
+	ownersPackages  = []string{"ownership", "primary", "honeycomb", "notify", "wedge"}
+	pollersPackages = []string{"engine", "fetcher", "overlay"}
 )
 
 func liveOf(byPackage map[string]int64) (l live) {
@@ -64,10 +66,11 @@ func largestOf(byPackage map[string]int64) string {
 	return strings.Join(parts, ", ")
 }
 
-func (l live) all() int64 { return l.owners + l.pollers + l.others }
+// state is what grows with channels.
+func (l live) state() int64 { return l.owners + l.pollers }
 
 func (l live) String() string {
-	return fmt.Sprintf("%.1f (%.1f, %.1f, %.1f)", float64(l.all())/1e6, float64(l.owners)/1e6, float64(l.pollers)/1e6, float64(l.others)/1e6)
+	return fmt.Sprintf("%.1f (%.1f, %.1f, %.1f)", float64(l.state()+l.others)/1e6, float64(l.owners)/1e6, float64(l.pollers)/1e6, float64(l.others)/1e6)
 }
 
 // live reads what each node holds.
@@ -115,14 +118,14 @@ func (r *result) compareMemory(several, one *found, names []string) {
 			}
 		}
 		share := float64(polled) / float64(len(several.pollers))
-		most := memory(several.liveIdle[i].all(), one.live[0], one.liveIdle[0], replicas, share)
-		worst = max(worst, float64(several.live[i].all())/most)
-		r.note("live heap of %s, MB (owners', pollers', others'): %s, idle %s; it polls %.3f of the channels, so %.1f are its part",
+		most := memory(several.liveIdle[i].state(), one.live[0], one.liveIdle[0], replicas, share)
+		worst = max(worst, float64(several.live[i].state())/most)
+		r.note("live heap of %s, MB (owners', pollers', others'): %s, idle %s; it polls %.3f of the channels, so %.1f is the most for owners' and pollers'",
 			name, several.live[i], several.liveIdle[i], share, most/1e6)
 	}
 	r.note("live heap of one node: %s, idle %s", one.live[0], one.liveIdle[0])
 	r.note("largest parts of %s: %s; idle: %s", names[0], several.live[0].largest, several.liveIdle[0].largest)
 	r.note("largest parts of one node: %s; idle: %s", one.live[0].largest, one.liveIdle[0].largest)
-	r.most("live heap, to the node's part of what one node holds", worst, 1)
-	r.Figures["memory_to_part"] = worst
+	r.most("live heap of owners and pollers, to that of an idle node and 1.1 times its part of one node's", worst, 1)
+	r.Figures["state_to_part"] = worst
 }
