@@ -31,8 +31,7 @@ type live struct {
 }
 
 // ownersPackages and pollersPackages are those whose memory grows with the channels that a node
-// owns, and that it polls. Who polls what it owns, in package wedge, has no part in what one node
-// alone holds.
+// owns, and that it polls. Package wedge holds mostly the pollers of what a node owns.
 var (
 	ownersPackages  = []string{"ownership", "primary", "honeycomb", "notify", "wedge"}
 	pollersPackages = []string{"engine", "fetcher", "overlay"}
