@@ -51,8 +51,8 @@ func TestSpare(t *testing.T) {
 		spared, other := testURL(1), testURL(2)
 		for _, url := range []string{spared, other} {
 			w.origins[url] = &origin{status: 200, body: "text", etag: `"1"`}
-			w.engine.Order(w.orderOf(url))
 		}
+		w.engine.Order(w.orderOf(spared), w.orderOf(other))
 		w.pass(2 * halfHour)
 		began := time.Now()
 		until := began.Add(5 * time.Hour)

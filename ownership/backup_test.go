@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -342,14 +344,17 @@ func TestBackupWhileWriting(t *testing.T) {
 			}
 		})
 	}
+	var before []string
 	for range 5 {
-		time.Sleep(20 * time.Millisecond)
-		mu.Lock()
-		before := make([]string, 0, len(acknowledged))
-		for id := range acknowledged {
-			before = append(before, id)
-		}
-		mu.Unlock()
+		eventually(t, "backup beside writes", func() error {
+			mu.Lock()
+			defer mu.Unlock()
+			if len(acknowledged) == len(before) {
+				return errors.New("nothing more was acknowledged")
+			}
+			before = slices.Collect(maps.Keys(acknowledged))
+			return nil
+		})
 		file := backupOf(t, one)
 		other := open(t, testConfig(t))
 		if _, err := other.Restore(context.Background(), bytes.NewReader(file)); err != nil {
@@ -360,9 +365,6 @@ func TestBackupWhileWriting(t *testing.T) {
 			if got["subscription "+id] == "" {
 				t.Errorf("subscription %s was acknowledged before, and is not in the backup", id)
 			}
-		}
-		if len(before) == 0 {
-			t.Error("nothing was acknowledged before the backup")
 		}
 	}
 	stop()
