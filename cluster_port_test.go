@@ -36,7 +36,7 @@ var portLanes = []string{string(peer.Control), string(peer.Log), "corona/bulk/1"
 
 func newPortRig(f *testing.F) *portRig {
 	f.Helper()
-	nodes := openSecured(f, Config{Ranges: 2}, "n1", "n2")
+	nodes := openSecured(f, Config{Ranges: 2, DiskReserve: 4 << 20}, "n1", "n2")
 	first, second := nodes[0].company, nodes[1].company
 	r := &portRig{
 		address: first.self.Address, at: first.self.ID,
@@ -81,7 +81,7 @@ func openSecured(tb testing.TB, base Config, names ...string) []*Node {
 	for i, name := range names {
 		opening.Go(func() {
 			config := base
-			config.Data, config.Name, config.DiskReserve = filepath.Join(tb.TempDir(), name), name, 4<<20
+			config.Data, config.Name = filepath.Join(tb.TempDir(), name), name
 			config.Cluster = ClusterConfig{
 				Address: fmt.Sprintf("%s%d:8411", host, i+1), Gossip: join[i], Join: join, BootstrapExpect: len(names), Certs: certs,
 			}

@@ -310,9 +310,9 @@ func (o *observer) ChannelChanged(ch channel.Channel, ended bool) {
 }
 
 // Committed implements [ownership.Observer].
-func (o *observer) Committed(update channel.Update) {
+func (o *observer) Committed(update channel.Update, webhooks uint64) {
 	if p := o.parties.Load(); p != nil {
-		p.notifier.Committed(update)
+		p.notifier.Committed(update, webhooks)
 	}
 }
 

@@ -81,10 +81,10 @@ type Update struct {
 	Previous   uint64         `json:"previous"` // the version that Diff starts from
 	DetectedAt time.Time      `json:"detected_at"`
 	Kind       string         `json:"kind"`
-	Entries    deltas.Entries `json:"entries"`
-	Diff       string         `json:"diff"`
 	DeltaBytes int            `json:"delta_bytes"`
 	Truncated  bool           `json:"truncated"` // Diff was cut at 64 KiB
+	Entries    deltas.Entries `json:"entries"`
+	Diff       string         `json:"diff"`
 
 	// Masked is what of the content noise hid when this was told: at most 12 places, of
 	// 2 KiB; absent when there is none.

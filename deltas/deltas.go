@@ -108,6 +108,10 @@ func Germane(base, next *Core) bool { return judge.Germane(base, next) }
 // [ErrCorrupt].
 func DecodeUpdate(data []byte) (*Update, error) { return judge.DecodeUpdate(data) }
 
+// UpdateJSON returns an update that [Update.Append] made as a JSON object on one line, with
+// the names that package api gives its parts. See [judge.UpdateJSON].
+func UpdateJSON(data []byte) ([]byte, error) { return judge.UpdateJSON(data) }
+
 // Op is a step from one content to the next.
 type Op = diff.Op
 

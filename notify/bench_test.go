@@ -38,7 +38,7 @@ func BenchmarkFanOut(b *testing.B) {
 	b.ResetTimer()
 	for range b.N {
 		sink.expect(subscribers)
-		notifier.Committed(store.Commit(id))
+		notifier.Committed(store.Commit(id), 1)
 		sink.wait()
 	}
 	b.ReportMetric(float64(b.N*subscribers)/b.Elapsed().Seconds(), "deliveries/s")
@@ -81,7 +81,7 @@ func BenchmarkOpenLoop(b *testing.B) {
 				clock.Reset(time.Until(due))
 				<-clock.C
 				sink.due(due)
-				notifier.Committed(store.Commit(channels[i%rate].ID))
+				notifier.Committed(store.Commit(channels[i%rate].ID), 1)
 			}
 			sink.wait()
 			b.ReportMetric(sink.p99(), "p99-ms")
@@ -119,7 +119,7 @@ func BenchmarkStreamFanOut(b *testing.B) {
 			b.ResetTimer()
 			for range b.N {
 				read.Add(streams)
-				notifier.Committed(store.Commit(id))
+				notifier.Committed(store.Commit(id), 1)
 				read.Wait()
 			}
 		})

@@ -52,10 +52,10 @@ func (n *Notifier) RangeGained(r channel.Range, term uint64) { n.webhooks.RangeG
 func (n *Notifier) RangeLost(r channel.Range, term uint64) { n.webhooks.RangeLost(r, term) }
 
 // Committed announces a new update, or the notice that a channel is gone, after
-// it is visible in the store. Like all hooks it takes no time, may come before Run
+// it is visible in the store, and how many webhooks the channel has. Like all hooks it takes no time, may come before Run
 // and after it, and may be missed: by a crash, for one.
 // Streams follow the store by themselves.
-func (n *Notifier) Committed(u channel.Update) { n.webhooks.Committed(u) }
+func (n *Notifier) Committed(u channel.Update, webhooks uint64) { n.webhooks.Committed(u, webhooks) }
 
 // ChannelChanged announces that a channel's record changed, or that it ended.
 func (n *Notifier) ChannelChanged(c channel.Channel, ended bool) { n.webhooks.ChannelChanged(c, ended) }

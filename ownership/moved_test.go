@@ -14,7 +14,7 @@ import (
 type moves struct{ told []channel.Moved }
 
 func (m *moves) ChannelChanged(c channel.Channel, _ bool) { m.told = append(m.told, c.Moved) }
-func (*moves) Committed(channel.Update)                   {}
+func (*moves) Committed(channel.Update, uint64)           {}
 func (*moves) Subscribed(channel.Subscription)            {}
 func (*moves) Unsubscribed(channel.Subscription)          {}
 

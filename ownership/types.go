@@ -48,7 +48,9 @@ type Observer interface {
 	// ChannelChanged comes first for each change: the channel was created, its
 	// subscribers, version or state changed, or it ended.
 	ChannelChanged(c channel.Channel, ended bool)
-	Committed(u channel.Update)
+	// Committed tells of a new update, or the notice that a channel is gone, and how many of
+	// the channel's subscriptions are webhooks.
+	Committed(u channel.Update, webhooks uint64)
 	Subscribed(s channel.Subscription)
 	Unsubscribed(s channel.Subscription)
 }

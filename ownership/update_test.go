@@ -381,7 +381,7 @@ func (r *recorder) ChannelChanged(c channel.Channel, ended bool) {
 	}
 }
 
-func (r *recorder) Committed(u channel.Update) {
+func (r *recorder) Committed(u channel.Update, _ uint64) {
 	if u.Gone {
 		r.add("gone after %d", u.Version)
 		return

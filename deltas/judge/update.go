@@ -45,13 +45,7 @@ var updateFrames = codec.NewFrames(updateDictionary, maxUpdate)
 // DecodeUpdate is the inverse of [Update.Append]. The error is [content.ErrVersion] or
 // [content.ErrCorrupt].
 func DecodeUpdate(data []byte) (*Update, error) {
-	if len(data) == 0 {
-		return nil, fmt.Errorf("%w: empty update", content.ErrCorrupt)
-	}
-	if data[0] != updateVersion {
-		return nil, fmt.Errorf("%w of update: %d", content.ErrVersion, data[0])
-	}
-	plain, err := updateFrames.Read(data[1:])
+	plain, err := UpdateJSON(data)
 	if err != nil {
 		return nil, err
 	}
@@ -64,6 +58,28 @@ func DecodeUpdate(data []byte) (*Update, error) {
 		return nil, fmt.Errorf("%w: update: %w", content.ErrCorrupt, err)
 	}
 	return &Update{Kind: kind, DeltaBytes: stored.DeltaBytes, Truncated: stored.Truncated, Entries: filled(stored.Entries), Diff: stored.Diff, Masked: stored.Masked}, nil
+}
+
+// UpdateJSON returns an update that [Update.Append] made as a JSON object on one line: the
+// kind as text, delta_bytes, truncated, entries, diff, and masked where something is. No list
+// in it is null but that. The errors are those of [DecodeUpdate], though it looks at no more
+// than the object's ends.
+func UpdateJSON(data []byte) ([]byte, error) {
+	if len(data) == 0 {
+		return nil, fmt.Errorf("%w: empty update", content.ErrCorrupt)
+	}
+	if data[0] != updateVersion {
+		return nil, fmt.Errorf("%w of update: %d", content.ErrVersion, data[0])
+	}
+	plain, err := updateFrames.Read(data[1:])
+	if err != nil {
+		return nil, err
+	}
+	plain = bytes.TrimSuffix(plain, []byte("\n"))
+	if !bytes.HasPrefix(plain, []byte(`{"`)) || !bytes.HasSuffix(plain, []byte("}")) {
+		return nil, fmt.Errorf("%w: update is no JSON object", content.ErrCorrupt)
+	}
+	return plain, nil
 }
 
 // filled returns the entries with no list nil.

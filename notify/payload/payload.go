@@ -5,6 +5,7 @@ package payload
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -40,13 +41,26 @@ func View(u channel.Update) (*api.Update, error) {
 	}, nil
 }
 
-// Encode returns the JSON of an update's [View].
+// head is what of an [api.Update] is not in what was committed of it.
+type head struct {
+	Channel    channel.ID `json:"channel"`
+	URL        string     `json:"url"`
+	Version    uint64     `json:"version"`
+	Previous   uint64     `json:"previous"`
+	DetectedAt time.Time  `json:"detected_at"`
+}
+
+// Encode returns the JSON of an update's [View], on one line. What was committed is put
+// behind the head as it is: every update comes here on each node that has a stream, and
+// decoding it and encoding it again takes six times as long.
 func Encode(u channel.Update) ([]byte, error) {
-	view, err := View(u)
+	committed, err := deltas.UpdateJSON(u.Data)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("decode update %d of channel %s: %w", u.Version, u.Channel, err)
 	}
-	return json.Marshal(view)
+	out := JSON(head{u.Channel, u.URL, u.Version, u.Version - 1, u.At.UTC()})
+	out[len(out)-1] = ','
+	return append(out, committed[1:]...), nil
 }
 
 // JSON is json.Marshal for values that it cannot fail on: the contract's own types

@@ -36,7 +36,7 @@ type node struct {
 type hooks struct{ *Hub }
 
 func (hooks) ChannelChanged(channel.Channel, bool)    {}
-func (hooks) Committed(channel.Update)                {}
+func (hooks) Committed(channel.Update, uint64)        {}
 func (hooks) Subscribed(channel.Subscription)         {}
 func (h hooks) Unsubscribed(sub channel.Subscription) { h.Hub.Unsubscribed(sub.ID) }
 

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"bytes"
 	"encoding/json"
 	"testing"
 	"time"
@@ -32,8 +33,8 @@ func TestMessages(t *testing.T) {
 			updateMessage(sub, encoded), "sub_000abc-5",
 			`{"type":"channel.updated","timestamp":"2026-11-20T10:11:12.345678Z","data":{"subscription":"sub_000abc","channel":"` + id.String() +
 				`","url":"http://origin.example/feed","version":5,"previous":4,"detected_at":"2026-11-20T10:11:12.345678Z","kind":"feed",` +
-				`"entries":{"added":[{"id":"entry-5","title":"a \u0026 b","link":"","published":"","updated":"","summary":""}],"changed":[],"removed":[]},` +
-				`"diff":"+entry 5\n","delta_bytes":42,"truncated":false}}`,
+				`"delta_bytes":42,"truncated":false,"entries":{"added":[{"id":"entry-5","title":"a & b","link":"","published":"","updated":"","summary":""}],"changed":[],"removed":[]},` +
+				`"diff":"+entry 5\n"}}`,
 			position.GoneStep(5),
 		},
 		{
@@ -64,8 +65,14 @@ func TestMessages(t *testing.T) {
 	if err := json.Unmarshal(update, &decoded); err != nil {
 		t.Fatal(err)
 	}
-	whole := payload.JSON(api.Message{Type: api.MessageUpdated, Timestamp: at, Data: api.UpdateData{Subscription: sub.ID, Update: decoded}})
-	if spliced := updateMessage(sub, encoded).body; string(spliced) != string(whole) {
-		t.Errorf("spliced %s\nencoded %s", spliced, whole)
+	whole := api.Message{Type: api.MessageUpdated, Timestamp: at, Data: api.UpdateData{Subscription: sub.ID, Update: decoded}}
+	var unescaped bytes.Buffer
+	encoder := json.NewEncoder(&unescaped)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(whole); err != nil {
+		t.Fatal(err)
+	}
+	if spliced := updateMessage(sub, encoded).body; string(spliced)+"\n" != unescaped.String() {
+		t.Errorf("spliced %s\nencoded %s", spliced, &unescaped)
 	}
 }

@@ -164,8 +164,13 @@ func (d *Deliverer) RangeLost(r channel.Range, _ uint64) {
 }
 
 // Committed announces a new update, or the notice that a channel is gone, after
-// it is visible in the store.
-func (d *Deliverer) Committed(u channel.Update) { d.wake(u.Channel) }
+// it is visible in the store, and how many webhooks the channel has: without any there is
+// nothing to deliver, and the channel's record need not be read.
+func (d *Deliverer) Committed(u channel.Update, webhooks uint64) {
+	if webhooks > 0 {
+		d.wake(u.Channel)
+	}
+}
 
 // ChannelChanged announces that a channel's record changed, or that it ended. It is
 // how a new subscription of a channel that is gone gets the notice.

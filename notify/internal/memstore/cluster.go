@@ -185,9 +185,9 @@ func (c *Cluster) ChannelChanged(ch channel.Channel, ended bool) {
 	}
 }
 
-func (c *Cluster) Committed(u channel.Update) {
+func (c *Cluster) Committed(u channel.Update, webhooks uint64) {
 	if hooks, ok := c.leader(u.Channel); ok {
-		hooks.Committed(u)
+		hooks.Committed(u, webhooks)
 	}
 }
 

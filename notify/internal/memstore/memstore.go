@@ -44,7 +44,7 @@ type Store struct {
 // Hooks are told of each change after it is visible.
 type Hooks interface {
 	ChannelChanged(c channel.Channel, ended bool)
-	Committed(u channel.Update)
+	Committed(u channel.Update, webhooks uint64)
 	Subscribed(sub channel.Subscription)
 	Unsubscribed(sub channel.Subscription)
 }
@@ -156,7 +156,7 @@ func (s *Store) Commit(id channel.ID) channel.Update {
 	s.mu.Unlock()
 	if n := s.Hooks(); n != nil {
 		n.ChannelChanged(changed, false)
-		n.Committed(u)
+		n.Committed(u, changed.Webhooks)
 	}
 	return u
 }
@@ -178,7 +178,7 @@ func (s *Store) Gone(id channel.ID) {
 	s.mu.Unlock()
 	if n := s.Hooks(); n != nil {
 		n.ChannelChanged(changed, false)
-		n.Committed(u)
+		n.Committed(u, changed.Webhooks)
 	}
 }
 

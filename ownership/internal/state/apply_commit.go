@@ -101,7 +101,8 @@ func putUpdate(tx *Tx, id channel.ID, record *wire.Channel, c *wire.Commit) erro
 	u := updateOf(id, record.Url, c.Version, update)
 	tx.news = append(tx.news, u)
 	if tx.telling {
-		tx.tell(func(o Observer) { o.Committed(u) })
+		webhooks := record.Webhooks
+		tx.tell(func(o Observer) { o.Committed(u, webhooks) })
 	}
 	return nil
 }
@@ -156,7 +157,8 @@ func noteGone(tx *Tx, id channel.ID, record *wire.Channel, c *wire.Commit) error
 	u := goneOf(id, record, record.GoneStamp, notice)
 	tx.news = append(tx.news, u)
 	if tx.telling {
-		tx.tell(func(o Observer) { o.Committed(u) })
+		webhooks := record.Webhooks
+		tx.tell(func(o Observer) { o.Committed(u, webhooks) })
 	}
 	return nil
 }

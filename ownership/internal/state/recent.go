@@ -8,9 +8,10 @@ import (
 // 65,536 records, of about 100 bytes each.
 const recentPerBucket = 16
 
-// recent keeps records of channels with several subscribers that were written last, as
-// they are in the state: finding and reading one there is the largest part of what another
-// subscription to its channel costs. They are kept encoded, since decoded ones cost the
+// recent keeps the records that were written last, as they are in the state, of channels
+// with several subscribers or several versions: finding and reading one there is the largest
+// part of what another subscription to its channel costs, or applying another change of it.
+// They are kept encoded, since decoded ones cost the
 // garbage collector more than decoding them does. When it is full, any record makes room
 // for a new one, which gets its memory. It has what the state has, so it changes no result.
 // It belongs to the goroutine that writes.

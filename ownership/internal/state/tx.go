@@ -99,7 +99,7 @@ func (tx *Tx) commit() error {
 		if err := tx.putRaw(channelKey(kindChannel, id), value); err != nil {
 			return err
 		}
-		if record.Subscribers > 1 {
+		if record.Subscribers > 1 || record.Version > 1 {
 			tx.m.recent.put(id, value)
 		} else {
 			tx.m.recent.forget(id)
