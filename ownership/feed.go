@@ -30,33 +30,31 @@ type feeds struct {
 	*router
 	running context.Context // of questions to other nodes
 	ask     struct {
-		since Call[sinceQuery, sincePage]
+		since Call[sinceQuery, []byte]
 		news  Call[uint64, uint64]
 		tick  Call[uint64, struct{}]
 	}
 }
 
-type (
-	sinceQuery struct {
-		After channel.Cursor
-		Limit int
-	}
-	sincePage struct {
-		Updates []channel.Update
-		Closed  uint64
-		More    bool
-	}
-)
+// sinceQuery asks for a page of updates of a range.
+type sinceQuery struct {
+	After channel.Cursor
+	Limit int
+	Form  int // of the answer: one of those in page.go
+}
 
 // makeCalls makes the calls of streams known to the node.
 func (f *feeds) makeCalls() {
-	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) (sincePage, error) {
+	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) ([]byte, error) {
 		g := f.of[r.From].local()
 		if g == nil {
-			return sincePage{}, errElsewhere
+			return nil, errElsewhere
 		}
 		updates, closed, more, err := f.sinceHere(g, q.After, q.Limit)
-		return sincePage{updates, closed, more}, err
+		if err != nil {
+			return nil, err
+		}
+		return sincePage{updates, closed, more}.encode(q.Form)
 	})
 	f.ask.news = newCall(f.router, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
 		g := f.of[r.From].local()
@@ -99,7 +97,7 @@ func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 	if g := r.serving(); g != nil || f.net == nil {
 		return f.sinceHere(cmp.Or(g, r.local()), after, limit)
 	}
-	page, err := f.ask.since.at(ctx, r, sinceQuery{after, limit})
+	page, err := f.askSince(ctx, r, sinceQuery{after, limit, formProto})
 	if g := r.local(); g != nil && errors.Is(err, ErrUnavailable) {
 		return f.sinceHere(g, after, limit)
 	}
@@ -107,6 +105,19 @@ func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limi
 		r.watch.learn(page.Closed)
 	}
 	return page.Updates, page.Closed, page.More, err
+}
+
+// askSince asks the leader of a range.
+func (f *feeds) askSince(ctx context.Context, r *route, q sinceQuery) (sincePage, error) {
+	answer, err := f.ask.since.at(ctx, r, q)
+	if err != nil {
+		return sincePage{}, err
+	}
+	page, err := decodePage(answer)
+	if err != nil {
+		return sincePage{}, fmt.Errorf("range %d: %w: page of updates: %w", r.ID, ErrUnavailable, err)
+	}
+	return page, nil
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log. The

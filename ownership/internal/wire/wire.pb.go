@@ -4627,6 +4627,67 @@ func (x *Question) GetQuery() []byte {
 	return nil
 }
 
+// Page is what the leader of a range tells of its updates behind a cursor.
+type Page struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Updates       []*Page_Update         `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"` // in the order of cursors
+	Closed        uint64                 `protobuf:"varint,2,opt,name=closed,proto3" json:"closed,omitempty"`  // stamp
+	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`      // there are more up to closed
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Page) Reset() {
+	*x = Page{}
+	mi := &file_wire_proto_msgTypes[60]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Page) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Page) ProtoMessage() {}
+
+func (x *Page) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[60]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Page.ProtoReflect.Descriptor instead.
+func (*Page) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{60}
+}
+
+func (x *Page) GetUpdates() []*Page_Update {
+	if x != nil {
+		return x.Updates
+	}
+	return nil
+}
+
+func (x *Page) GetClosed() uint64 {
+	if x != nil {
+		return x.Closed
+	}
+	return 0
+}
+
+func (x *Page) GetMore() bool {
+	if x != nil {
+		return x.More
+	}
+	return false
+}
+
 // Room asks a node whether it takes the state of one of its replicas now.
 type Room struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4639,7 +4700,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +4712,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +4725,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Room) GetRange() uint32 {
@@ -4702,7 +4763,7 @@ type Promise struct {
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4714,7 +4775,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4727,7 +4788,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -4769,7 +4830,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4781,7 +4842,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4794,7 +4855,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -4821,7 +4882,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4833,7 +4894,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4880,7 +4941,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4892,7 +4953,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4969,7 +5030,7 @@ type Rest_Item struct {
 
 func (x *Rest_Item) Reset() {
 	*x = Rest_Item{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4981,7 +5042,7 @@ func (x *Rest_Item) String() string {
 func (*Rest_Item) ProtoMessage() {}
 
 func (x *Rest_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5038,7 +5099,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5050,7 +5111,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5111,7 +5172,7 @@ type Restore_Buckets struct {
 
 func (x *Restore_Buckets) Reset() {
 	*x = Restore_Buckets{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5123,7 +5184,7 @@ func (x *Restore_Buckets) String() string {
 func (*Restore_Buckets) ProtoMessage() {}
 
 func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5163,7 +5224,7 @@ type Restore_Pair struct {
 
 func (x *Restore_Pair) Reset() {
 	*x = Restore_Pair{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5175,7 +5236,7 @@ func (x *Restore_Pair) String() string {
 func (*Restore_Pair) ProtoMessage() {}
 
 func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5214,7 +5275,7 @@ type Restore_Records struct {
 
 func (x *Restore_Records) Reset() {
 	*x = Restore_Records{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5226,7 +5287,7 @@ func (x *Restore_Records) String() string {
 func (*Restore_Records) ProtoMessage() {}
 
 func (x *Restore_Records) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5259,7 +5320,7 @@ type Restore_End struct {
 
 func (x *Restore_End) Reset() {
 	*x = Restore_End{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5271,7 +5332,7 @@ func (x *Restore_End) String() string {
 func (*Restore_End) ProtoMessage() {}
 
 func (x *Restore_End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5315,7 +5376,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5327,7 +5388,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5383,6 +5444,107 @@ func (x *Answer_Subscribed) GetFailure() *Failure {
 		return x.Failure
 	}
 	return nil
+}
+
+// Update is one, or the notice that its channel is gone: that has no data.
+type Page_Update struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Url           string                 `protobuf:"bytes,2,opt,name=url,proto3" json:"url,omitempty"`
+	Incarnation   uint64                 `protobuf:"varint,3,opt,name=incarnation,proto3" json:"incarnation,omitempty"`
+	Version       uint64                 `protobuf:"varint,4,opt,name=version,proto3" json:"version,omitempty"`
+	Stamp         uint64                 `protobuf:"varint,5,opt,name=stamp,proto3" json:"stamp,omitempty"`
+	AtUs          uint64                 `protobuf:"varint,6,opt,name=at_us,json=atUs,proto3" json:"at_us,omitempty"`
+	Data          []byte                 `protobuf:"bytes,7,opt,name=data,proto3" json:"data,omitempty"`
+	Gone          bool                   `protobuf:"varint,8,opt,name=gone,proto3" json:"gone,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Page_Update) Reset() {
+	*x = Page_Update{}
+	mi := &file_wire_proto_msgTypes[73]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Page_Update) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Page_Update) ProtoMessage() {}
+
+func (x *Page_Update) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[73]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Page_Update.ProtoReflect.Descriptor instead.
+func (*Page_Update) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{60, 0}
+}
+
+func (x *Page_Update) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Page_Update) GetUrl() string {
+	if x != nil {
+		return x.Url
+	}
+	return ""
+}
+
+func (x *Page_Update) GetIncarnation() uint64 {
+	if x != nil {
+		return x.Incarnation
+	}
+	return 0
+}
+
+func (x *Page_Update) GetVersion() uint64 {
+	if x != nil {
+		return x.Version
+	}
+	return 0
+}
+
+func (x *Page_Update) GetStamp() uint64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *Page_Update) GetAtUs() uint64 {
+	if x != nil {
+		return x.AtUs
+	}
+	return 0
+}
+
+func (x *Page_Update) GetData() []byte {
+	if x != nil {
+		return x.Data
+	}
+	return nil
+}
+
+func (x *Page_Update) GetGone() bool {
+	if x != nil {
+		return x.Gone
+	}
+	return false
 }
 
 var File_wire_proto protoreflect.FileDescriptor
@@ -5794,7 +5956,20 @@ const file_wire_proto_rawDesc = "" +
 	"\x04text\x18\x02 \x01(\tR\x04text\"4\n" +
 	"\bQuestion\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\fR\x05query\"L\n" +
+	"\x05query\x18\x02 \x01(\fR\x05query\"\xb4\x02\n" +
+	"\x04Page\x12:\n" +
+	"\aupdates\x18\x01 \x03(\v2 .corona.ownership.v1.Page.UpdateR\aupdates\x12\x16\n" +
+	"\x06closed\x18\x02 \x01(\x04R\x06closed\x12\x12\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\x1a\xc3\x01\n" +
+	"\x06Update\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\fR\achannel\x12\x10\n" +
+	"\x03url\x18\x02 \x01(\tR\x03url\x12 \n" +
+	"\vincarnation\x18\x03 \x01(\x04R\vincarnation\x12\x18\n" +
+	"\aversion\x18\x04 \x01(\x04R\aversion\x12\x14\n" +
+	"\x05stamp\x18\x05 \x01(\x04R\x05stamp\x12\x13\n" +
+	"\x05at_us\x18\x06 \x01(\x04R\x04atUs\x12\x12\n" +
+	"\x04data\x18\a \x01(\fR\x04data\x12\x12\n" +
+	"\x04gone\x18\b \x01(\bR\x04gone\"L\n" +
 	"\x04Room\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\tR\areplica\x12\x14\n" +
@@ -5820,7 +5995,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 72)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -5882,18 +6057,20 @@ var file_wire_proto_goTypes = []any{
 	(*Answer)(nil),            // 57: corona.ownership.v1.Answer
 	(*Failure)(nil),           // 58: corona.ownership.v1.Failure
 	(*Question)(nil),          // 59: corona.ownership.v1.Question
-	(*Room)(nil),              // 60: corona.ownership.v1.Room
-	(*Promise)(nil),           // 61: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 62: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 63: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 64: corona.ownership.v1.Subscribe.Item
-	(*Rest_Item)(nil),         // 65: corona.ownership.v1.Rest.Item
-	(*Advance_Item)(nil),      // 66: corona.ownership.v1.Advance.Item
-	(*Restore_Buckets)(nil),   // 67: corona.ownership.v1.Restore.Buckets
-	(*Restore_Pair)(nil),      // 68: corona.ownership.v1.Restore.Pair
-	(*Restore_Records)(nil),   // 69: corona.ownership.v1.Restore.Records
-	(*Restore_End)(nil),       // 70: corona.ownership.v1.Restore.End
-	(*Answer_Subscribed)(nil), // 71: corona.ownership.v1.Answer.Subscribed
+	(*Page)(nil),              // 60: corona.ownership.v1.Page
+	(*Room)(nil),              // 61: corona.ownership.v1.Room
+	(*Promise)(nil),           // 62: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 63: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 64: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 65: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 66: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 67: corona.ownership.v1.Advance.Item
+	(*Restore_Buckets)(nil),   // 68: corona.ownership.v1.Restore.Buckets
+	(*Restore_Pair)(nil),      // 69: corona.ownership.v1.Restore.Pair
+	(*Restore_Records)(nil),   // 70: corona.ownership.v1.Restore.Records
+	(*Restore_End)(nil),       // 71: corona.ownership.v1.Restore.End
+	(*Answer_Subscribed)(nil), // 72: corona.ownership.v1.Answer.Subscribed
+	(*Page_Update)(nil),       // 73: corona.ownership.v1.Page.Update
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -5911,18 +6088,18 @@ var file_wire_proto_depIdxs = []int32{
 	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
 	18, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
 	17, // 14: corona.ownership.v1.Command.compare:type_name -> corona.ownership.v1.Compare
-	63, // 15: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	64, // 16: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	64, // 15: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	65, // 16: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
 	8,  // 17: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
 	6,  // 18: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	65, // 19: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
-	66, // 20: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	66, // 19: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	67, // 20: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
 	29, // 21: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
 	29, // 22: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
-	67, // 23: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
-	69, // 24: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
-	70, // 25: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
-	67, // 26: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
+	68, // 23: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
+	70, // 24: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
+	71, // 25: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
+	68, // 26: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
 	8,  // 27: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
 	6,  // 28: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
 	19, // 29: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
@@ -5951,19 +6128,20 @@ var file_wire_proto_depIdxs = []int32{
 	46, // 52: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
 	52, // 53: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
 	58, // 54: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	71, // 55: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	72, // 55: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
 	58, // 56: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	54, // 57: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	48, // 58: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
-	12, // 59: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	68, // 60: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
-	20, // 61: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
-	58, // 62: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	63, // [63:63] is the sub-list for method output_type
-	63, // [63:63] is the sub-list for method input_type
-	63, // [63:63] is the sub-list for extension type_name
-	63, // [63:63] is the sub-list for extension extendee
-	0,  // [0:63] is the sub-list for field type_name
+	73, // 57: corona.ownership.v1.Page.updates:type_name -> corona.ownership.v1.Page.Update
+	54, // 58: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	48, // 59: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
+	12, // 60: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	69, // 61: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	20, // 62: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	58, // 63: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	64, // [64:64] is the sub-list for method output_type
+	64, // [64:64] is the sub-list for method input_type
+	64, // [64:64] is the sub-list for extension type_name
+	64, // [64:64] is the sub-list for extension extendee
+	0,  // [0:64] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -6014,7 +6192,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   72,
+			NumMessages:   74,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
