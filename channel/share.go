@@ -18,6 +18,16 @@ func Unasked(nodes int) int64 {
 	return KeptBack / int64(nodes)
 }
 
+// Shared returns how many requests an interval some nodes may divide among them of those
+// that a host takes: each of several may begin one more within one window of an interval
+// than its part says, wherever the window lies. Of a host that takes few, half.
+func Shared(requests float64, nodes int) float64 {
+	if nodes <= 1 {
+		return requests
+	}
+	return max(requests-float64(nodes), requests/2)
+}
+
 // Demand is how much of a host's cap a node's channels and waiting polls need.
 type Demand struct {
 	Host ID    // [HostID]

@@ -13,7 +13,7 @@ type hosts[C any] struct {
 	guests          fifo[*Host[C]]        // without targets; entries that have some again are skipped
 	restored        int64                 // when an earlier run last asked, whichever host; 0: never
 	parallel        int                   // requests to a host at a time, of all nodes
-	gap, privateGap int64                 // between requests of all nodes
+	gap, privateGap int64                 // between requests of one node alone
 	shares          shares[C]
 }
 
@@ -104,13 +104,14 @@ func (s *hosts[C]) parallelOf(h *Host[C]) int {
 	return max(int(int64(s.parallel)*h.grant/(channel.WholeCap-channel.KeptBack)), 1)
 }
 
-// capGap returns the time between requests that keeps to a host's cap, where one node alone
-// asks, and it has not refused; 0: it has no cap.
+// capGap returns the time between requests of all nodes that keeps to a host's cap where it
+// has not refused; 0: it has no cap.
 func (s *hosts[C]) capGap(h *Host[C]) int64 {
+	gap := s.gap
 	if h.private {
-		return s.privateGap
+		gap = s.privateGap
 	}
-	return s.gap
+	return s.shares.apart(gap)
 }
 
 // longestGap keeps gaps of small parts within the range of times: 36 years.

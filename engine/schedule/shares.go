@@ -10,6 +10,7 @@ import (
 // several each has its part of [channel.KeptBack], and beside that what it was granted.
 type shares[C any] struct {
 	interval int64
+	nodes    int
 	unasked  int64      // part of each cap that needs no grant, in millionths
 	asking   []*Host[C] // all that need more than that, and some that did
 }
@@ -28,7 +29,20 @@ const (
 )
 
 func newShares[C any](c Config) shares[C] {
-	return shares[C]{interval: int64(c.Interval), unasked: channel.Unasked(c.Nodes)}
+	return shares[C]{interval: int64(c.Interval), nodes: c.Nodes, unasked: channel.Unasked(c.Nodes)}
+}
+
+// among says that so many nodes share what hosts take.
+func (s *shares[C]) among(nodes int) { s.nodes, s.unasked = nodes, channel.Unasked(nodes) }
+
+// apart returns the gap between requests of all nodes that keeps to a cap which a node alone
+// keeps to with another gap.
+func (s *shares[C]) apart(alone int64) int64 {
+	if s.nodes <= 1 || alone <= 0 {
+		return alone
+	}
+	requests := float64(s.interval) / float64(alone)
+	return int64(float64(s.interval) / channel.Shared(requests, s.nodes))
 }
 
 // partOf returns which part of a host's cap this node may take.
@@ -86,16 +100,17 @@ func (s *Schedule[C]) Grant(host channel.ID, part, until, now int64) {
 // SetNodes changes how many nodes share what hosts take, as Grant changes what one host
 // gives. It goes through all hosts.
 func (s *Schedule[C]) SetNodes(nodes int, now int64) {
-	unasked, before := channel.Unasked(nodes), s.hosts.shares.unasked
-	if unasked == before {
+	shares := &s.hosts.shares
+	before := shares.nodes
+	if nodes == before {
 		return
 	}
 	for _, h := range s.hosts.byID {
-		s.hosts.shares.unasked = before
-		s.share(h, now, func() { s.hosts.shares.unasked = unasked })
+		shares.among(before)
+		s.share(h, now, func() { shares.among(nodes) })
 		s.hosts.weigh(h)
 	}
-	s.hosts.shares.unasked = unasked
+	shares.among(nodes)
 }
 
 // share changes this node's part of a host's cap.

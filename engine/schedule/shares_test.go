@@ -33,33 +33,37 @@ func (r *rig) next(now int64) (begun int64) {
 	}
 }
 
+// near says that two times differ by what rounding gaps to nanoseconds may come to.
+func near(a, b int64) bool { return max(a-b, b-a) <= 100 }
+
 // TestShareOfCap: what is granted of a host's cap sets its gap, also that which runs, and
 // when the grant ends what is left of the gap gets longer.
 func TestShareOfCap(t *testing.T) {
-	const second, start = int64(time.Second), int64(1e18)
+	const start = int64(1e18)
 	s, h := capped(4, 20, start) // 1/80 of the cap is this node's
+	gap := s.hosts.capGap(h)
 	now := s.next(start)
-	if next := s.next(now); next != now+80*second {
-		t.Errorf("unasked: asked after %v, want 80 s", time.Duration(next-now))
+	if next := s.next(now); !near(next, now+80*gap) {
+		t.Errorf("unasked: asked after %v, want 80 of %v", time.Duration(next-now), time.Duration(gap))
 	}
-	now += 80 * second
-	s.Grant(h.ID, 487_500, now+60*second, now+20*second) // a quarter of the gap has passed
-	if next := s.next(now + 20*second); next != now+20*second+3*second/2 {
-		t.Errorf("granted: asked after %v, want 21.5 s", time.Duration(next-now))
+	now += 80 * gap
+	s.Grant(h.ID, 487_500, now+60*gap, now+20*gap) // a quarter of the gap has passed
+	if next := s.next(now + 20*gap); !near(next, now+20*gap+3*gap/2) {
+		t.Errorf("granted: asked after %v, want 21.5 of %v", time.Duration(next-now), time.Duration(gap))
 	}
-	now += 20*second + 3*second/2
-	if next := s.next(now); next != now+2*second {
-		t.Errorf("granted: asked after %v, want 2 s", time.Duration(next-now))
+	now += 20*gap + 3*gap/2
+	if next := s.next(now); !near(next, now+2*gap) {
+		t.Errorf("granted: asked after %v, want 2 of %v", time.Duration(next-now), time.Duration(gap))
 	}
-	now += 2 * second
-	if manners := s.MannersOf(h, now); manners.Gap != 2*time.Second || manners.Parallel != 4 {
-		t.Errorf("manners %+v, want 2 s and 4 of 8 requests", manners)
+	now += 2 * gap
+	if manners := s.MannersOf(h, now); !near(int64(manners.Gap), 2*gap) || manners.Parallel != 4 {
+		t.Errorf("manners %+v, want 2 of %v and 4 of 8 requests", manners, time.Duration(gap))
 	}
-	s.Grant(h.ID, 487_500, now+second, now)
-	if next := s.next(now); next != now+41*second {
-		t.Errorf("it ends within the gap: asked after %v, want 41 s", time.Duration(next-now))
+	s.Grant(h.ID, 487_500, now+gap, now)
+	if next := s.next(now); !near(next, now+41*gap) {
+		t.Errorf("it ends within the gap: asked after %v, want 41 of %v", time.Duration(next-now), time.Duration(gap))
 	}
-	if manners := s.MannersOf(h, now+second); manners.Gap != 80*time.Second {
+	if manners := s.MannersOf(h, now+gap); !near(int64(manners.Gap), 80*gap) {
 		t.Errorf("manners after the grant: %+v", manners)
 	}
 }
@@ -69,27 +73,58 @@ func TestShareOfCap(t *testing.T) {
 func TestNodesComeAndGo(t *testing.T) {
 	const second, start = int64(time.Second), int64(1e18)
 	s, h := capped(4, 20, start) // 1/80 of the cap is this node's
-	now := s.next(start)
-	s.SetNodes(2, now+20*second) // a quarter of the gap has passed; the rest goes twice as fast
-	if next := s.next(now + 20*second); next != now+50*second {
-		t.Errorf("of two: asked after %v, want 50 s", time.Duration(next-now))
+	now, ofFour := s.next(start), s.hosts.capGap(h)
+	s.SetNodes(2, now+20*ofFour) // a quarter of the gap has passed; the rest goes twice as fast
+	ofTwo := s.hosts.capGap(h)
+	if next := s.next(now + 20*ofFour); !near(next, now+20*ofFour+30*ofTwo) {
+		t.Errorf("of two: asked after %v, want 20 of %v and 30 of %v", time.Duration(next-now), time.Duration(ofFour), time.Duration(ofTwo))
 	}
-	now += 50 * second
-	s.SetNodes(1, now+10*second)
-	if next := s.next(now + 10*second); next != now+10*second+3*second/4 {
-		t.Errorf("alone: asked after %v, want 10.75 s", time.Duration(next-now))
+	now += 20*ofFour + 30*ofTwo
+	s.SetNodes(1, now+10*ofTwo)
+	if next := s.next(now + 10*ofTwo); !near(next, now+10*ofTwo+3*second/4) {
+		t.Errorf("alone: asked after %v, want 10 of %v and 0.75 s", time.Duration(next-now), time.Duration(ofTwo))
 	}
-	now += 10*second + 3*second/4
+	now += 10*ofTwo + 3*second/4
 	if len(s.Demands()) > 0 {
 		t.Errorf("alone it demands %v", s.Demands())
 	}
 	s.SetNodes(5, now)
-	if next := s.next(now); next != now+100*second {
-		t.Errorf("of five: asked after %v, want 100 s", time.Duration(next-now))
+	if next, ofFive := s.next(now), s.hosts.capGap(h); !near(next, now+100*ofFive) {
+		t.Errorf("of five: asked after %v, want 100 of %v", time.Duration(next-now), time.Duration(ofFive))
 	}
 	if demands := s.Demands(); len(demands) != 1 || demands[0].Host != h.ID {
 		t.Errorf("of five it demands %v", demands)
 	}
+}
+
+// TestCapOfSeveral: nodes that have all of a host's cap among them, and use it whenever they
+// may, ask no more in any window of an interval than one node alone might, however long a
+// grant has run when the window begins.
+func TestCapOfSeveral(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		const start = int64(1e18)
+		nodes := rapid.IntRange(2, 7).Draw(t, "nodes")
+		cap := rapid.Int64Range(2*int64(nodes), 60).Draw(t, "cap")
+		part := (channel.WholeCap - channel.KeptBack) / int64(nodes)
+		var asked []int64
+		for range nodes {
+			s := newRig(Config{HostGap: halfHour / time.Duration(cap), HostParallel: 8, Nodes: nodes})
+			for i := range 4 * cap {
+				s.order(10*int(i), 0, start)
+			}
+			now := start + rapid.Int64Range(0, int64(halfHour)).Draw(t, "phase")
+			s.Grant(s.hostOf(0).ID, part, math.MaxInt64, start)
+			for now = s.next(now); now < start+int64(4*halfHour); now = s.next(now) {
+				asked = append(asked, now)
+			}
+		}
+		slices.Sort(asked)
+		for i := range asked {
+			if last := i + int(cap); last < len(asked) && asked[last]-asked[i] < int64(halfHour-time.Microsecond) {
+				t.Fatalf("%d nodes: more than %d requests in %v", nodes, cap, time.Duration(asked[last]-asked[i]))
+			}
+		}
+	})
 }
 
 // TestAloneHasAll: no grant changes what a node alone does.
@@ -113,7 +148,7 @@ func TestRequestsFollowShares(t *testing.T) {
 		var at []float64
 		pass := func(to int64) {
 			granted := min(max(until-now, 0), to-now)
-			worth += (float64(granted)*float64(part) + float64(to-now)*float64(s.hosts.shares.unasked)) / channel.WholeCap / 1e9
+			worth += (float64(granted)*float64(part) + float64(to-now)*float64(s.hosts.shares.unasked)) / channel.WholeCap / float64(s.hosts.capGap(h))
 			now = to
 		}
 		t.Repeat(map[string]func(*rapid.T){
@@ -170,8 +205,9 @@ func TestDemands(t *testing.T) {
 		s.order(10*i, 1, 1e18)
 	}
 	host := s.hostOf(0).ID
-	want("channels", channel.Demand{Host: host, Part: 250_000})
-	want("again", channel.Demand{Host: host, Part: 250_000})
+	const quarter = 250_000 * 180 / 175 // of what five nodes may divide
+	want("channels", channel.Demand{Host: host, Part: quarter})
+	want("again", channel.Demand{Host: host, Part: quarter})
 	for i := range 35 {
 		s.Drop(s.get(10*i), 1e18)
 	}
