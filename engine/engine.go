@@ -46,6 +46,7 @@ type Engine struct {
 		channels  *channels
 		recent    recent
 		pool      pool
+		turned    int64 // when the loop did last what was due
 		alarm     int64 // when the loop wakes by itself
 		began     int64 // when Run did
 		recalling bool  // since then

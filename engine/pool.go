@@ -119,10 +119,10 @@ func (e *Engine) mayAsk(p *poll) bool {
 	return ok
 }
 
-// wakeIfSooner wakes the loop when something is due before its alarm. The caller
+// wakeIfSooner wakes the loop when it has something to do before its alarm. The caller
 // holds mu.
 func (e *Engine) wakeIfSooner() {
-	if e.mu.channels.schedule.NextDue() >= e.mu.alarm {
+	if e.nextTurn() >= e.mu.alarm {
 		return
 	}
 	select {

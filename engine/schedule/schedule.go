@@ -134,13 +134,19 @@ func (s *Schedule[C]) makeIdle(t *Target[C], stranded bool, now int64) {
 }
 
 // NextDue returns when [Schedule.Promote] next has something to do; 0: at once.
-func (s *Schedule[C]) NextDue() int64 {
+func (s *Schedule[C]) NextDue() int64 { return s.NextTurn(never, never) }
+
+// NextTurn is [Schedule.NextDue] where targets that come due after a time wait for others until
+// a later one. Hosts whose gap is over do not wait: that would make the gap longer.
+func (s *Schedule[C]) NextTurn(after, until int64) int64 {
 	next := int64(never)
 	if s.clearing.len() > 0 {
 		return 0
 	}
 	if due, _, ok := s.due.min(); ok {
-		next = due
+		if next = due; due > after {
+			next = max(due, until)
+		}
 	}
 	if free, _, ok := s.spaced.min(); ok {
 		next = min(next, free)
