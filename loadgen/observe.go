@@ -59,8 +59,23 @@ func (o *Origin) ChangedAt(n int, revision int64) time.Time {
 	return o.changedAt(&s)
 }
 
-// Interval returns the mean time between two changes of channel n, which is synthetic.
+// Polls returns how often channel n was asked for so far, whatever was answered.
+func (o *Origin) Polls(n int) uint32 { return o.polls[n].Load() }
+
+// Trace returns the history that channel n replays; nil: it is synthetic.
+func (o *Origin) Trace(n int) *Trace {
+	if n >= len(o.replays) {
+		return nil
+	}
+	return o.replays[n].Trace
+}
+
+// Interval returns the mean time between two changes of channel n.
 func (o *Origin) Interval(n int) time.Duration {
+	if n < len(o.replays) {
+		last := int64(len(o.replays[n].Captures))
+		return o.ChangedAt(n, last).Sub(o.clock.start) / time.Duration(max(last-1, 1))
+	}
 	channel := n - len(o.replays)
 	return time.Duration(float64(o.changes.interval(channel)) / o.config.Speedup)
 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -219,6 +220,9 @@ func NewOrigin(config Config) (*Origin, error) {
 	return o, nil
 }
 
+// ttl is how long an RSS feed asks to be left alone: in the time that was recorded, not in steps.
+var ttl = regexp.MustCompile(`<ttl>[^<]*</ttl>`)
+
 func (o *Origin) addTrace(config TraceConfig) error {
 	_, synthetic := o.parseChannel([]byte(config.Path))
 	switch {
@@ -234,7 +238,11 @@ func (o *Origin) addTrace(config TraceConfig) error {
 		return err
 	}
 	r := &replay{Replay: Replay{trace, o.config.Step}, number: len(o.replays), path: config.Path}
-	for _, capture := range trace.Captures {
+	for i := range trace.Captures {
+		capture := &trace.Captures[i]
+		if r.Step > 0 {
+			capture.Body = ttl.ReplaceAll(capture.Body, nil)
+		}
 		r.tags = append(r.tags, xxhash.Sum64(capture.Body))
 	}
 	o.replays, o.paths[config.Path] = append(o.replays, r), r

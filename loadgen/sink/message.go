@@ -15,7 +15,9 @@ import (
 // Arrival is an update that arrived.
 type Arrival struct {
 	Version   uint64
-	Revisions []int64 // of the channel at the origin, that the update adds
+	Revisions []int64  // of the channel at the origin, that the update adds
+	Added     []string // IDs of the entries that it adds
+	Diff      bool     // it has one
 	At        time.Time
 }
 
@@ -28,6 +30,7 @@ type update struct {
 	Diff         string `json:"diff"`
 	Entries      struct {
 		Added []struct {
+			ID   string `json:"id"`
 			Link string `json:"link"`
 		} `json:"added"`
 	} `json:"entries"`
@@ -43,8 +46,9 @@ type message struct {
 const post = "/posts/"
 
 func (u *update) arrival(at time.Time) Arrival {
-	a := Arrival{Version: u.Version, At: at}
+	a := Arrival{Version: u.Version, Diff: u.Diff != "", At: at}
 	for _, entry := range u.Entries.Added {
+		a.Added = append(a.Added, entry.ID)
 		a.add(entry.Link)
 	}
 	if u.Kind == "html" {
