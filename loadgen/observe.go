@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,6 +19,7 @@ type Poll struct {
 	Status   int
 	Bytes    int  // of the body
 	Rest     bool // the answer asks to be left alone
+	From     netip.Addr
 }
 
 // observe tells the configuration's observers of a poll.
@@ -34,12 +37,21 @@ func (o *Origin) observe(ctx *fasthttp.RequestCtx, channel int, arrived time.Tim
 			Revision: revision,
 			Status:   response.StatusCode(),
 			Bytes:    len(response.Body()),
+			From:     addressOf(ctx.RemoteAddr()),
 			Rest:     len(response.Header.PeekBytes(headerRetryAfter)) > 0 || response.StatusCode() == fasthttp.StatusTooManyRequests,
 		})
 	}
 	if o.config.Audit != nil {
 		o.config.Audit(exchange(ctx, arrived, answered))
 	}
+}
+
+// addressOf returns the address of a connection's end; the zero one where it has none.
+func addressOf(end net.Addr) netip.Addr {
+	if tcp, ok := end.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // Change lets a synthetic channel change at an instant that is not before its last such
@@ -82,7 +94,3 @@ func (o *Origin) Interval(n int) time.Duration {
 
 // Window returns how many revisions back the entries of synthetic channel n reach.
 func (o *Origin) Window(n int) int { return o.content.shape(n - len(o.replays)).window }
-
-// EntryRevision returns the revision that the entry of a synthetic channel came with, by
-// the number at the end of its link.
-func EntryRevision(number int64) int64 { return number - firstEntryNumber + 1 }

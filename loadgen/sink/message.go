@@ -5,7 +5,6 @@ package sink
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -42,9 +41,6 @@ type message struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// post is what the number of an entry follows in its link.
-const post = "/posts/"
-
 func (u *update) arrival(at time.Time) Arrival {
 	a := Arrival{Version: u.Version, Diff: u.Diff != "", At: at}
 	for _, entry := range u.Entries.Added {
@@ -69,15 +65,7 @@ func (a *Arrival) addLines(diff string) {
 
 // add adds the revision that a link's entry came with.
 func (a *Arrival) add(link string) {
-	_, number, found := strings.Cut(link, post)
-	if !found {
-		return
-	}
-	end := 0
-	for end < len(number) && '0' <= number[end] && number[end] <= '9' {
-		end++
-	}
-	if n, err := strconv.ParseInt(number[:end], 10, 64); err == nil {
-		a.Revisions = append(a.Revisions, loadgen.EntryRevision(n))
+	if revision, found := loadgen.LinkedRevision(link); found {
+		a.Revisions = append(a.Revisions, revision)
 	}
 }
