@@ -55,9 +55,9 @@ var exclusive = map[string][]string{
 	"go.etcd.io/bbolt":                  {"ownership"},
 	"github.com/cockroachdb/pebble":     {"ownership", "engine", "internal"}, // internal/volume: its files
 	"github.com/valyala/fasthttp":       {"fetcher", "loadgen"},
-	"github.com/mmcdole/gofeed":         {"deltas"},
-	"github.com/hashicorp/memberlist":   {"internal"}, // internal/members
-	"github.com/anishathalye/porcupine": {"internal"}, // internal/testcluster/history
+	"github.com/mmcdole/gofeed":         {"deltas", "loadgen"}, // loadgen/entries, as an oracle of deltas
+	"github.com/hashicorp/memberlist":   {"internal"},          // internal/members
+	"github.com/anishathalye/porcupine": {"internal"},          // internal/testcluster/history
 	"github.com/spf13/cobra":            {"cmd"},
 	"github.com/google/pprof":           {"cmd", "loadgen"}, // loadgen/profiles
 	"github.com/standard-webhooks":      {"notify"},

@@ -2,6 +2,7 @@ package loadgen
 
 import (
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -39,7 +40,13 @@ func (f Format) ContentType() string { return contentTypes[f] }
 //
 // Ten entries and 8 KB are the median of feeds (Cobra, NSDI 2007, section 4); a
 // page of HTML has 20 to 70 KB.
-type Content struct{ Schedule }
+//
+// With a Window, documents are RSS feeds of so many short entries, and nothing in them is ever
+// edited.
+type Content struct {
+	Schedule
+	Window int // 0: as above
+}
 
 // Epoch is the date that documents give to the schedule's start.
 var Epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
@@ -69,6 +76,9 @@ var (
 // Format returns the format of a channel's documents: 65 % RSS 2.0, 20 % Atom,
 // 5 % JSON Feed, 10 % HTML.
 func (c Content) Format(channel int) Format {
+	if c.Window > 0 {
+		return RSS
+	}
 	switch u := unit(c.hash(channel, saltShape, 0)); {
 	case u < shareRSS:
 		return RSS
@@ -81,6 +91,9 @@ func (c Content) Format(channel int) Format {
 }
 
 func (c Content) shape(channel int) shape {
+	if c.Window > 0 {
+		return shape{RSS, c.Window, 2}
+	}
 	random := source(c.hash(channel, saltShape, 1))
 	if c.Format(channel) == HTML {
 		return shape{HTML, pageWindows[random.intn(len(pageWindows))], pageSummaryWords[random.intn(len(pageSummaryWords))]}
@@ -124,9 +137,31 @@ func (d *document) appendSite(dst []byte) []byte {
 	return append(dst, ".example/"...)
 }
 
+// post is what the number of an entry follows in its link.
+const post = "/posts/"
+
 func (d *document) appendLink(dst []byte, entry int64) []byte {
-	dst = append(d.appendSite(dst), "posts/"...)
+	dst = append(d.appendSite(dst), post[1:]...)
 	return strconv.AppendInt(dst, firstEntryNumber+entry-1, 10)
+}
+
+// EntryLink returns the link of the entry that a synthetic channel's revision brings.
+func EntryLink(channel int, revision int64) string {
+	return string((&document{channel: channel}).appendLink(nil, revision))
+}
+
+// LinkedRevision returns the revision that brought the entry of the first link in a text.
+func LinkedRevision(text string) (revision int64, found bool) {
+	_, number, found := strings.Cut(text, post)
+	if !found {
+		return 0, false
+	}
+	end := 0
+	for end < len(number) && '0' <= number[end] && number[end] <= '9' {
+		end++
+	}
+	n, err := strconv.ParseInt(number[:end], 10, 64)
+	return n - firstEntryNumber + 1, err == nil
 }
 
 func (d *document) appendName(dst []byte) []byte {
@@ -146,7 +181,7 @@ func (d *document) appendTitle(dst []byte, entry int64) []byte {
 
 // edits reports whether a revision edits the title of the entry before its own.
 func (d *document) edits(revision int64) bool {
-	return revision > 1 && d.hash(d.channel, saltEdit, -revision)%8 == 0
+	return revision > 1 && d.Window == 0 && d.hash(d.channel, saltEdit, -revision)%8 == 0
 }
 
 func (d *document) appendSummary(dst []byte, entry int64) []byte {

@@ -72,7 +72,7 @@ func must(t *testing.T, err error, document []byte) {
 // Every revision adds one entry on top of the window; an entry's title changes
 // once at most, when the next revision edits it.
 func TestRevisionsAddOneEntry(t *testing.T) {
-	content := Content{Schedule{Seed: 11}}
+	content := Content{Schedule: Schedule{Seed: 11}}
 	seen := make(map[Format]bool)
 	edited := 0
 	for channel := range 100 {
@@ -107,7 +107,7 @@ func TestRevisionsAddOneEntry(t *testing.T) {
 }
 
 func TestSizesAndShares(t *testing.T) {
-	content := Content{Schedule{Seed: 1}}
+	content := Content{Schedule: Schedule{Seed: 1}}
 	const channels = 4000
 	var feeds, pages []int
 	count := make(map[Format]int)
@@ -139,7 +139,7 @@ func TestSizesAndShares(t *testing.T) {
 // not change unnoticed.
 func TestContentIsAFunctionOfTheSeed(t *testing.T) {
 	digest := func(seed uint64) string {
-		content, hash := Content{Schedule{seed}}, fnv.New64a()
+		content, hash := Content{Schedule: Schedule{seed}}, fnv.New64a()
 		var document []byte
 		for channel := range 50 {
 			for revision := int64(1); revision <= 3; revision++ {

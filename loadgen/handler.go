@@ -210,7 +210,9 @@ func (o *Origin) serveShown(ctx *fasthttp.RequestCtx, s *shown, now time.Time) {
 		etag = tag
 	}
 	header := &ctx.Response.Header
-	header.SetCanonical(headerETag, etag)
+	if o.config.Dated == nil || !o.config.Dated(o.numberOf(s)) {
+		header.SetCanonical(headerETag, etag)
+	}
 	header.SetCanonical(headerVary, valueAccept)
 	if len(o.cacheControl) > 0 {
 		header.SetCanonical(headerCache, o.cacheControl)

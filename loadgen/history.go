@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -21,17 +22,34 @@ type past struct {
 
 const mostTraces = 1000 // files of a history
 
-// readHistory reads a file as [ReadTraceFile] does, or all of a folder.
-func readHistory(name string) (h history, err error) {
-	files, err := filepath.Glob(filepath.Join(name, "*.jsonl.zst"))
+// TraceFiles returns the files of recorded histories that a name stands for, sorted: those of a
+// folder and of the folders in it, or the file itself.
+func TraceFiles(name string) (files []string, err error) {
+	info, err := os.Stat(name)
 	if err != nil {
 		return nil, err
 	}
-	if len(files) == 0 {
-		files = []string{name}
+	if !info.IsDir() {
+		return []string{name}, nil
 	}
-	if len(files) > mostTraces {
-		return nil, fmt.Errorf("%s: %d files, want at most %d", name, len(files), mostTraces)
+	for _, pattern := range []string{"*.jsonl.zst", "*/*.jsonl.zst"} {
+		found, err := filepath.Glob(filepath.Join(name, pattern))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
+	}
+	if len(files) == 0 || len(files) > mostTraces {
+		return nil, fmt.Errorf("%s: %d files *.jsonl.zst, want 1 to %d", name, len(files), mostTraces)
+	}
+	return files, nil
+}
+
+// readHistory reads the files that a name stands for.
+func readHistory(name string) (h history, err error) {
+	files, err := TraceFiles(name)
+	if err != nil {
+		return nil, err
 	}
 	for _, file := range files {
 		trace, err := ReadTraceFile(file)

@@ -1,6 +1,8 @@
 package loadgen
 
 import (
+	"net"
+	"net/netip"
 	"time"
 
 	"github.com/valyala/fasthttp"
@@ -17,6 +19,7 @@ type Poll struct {
 	Status   int
 	Bytes    int  // of the body
 	Rest     bool // the answer asks to be left alone
+	From     netip.Addr
 }
 
 // observe tells the configuration's observers of a poll.
@@ -34,12 +37,21 @@ func (o *Origin) observe(ctx *fasthttp.RequestCtx, channel int, arrived time.Tim
 			Revision: revision,
 			Status:   response.StatusCode(),
 			Bytes:    len(response.Body()),
+			From:     addressOf(ctx.RemoteAddr()),
 			Rest:     len(response.Header.PeekBytes(headerRetryAfter)) > 0 || response.StatusCode() == fasthttp.StatusTooManyRequests,
 		})
 	}
 	if o.config.Audit != nil {
 		o.config.Audit(exchange(ctx, arrived, answered))
 	}
+}
+
+// addressOf returns the address of a connection's end; the zero one where it has none.
+func addressOf(end net.Addr) netip.Addr {
+	if tcp, ok := end.(*net.TCPAddr); ok {
+		return tcp.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
 }
 
 // Change lets a synthetic channel change at an instant that is not before its last such
@@ -59,15 +71,26 @@ func (o *Origin) ChangedAt(n int, revision int64) time.Time {
 	return o.changedAt(&s)
 }
 
-// Interval returns the mean time between two changes of channel n, which is synthetic.
+// Polls returns how often channel n was asked for so far, whatever was answered.
+func (o *Origin) Polls(n int) uint32 { return o.polls[n].Load() }
+
+// Trace returns the history that channel n replays; nil: it is synthetic.
+func (o *Origin) Trace(n int) *Trace {
+	if n >= len(o.replays) {
+		return nil
+	}
+	return o.replays[n].Trace
+}
+
+// Interval returns the mean time between two changes of channel n.
 func (o *Origin) Interval(n int) time.Duration {
+	if n < len(o.replays) {
+		last := int64(len(o.replays[n].Captures))
+		return o.ChangedAt(n, last).Sub(o.clock.start) / time.Duration(max(last-1, 1))
+	}
 	channel := n - len(o.replays)
 	return time.Duration(float64(o.changes.interval(channel)) / o.config.Speedup)
 }
 
 // Window returns how many revisions back the entries of synthetic channel n reach.
 func (o *Origin) Window(n int) int { return o.content.shape(n - len(o.replays)).window }
-
-// EntryRevision returns the revision that the entry of a synthetic channel came with, by
-// the number at the end of its link.
-func EntryRevision(number int64) int64 { return number - firstEntryNumber + 1 }

@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math"
 	"net/netip"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,9 @@ type Config struct {
 	// free one. Empty: DefaultListen. Host number h has the h-th address after it,
 	// and the same port.
 	Listen string
+	// Given says that Listen is where the one host listens already, at whatever address of IPv4:
+	// its listener is given to [Origin.Serve].
+	Given bool
 	// Hosts is the number of hosts, up to MaxHosts; 0 means 1. Channel number n
 	// lives on host n modulo Hosts.
 	Hosts int
@@ -74,6 +78,12 @@ type Config struct {
 	History string
 	// TLS has hosts serve with certificates of an authority of their own ([Origin.CA]).
 	TLS bool
+	// Window, if it is not 0, has synthetic channels be feeds of so many entries to which entries
+	// are added, and nothing else happens; see [Content].
+	Window int
+	// Dated says which channels have no ETag, but tell the date of their last change once its
+	// second is over; nil: none.
+	Dated func(n int) bool
 	// Still leaves synthetic channels as they stood at the start; [Origin.Change] changes
 	// them all the same.
 	Still bool
@@ -140,6 +150,9 @@ func (c *Config) validate() (netip.AddrPort, error) {
 	if err := c.Faults.validate(); err != nil {
 		return netip.AddrPort{}, err
 	}
+	if c.Given {
+		return netip.ParseAddrPort(c.Listen)
+	}
 	return parseListen(c.Listen, c.Hosts)
 }
 
@@ -180,7 +193,7 @@ func NewOrigin(config Config) (*Origin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("origin: %w", err)
 	}
-	o := &Origin{config: config, content: Content{Schedule{config.Seed}}, base: base, paths: make(map[string]*replay)}
+	o := &Origin{config: config, content: Content{Schedule{config.Seed}, config.Window}, base: base, paths: make(map[string]*replay)}
 	o.changes.schedule, o.changes.still = o.content.Schedule, config.Still
 	if config.History != "" {
 		if o.changes.history, err = readHistory(config.History); err != nil {
@@ -219,6 +232,9 @@ func NewOrigin(config Config) (*Origin, error) {
 	return o, nil
 }
 
+// ttl is how long an RSS feed asks to be left alone: in the time that was recorded, not in steps.
+var ttl = regexp.MustCompile(`<ttl>[^<]*</ttl>`)
+
 func (o *Origin) addTrace(config TraceConfig) error {
 	_, synthetic := o.parseChannel([]byte(config.Path))
 	switch {
@@ -234,7 +250,11 @@ func (o *Origin) addTrace(config TraceConfig) error {
 		return err
 	}
 	r := &replay{Replay: Replay{trace, o.config.Step}, number: len(o.replays), path: config.Path}
-	for _, capture := range trace.Captures {
+	for i := range trace.Captures {
+		capture := &trace.Captures[i]
+		if r.Step > 0 {
+			capture.Body = ttl.ReplaceAll(capture.Body, nil)
+		}
 		r.tags = append(r.tags, xxhash.Sum64(capture.Body))
 	}
 	o.replays, o.paths[config.Path] = append(o.replays, r), r

@@ -282,7 +282,7 @@ func TestNewOriginRefuses(t *testing.T) {
 		{"reserved", Config{Traces: []TraceConfig{{file, "/_truth"}}}, "begins with /"},
 		{"query", Config{Traces: []TraceConfig{{file, "/x?y"}}}, "query"},
 		{"twice", Config{Traces: []TraceConfig{{file, "/x"}, {file, "/x"}}}, "twice"},
-		{"taken", Config{Channels: 1, Seed: 1, Traces: []TraceConfig{{file, "/0." + Content{Schedule{1}}.Format(0).String()}}}, "synthetic"},
+		{"taken", Config{Channels: 1, Seed: 1, Traces: []TraceConfig{{file, "/0." + Content{Schedule: Schedule{1}}.Format(0).String()}}}, "synthetic"},
 		{"missing", Config{Traces: []TraceConfig{{file + ".none", "/x"}}}, "no such file"},
 	}
 	for _, test := range tests {

@@ -10,7 +10,7 @@ import (
 // most one changed title and no removal: only then does a missed update mean a
 // fault of the node and not of the load.
 func TestRevisionsAsTheDifferenceEngineSeesThem(t *testing.T) {
-	content := Content{Schedule{Seed: 4}}
+	content := Content{Schedule: Schedule{Seed: 4}}
 	extract := func(channel int, revision int64) *deltas.Core {
 		core, err := deltas.Extract(deltas.Document{
 			Body:        content.AppendDocument(nil, channel, revision),

@@ -243,19 +243,6 @@ func TestDocument(t *testing.T) {
 	}
 }
 
-func TestZipf(t *testing.T) {
-	parts, sum := zipf(100, 500), 0
-	for i, n := range parts {
-		sum += n
-		if n < 1 || i > 0 && n > parts[i-1]+1 {
-			t.Errorf("part %d is %d after %d", i, n, parts[max(i-1, 0)])
-		}
-	}
-	if sum != 500 || parts[0] < 20 {
-		t.Errorf("%v: %d", parts, sum)
-	}
-}
-
 // The exit code is that of the rules, and a figure that is no number breaks its rule.
 func TestResult(t *testing.T) {
 	r := newResult(&options{interval: second, floor: second, maintenance: second, gap: second})

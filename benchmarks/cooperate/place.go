@@ -4,12 +4,12 @@ package main
 
 import (
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"net/netip"
 
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
 // place is a channel at the origin.
@@ -24,14 +24,17 @@ type place struct {
 const (
 	mostHosts  = 10_000
 	originPort = 9100
+	popularity = 0.5 // exponent of Zipf's law, of channels and of hosts
 )
 
 // layOut spreads channels over hosts and subscriptions over channels, independently.
-func (o *options) layOut() []place { return o.spread(zipf(o.channels, o.subscriptions)) }
+func (o *options) layOut() []place {
+	return o.spread(scenario.Shares(o.channels, o.subscriptions, popularity))
+}
 
 // spread spreads channels with so many subscribers over hosts.
 func (o *options) spread(crowds []int) []place {
-	random, hosts := rand.New(rand.NewPCG(o.seed, 0)), zipf(o.hosts, max(o.channels, o.hosts))
+	random, hosts := rand.New(rand.NewPCG(o.seed, 0)), scenario.Shares(o.hosts, max(o.channels, o.hosts), popularity)
 	var on []int
 	for host, channels := range hosts {
 		for range channels {
@@ -51,21 +54,4 @@ func newPlace(number, host, subscribers int) place {
 	address[2], address[3] = byte(1+host/250), byte(1+host%250)
 	url := fmt.Sprintf("http://%s%s%d", netip.AddrPortFrom(netip.AddrFrom4(address), originPort), channelPath, number)
 	return place{url: url, id: channel.IDOf(url), host: host, subscribers: subscribers}
-}
-
-// zipf divides a sum into so many parts of 1 at least, of which the i-th is larger than 1 in
-// proportion to 1/√i.
-func zipf(parts, sum int) []int {
-	total := 0.0
-	for i := range parts {
-		total += 1 / math.Sqrt(float64(i+1))
-	}
-	shares := make([]int, parts)
-	upTo, given := 0.0, 0
-	for i := range shares {
-		upTo += float64(sum-parts) / math.Sqrt(float64(i+1)) / total
-		shares[i] = 1 + int(upTo+0.5) - given
-		given = int(upTo + 0.5)
-	}
-	return shares
 }

@@ -24,7 +24,10 @@ func newTestRun(t *testing.T, script string) *run {
 	}
 	t.Cleanup(func() { listener.Close() })
 	r := witness.NewRecorder()
-	o := witness.NewOrigin(listener, r, 1, 0, 1)
+	o, err := witness.NewOrigin(listener, r, 1, 0, 1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	process, err := child.Begin(filepath.Join(folder, "node.log"), "/bin/sh", "-c", script, folder)
 	if err != nil {
 		t.Fatal(err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -113,39 +112,31 @@ func (r *run) inFolder(ctx context.Context, folder string) (err error) {
 	return nil
 }
 
+const anyPort = "127.0.0.1:0"
+
 // serve starts the origin and the sink.
 func (r *run) serve(ctx context.Context) error {
-	listen := func() (net.Listener, error) { return new(net.ListenConfig).Listen(ctx, "tcp4", "127.0.0.1:0") }
-	ofOrigin, err := listen()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp4", anyPort)
 	if err != nil {
 		return err
 	}
-	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
-	r.serveHTTP(ctx, r.origin.Server, ofOrigin)
-	r.running.Go(func() { r.origin.Run(ctx) })
-	ofSink, err := listen()
+	if r.origin, err = witness.NewOrigin(listener, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed, nil); err != nil {
+		return err
+	}
+	sink, err := witness.NewSink(ctx, anyPort, r.recorder, r.origin, r.seed)
 	if err != nil {
 		return err
 	}
-	sink, err := witness.NewSink(ofSink, r.recorder, r.origin, r.seed)
-	if err != nil {
-		return err
+	for _, run := range []func(context.Context) error{r.origin.Run, sink.Serve} {
+		r.running.Go(func() {
+			if err := run(ctx); err != nil {
+				fmt.Fprintln(r.out, err)
+			}
+		})
 	}
-	r.serveHTTP(ctx, sink.Server, ofSink)
 	r.client = witness.NewClient(r.recorder, "http://"+r.node.address)
 	r.workload = witness.NewWorkload(r.client, r.origin, sink, r.seed)
 	return nil
-}
-
-// serveHTTP serves until the context ends.
-func (r *run) serveHTTP(ctx context.Context, server *http.Server, listener net.Listener) {
-	r.running.Go(func() {
-		_ = server.Serve(listener) // always ErrServerClosed: nothing else ends it here
-	})
-	r.running.Go(func() {
-		<-ctx.Done()
-		_ = server.Close() // its listener has nothing to lose
-	})
 }
 
 // begin starts the first process and subscribes the first anchors.

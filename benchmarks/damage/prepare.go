@@ -1,16 +1,12 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -124,16 +120,15 @@ func (p *prepared) work(ctx context.Context, n *node, origin string, random *ran
 	for i := range requests {
 		if some := p.acks; i%4 == 3 && len(some) > 0 {
 			if a := some[random.IntN(len(some))]; a.deletedAt.IsZero() {
-				if err := n.request(ctx, http.MethodDelete, "/v1/subscriptions/"+url.PathEscape(a.id), nil, nil); err != nil {
+				if err := n.client.Unsubscribe(ctx, a.id); err != nil {
 					return err
 				}
 				a.deletedAt = time.Now()
 				continue
 			}
 		}
-		var sub api.Subscription
-		body := api.SubscribeRequest{URL: fmt.Sprintf("%s/%d", origin, random.IntN(60)), Sink: api.Sink{Type: "sse"}}
-		if err := n.request(ctx, http.MethodPost, "/v1/subscriptions", body, &sub); err != nil {
+		sub, err := n.client.Subscribe(ctx, api.SubscribeRequest{URL: fmt.Sprintf("%s/%d", origin, random.IntN(60)), Sink: api.Sink{Type: api.SinkSSE}})
+		if err != nil {
 			return err
 		}
 		p.acks = append(p.acks, &acknowledged{id: sub.ID, at: time.Now()})
@@ -144,7 +139,8 @@ func (p *prepared) work(ctx context.Context, n *node, origin string, random *ran
 // node is the program on one directory.
 type node struct {
 	*child.Process
-	base string // URL of its API
+	base   string // URL of its API
+	client *api.Client
 }
 
 // begin starts a node and waits until it serves.
@@ -169,53 +165,7 @@ func newNode(ctx context.Context, logName, program, data string) (*node, error) 
 	if err != nil {
 		return nil, err
 	}
-	return &node{Process: process, base: "http://" + address}, nil
-}
-
-// errStatus is an answer other than 2xx.
-var errStatus = errors.New("status")
-
-func (n *node) request(ctx context.Context, method, path string, body, into any) error {
-	content, err := json.Marshal(body)
-	if err != nil {
-		return err
-	}
-	request, err := http.NewRequestWithContext(ctx, method, n.base+path, bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	request.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		return err
-	}
-	if response.StatusCode/100 != 2 {
-		return fmt.Errorf("%s %s: %w %d: %s", method, path, errStatus, response.StatusCode, bytes.TrimSpace(answer))
-	}
-	if into == nil {
-		return nil
-	}
-	return json.Unmarshal(answer, into)
-}
-
-// subscriptions lists what the node has, by ID.
-func (n *node) subscriptions(ctx context.Context) (map[string]bool, error) {
-	have := make(map[string]bool)
-	for after := ""; ; {
-		var page api.Subscriptions
-		if err := n.request(ctx, http.MethodGet, "/v1/subscriptions?limit=1000&after="+url.QueryEscape(after), nil, &page); err != nil {
-			return nil, err
-		}
-		for _, sub := range page.Subscriptions {
-			have[sub.ID] = true
-		}
-		if after = page.Next; after == "" {
-			return have, nil
-		}
-	}
+	n := &node{Process: process, base: "http://" + address}
+	n.client, err = api.NewClient(n.base, nil)
+	return n, err
 }

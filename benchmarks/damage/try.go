@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
 // damage is one change of one file.
@@ -159,21 +161,23 @@ const startWithin = time.Minute
 
 // watch follows a start to its outcome.
 func (p *prepared) watch(ctx context.Context, n *node) (outcome, string) {
-	deadline := time.Now().Add(startWithin)
-	for n.request(ctx, "GET", "/readyz", nil, nil) != nil {
-		if _, ended := n.AwaitEnd(ctx, 50*time.Millisecond); ended {
-			return endedWith(n)
-		}
-		if ctx.Err() != nil || time.Now().After(deadline) {
-			return hangs, n.LogTail()
-		}
+	starting, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	if err := child.AwaitURL(starting, n.base+"/readyz", n.Process); errors.Is(err, child.ErrEnded) {
+		return endedWith(n)
+	} else if err != nil {
+		return hangs, n.LogTail()
 	}
-	have, err := n.subscriptions(ctx)
-	if err != nil {
-		if n.Alive() != nil {
+	have := make(map[string]bool)
+	for sub, err := range n.client.Subscriptions(ctx, nil) {
+		switch {
+		case err == nil:
+			have[sub.ID] = true
+		case n.Alive() != nil:
 			return endedWith(n)
+		default:
+			return failing, err.Error()
 		}
-		return failing, err.Error()
 	}
 	found, why := p.judge(have)
 	if found == whole {

@@ -1,13 +1,10 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -19,6 +16,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/internal/process"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
@@ -86,23 +84,17 @@ func (w *world) startOrigin(ctx context.Context, channels int, speedup float64) 
 	if err != nil {
 		return nil, err
 	}
-	o := &origin{Process: p}
-	list := "http://" + address + "/_channels"
-	if err = child.AwaitURL(ctx, list, p); err == nil {
-		err = get(ctx, list, func(body io.Reader) error {
-			for lines := bufio.NewScanner(body); lines.Scan(); {
-				o.urls = append(o.urls, lines.Text())
-			}
-			return nil
-		})
+	if err := child.AwaitURL(ctx, "http://"+address+scrapePath, p); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
-	if err == nil && len(o.urls) != channels+1 {
-		err = fmt.Errorf("the origin lists %d channels, not %d and the sample", len(o.urls), channels)
-	}
+	same, err := loadgen.NewOrigin(loadgen.Config{Listen: address, Channels: channels, Hosts: w.hosts, Seed: w.seed})
 	if err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
-	o.urls = o.urls[1:]
+	o := &origin{Process: p, urls: make([]string, channels)}
+	for n := range o.urls {
+		o.urls[n] = same.URL(n)
+	}
 	return o, nil
 }
 
@@ -246,19 +238,6 @@ func (w *world) watch(ctx context.Context, name string, o *origin, p *child.Proc
 	})
 	s.Resident, s.Connections = resident, int(now.Sum(connectionsOpen))
 	return s, err
-}
-
-func get(ctx context.Context, url string, read func(io.Reader) error) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	return read(response.Body)
 }
 
 func pause(ctx context.Context, d time.Duration) error {

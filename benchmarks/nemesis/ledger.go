@@ -128,7 +128,7 @@ func (l *ledger) newPage() *page {
 	record := &witness.ChannelRecord{}
 	l.recorder.With(func(h *witness.History) {
 		record.Number = len(h.Channels)
-		record.URL = fmt.Sprintf("%s%s%d", l.originURL, stillPath, record.Number)
+		record.URL = fmt.Sprintf("%s%d", l.stillURL, record.Number)
 		record.ID = channel.IDOf(record.URL)
 		h.Channels = append(h.Channels, record)
 	})

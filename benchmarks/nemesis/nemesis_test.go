@@ -106,7 +106,7 @@ func mustJSON(v any) []byte {
 }
 
 func newTestLedger(base string) *ledger {
-	r := &run{recorder: witness.NewRecorder(), originURL: "http://origin", sink: &witness.Sink{URL: "http://sink/"}}
+	r := &run{recorder: witness.NewRecorder(), stillURL: "http://origin/", sink: &witness.Sink{URL: "http://sink/"}}
 	r.client = witness.NewClient(r.recorder, base)
 	r.workload = witness.NewWorkload(r.client, nil, r.sink, 1)
 	return &ledger{run: r, hasty: r.client}

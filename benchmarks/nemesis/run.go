@@ -19,28 +19,29 @@ import (
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/cluster"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/witness"
 	"github.com/seed-91e7e7c1/corona/internal/arrival"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 // run is one seed: a cluster of its own with all that surrounds it.
 type run struct {
-	out       io.Writer
-	seed      uint64
-	kinds     []string // of faults
-	folder    string
-	again     string // the command that runs the seed again
-	recorder  *witness.Recorder
-	cluster   *cluster.Cluster
-	fleet     *fleet
-	origin    *witness.Origin
-	originURL string
-	polls     *arrival.Log
-	sink      *witness.Sink
-	client    *witness.Client
-	workload  *witness.Workload
-	ledger    *ledger
-	shared    *shared
-	faults    []*fault
-	running   sync.WaitGroup
+	out      io.Writer
+	seed     uint64
+	kinds    []string // of faults
+	folder   string
+	again    string // the command that runs the seed again
+	recorder *witness.Recorder
+	cluster  *cluster.Cluster
+	fleet    *fleet
+	origin   *witness.Origin
+	stillURL string // what the addresses of channels that never change begin with
+	polls    *arrival.Log
+	sink     *witness.Sink
+	client   *witness.Client
+	workload *witness.Workload
+	ledger   *ledger
+	shared   *shared
+	faults   []*fault
+	running  sync.WaitGroup
 }
 
 // errViolated is a rule that does not hold.
@@ -148,23 +149,32 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 
 // serve starts the origin and the sink, and makes the clients.
 func (r *run) serve(ctx context.Context) error {
-	ofOrigin, err := arrival.Listen(ctx, net.JoinHostPort(cluster.Host, "0"))
+	anyPort := net.JoinHostPort(cluster.Host, "0")
+	ofOrigin, err := arrival.Listen(ctx, anyPort)
 	if err != nil {
 		return err
 	}
-	r.originURL = "http://" + ofOrigin.Addr().String()
-	r.origin = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed)
-	r.origin.Server.Handler, r.origin.Server.ConnContext = r.polls.Around(withStill(r.origin)), arrival.WithConn
-	r.serveHTTP(ctx, r.origin.Server, ofOrigin)
-	r.running.Go(func() { r.origin.Run(ctx) })
-	ofSink, err := new(net.ListenConfig).Listen(ctx, "tcp4", net.JoinHostPort(cluster.Host, "0"))
+	noted := func(p loadgen.Poll) { r.polls.Add(p.From.String(), r.origin.URL(p.Channel), p.Arrived) }
+	if r.origin, err = witness.NewOrigin(ofOrigin, r.recorder, witness.AnchoredMost, witness.PassingChannels, r.seed, noted); err != nil {
+		return err
+	}
+	ofStill, err := arrival.Listen(ctx, anyPort)
 	if err != nil {
 		return err
 	}
-	if r.sink, err = witness.NewSink(ofSink, r.recorder, r.origin, r.seed); err != nil {
+	r.stillURL = "http://" + ofStill.Addr().String() + "/"
+	still := &http.Server{Handler: r.polls.Around(http.HandlerFunc(serveStill)), ConnContext: arrival.WithConn, ReadHeaderTimeout: time.Minute}
+	if r.sink, err = witness.NewSink(ctx, anyPort, r.recorder, r.origin, r.seed); err != nil {
 		return err
 	}
-	r.serveHTTP(ctx, r.sink.Server, ofSink)
+	for _, run := range []func(context.Context) error{r.origin.Run, r.sink.Serve} {
+		r.running.Go(func() {
+			if err := run(ctx); err != nil {
+				fmt.Fprintln(r.out, err)
+			}
+		})
+	}
+	r.serveHTTP(ctx, still, ofStill)
 	r.client = witness.NewClient(r.recorder)
 	r.client.Within(answerWithin)
 	r.workload = witness.NewWorkload(r.client, r.origin, r.sink, r.seed)
@@ -320,7 +330,7 @@ func (r *run) inEachRange(ctx context.Context, node *cluster.Node) (numbers []in
 		return nil, fmt.Errorf("%w: status after the last fault: %w", errViolated, err)
 	}
 	for _, of := range status.Cluster.Ranges {
-		url, id := cluster.ChannelIn(of, fmt.Sprintf("%s%sat-%s-", r.originURL, stillPath, node.Name))
+		url, id := cluster.ChannelIn(of, fmt.Sprintf("%sat-%s-", r.stillURL, node.Name))
 		r.recorder.With(func(h *witness.History) {
 			numbers = append(numbers, len(h.Channels))
 			h.Channels = append(h.Channels, &witness.ChannelRecord{Number: len(h.Channels), URL: url, ID: id})

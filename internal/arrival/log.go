@@ -50,6 +50,11 @@ func (l *Log) Note(r *http.Request) (address string, at time.Duration) {
 	return address, at
 }
 
+// Add notes a poll of a path by an address at an instant of wall time.
+func (l *Log) Add(address, path string, at time.Time) {
+	l.note(path, poll{address: address, at: at.Round(0).Sub(l.began)})
+}
+
 func (l *Log) note(path string, made poll) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

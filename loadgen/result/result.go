@@ -52,6 +52,10 @@ type Result struct {
 	Restart *Restart `json:"restart,omitempty"` // likewise
 	Lists   *Lists   `json:"lists,omitempty"`   // likewise
 	Audit   *Audit   `json:"audit,omitempty"`   // if the scenario has requests audited
+	Rates   *Rates   `json:"rates,omitempty"`   // if the scenario has rates followed
+	Entries *Entries `json:"entries,omitempty"` // if the origins replay recorded documents
+
+	EventsFailed int64 `json:"events_failed"`
 
 	Nodes      []Node    `json:"nodes"`
 	Generator  Generator `json:"generator"`
@@ -191,6 +195,33 @@ type Audit struct {
 	Violations int            `json:"violations"`
 	Kinds      map[string]int `json:"by_kind"`
 	First      []string       `json:"first,omitempty"` // a line each
+}
+
+// Rates is the node's word on its rates beside the origins' requests and the generator's plan.
+// Crowds and leaves divide the window into parts, each of which begins an interval after the
+// event; a figure is that of the worst part or event.
+type Rates struct {
+	Parts         int     `json:"parts"`           // in which there was enough to compare
+	Channels      int     `json:"channels"`        // that are looked at one by one
+	PlannedOff    float64 `json:"planned_off"`     // share by which the node's load is off that of the generator's plan, at a part's end
+	OverBudget    float64 `json:"over_budget"`     // share by which it is over the node's budget then
+	PollsOff      float64 `json:"polls_off"`       // share by which the polls that the node counts are off those that it plans
+	CountOff      float64 `json:"count_off"`       // share by which the origins' requests are off the polls that the node counts
+	ChannelsOff   float64 `json:"channels_off"`    // share of channels that are not polled as the node explains
+	RiseS         float64 `json:"rise_s"`          // from a crowd's first subscription until the rate of its channel rises
+	SettleS       float64 `json:"settle_s"`        // from an event's end until the planned load comes to stay within 1 % of its last value
+	CrowdOverPlan float64 `json:"crowd_over_plan"` // share by which polls are over the plan from a crowd's beginning to an interval after its end
+	CrowdOff      float64 `json:"crowd_off"`       // share by which a crowd's channel is not polled as the node explains, in the interval after it
+}
+
+// Entries is what became of the entries of recorded documents.
+type Entries struct {
+	Documents int     `json:"documents"`
+	Fresh     int     `json:"fresh"`       // entries that came to stand in the window
+	Missing   int     `json:"missing"`     // of these, at single subscriptions
+	Twice     int     `json:"twice"`       // entries that single subscriptions got again in another update
+	Silent    int     `json:"silent"`      // updates that say nothing
+	WaitMax   float64 `json:"wait_max_ms"` // from a capture's beginning until an entry of it arrived
 }
 
 // Event is something that happened in the window.

@@ -25,6 +25,7 @@ func (r *run) events(ctx context.Context, begin time.Time) (err error) {
 		}
 		happened[i] = result.Event{AtS: e.At.Seconds(), What: describe(e)}
 		do := func() {
+			defer r.follower.happened(i, time.Now())
 			if err := r.happen(ctx, e, at); err != nil {
 				happened[i].Err = err.Error()
 			}
@@ -83,10 +84,10 @@ func (r *run) happen(ctx context.Context, e scenario.Event, at time.Time) error 
 	return n.do(ctx, e.Do)
 }
 
-// flash makes many subscriptions to one channel at once.
+// flash makes many subscriptions to one channel.
 func (r *run) flash(ctx context.Context, e scenario.Event, at time.Time) error {
 	number := int(r.places[e.Channel])
-	err := errors.Join(r.subscriber.flash(ctx, number, e.Subscriptions), r.solve(ctx, time.Now()))
-	r.tracker.Crowd(number, at)
+	err := errors.Join(r.subscriber.flash(ctx, number, e.Subscriptions, e.Over), r.solve(ctx, time.Now()))
+	r.tracker.Crowd(number, at.Add(e.Over))
 	return err
 }

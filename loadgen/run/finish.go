@@ -24,6 +24,8 @@ func (r *run) finish(ctx context.Context) (*Outcome, error) {
 	r.figures(outcome, ended)
 	r.processes()
 	r.audit()
+	r.compareRates()
+	r.failures()
 	r.generator(open)
 	r.result.Thresholds = r.result.Judge(r.Scenario.Limits())
 	outcome.Series = r.tracker.Series.Points(ended)
@@ -69,6 +71,15 @@ func (r *run) figures(outcome *Outcome, ended time.Time) {
 		}
 	}
 	out.WaitOverBound = plan.OverBound(measured)
+}
+
+// failures counts the events that failed.
+func (r *run) failures() {
+	for _, e := range r.result.Events {
+		if e.Err != "" {
+			r.result.EventsFailed++
+		}
+	}
 }
 
 // lost says what sinks were told that is no update.

@@ -87,6 +87,8 @@ func (r *run) window(ctx context.Context) error {
 	r.sampler.begin(begin, end)
 	taken := r.takeProfiles(ctx)
 	defer taken()
+	followed := r.follow(ctx)
+	defer followed()
 	err := r.events(ctx, begin)
 	err = errors.Join(err, pause(ctx, end), r.cluster.alive())
 	if now := time.Now(); now.Before(end) {
@@ -112,7 +114,8 @@ func (r *run) drain(ctx context.Context) error {
 	r.readChannels(ctx)
 	for begun, every := time.Now(), time.Second; time.Since(begun) < r.drainLimit(); {
 		looked := time.Now()
-		if r.tracker.Waiting() == 0 {
+		r.judgeEntries()
+		if e := r.result.Entries; r.tracker.Waiting() == 0 && (e == nil || e.Missing == 0) {
 			return nil
 		}
 		every = max(time.Second, 10*time.Since(looked)) // a look takes time with many channels

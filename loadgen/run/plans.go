@@ -53,6 +53,18 @@ func (p *plans) mean(from, to time.Time, interval time.Duration) (polls, budget 
 	return polls, budget
 }
 
+// load returns what the plan that holds at an instant takes per interval, in the budget's unit.
+func (p *plans) load(at time.Time) (load float64) {
+	p.Lock()
+	defer p.Unlock()
+	for i, plan := range p.all {
+		if i == 0 || !plan.from.After(at) {
+			load = plan.Load
+		}
+	}
+	return load
+}
+
 // solve plans for the subscriptions that there are, from an instant on.
 func (r *run) solve(ctx context.Context, from time.Time) error {
 	channels := truth.Channels{Subscribers: r.subscriber.crowd.subscribers()}

@@ -1,17 +1,22 @@
 package run
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
+	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
 // outcome runs smoke in a few seconds.
@@ -56,6 +61,46 @@ func TestLostDeliveries(t *testing.T) {
 	}
 }
 
+// Recorded documents are judged by their entries: one that a sink loses is named.
+func TestLostEntries(t *testing.T) {
+	var lines bytes.Buffer
+	items := ""
+	for n := range 40 {
+		items = fmt.Sprintf("<item><title>Entry %d</title><guid>e%d</guid></item>", n, n) + items
+		fmt.Fprintf(&lines, "{\"t\":%d,\"body\":%q}\n", n, `<rss version="2.0"><channel><title>t</title>`+items+`</channel></rss>`)
+	}
+	coder, err := zstd.NewWriter(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "one.jsonl.zst")
+	if err := os.WriteFile(file, coder.EncodeAll(lines.Bytes(), nil), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s, err := scenario.Read("replay", []string{"duration=8s", "nodes.args=[--interval, 1s, --floor, 200ms]", "origins.traces=" + file, "origins.step=2s", "subscriptions.count=8"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var due atomic.Bool
+	lose := func() bool { return due.CompareAndSwap(true, false) }
+	told := func(p Progress) { // an update that arrives 2.5 s after the window's beginning is of an entry of the window
+		if p.Phase == "window" && time.Since(p.Begun) > 2500*time.Millisecond && time.Since(p.Begun) < 3600*time.Millisecond {
+			due.Store(true)
+		}
+	}
+	found, err := Run(t.Context(), Options{Scenario: s, Out: filepath.Join(t.TempDir(), "out"), Binary: program(t), Progress: told, lose: lose})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := found.Result.Entries
+	if e.Documents != 1 || e.Fresh < 3 || e.Missing != 1 || e.Twice != 0 || e.Silent != 0 || e.WaitMax < 5500 {
+		t.Errorf("%+v", e)
+	}
+	if got := broken(found.Result); !slices.Contains(got, "entries.missing <=") {
+		t.Errorf("broken: %v", got)
+	}
+}
+
 // within returns a program that starts another with one more argument.
 func within(t *testing.T, binary, more string) string {
 	t.Helper()
@@ -70,9 +115,12 @@ func within(t *testing.T, binary, more string) string {
 // A node that solves with a budget of its own is named: what it could do with the one that
 // it was given is known.
 func TestWrongBudget(t *testing.T) {
-	r := outcome(t, Options{Binary: within(t, program(t), "--budget 400")}, "thresholds=[{metric: plan_over_bound, max: 1.05}]")
-	if got := broken(r); len(got) != 1 || r.PlanOverBound < 1.2 || r.PlanOverBound > 10 {
+	r := outcome(t, Options{Binary: within(t, program(t), "--budget 400")}, "rates=true", "thresholds=[{metric: plan_over_bound, max: 1.05}, {metric: rates.planned_off, max: 0.01}]")
+	if got := broken(r); len(got) != 2 || r.PlanOverBound < 1.2 || r.PlanOverBound > 10 {
 		t.Errorf("plan over bound %g; broken: %v", r.PlanOverBound, got)
+	}
+	if f := r.Rates; f.Parts != 1 || f.Channels != 200 || f.PlannedOff < 0.2 || f.OverBudget > 0 {
+		t.Errorf("%+v", f)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/loadgen"
+	"github.com/seed-91e7e7c1/corona/loadgen/entries"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 	"github.com/seed-91e7e7c1/corona/loadgen/track"
@@ -59,8 +60,10 @@ type run struct {
 	cluster    *cluster
 	subscriber *subscriber
 	plans      plans
-	told       []channelTold // by a node, at the end of the window; nil: not known
-	auditor    *auditor      // nil: nothing is audited
+	told       []channelTold   // by a node, at the end of the window; nil: not known
+	auditor    *auditor        // nil: nothing is audited
+	follower   *follower       // nil: rates are not followed
+	entries    *entries.Ledger // of recorded documents; nil: the channels are synthetic
 	raw        *rawFile
 	profiled   []*Profile
 	sampler    *sampler

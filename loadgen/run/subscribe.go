@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/loadgen"
+	"github.com/seed-91e7e7c1/corona/loadgen/entries"
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 	"github.com/seed-91e7e7c1/corona/loadgen/sink"
 	"github.com/seed-91e7e7c1/corona/loadgen/track"
@@ -28,7 +29,8 @@ type subscriber struct {
 	webhooks   *sink.Webhooks
 	streams    sink.StreamCounts
 	background *background
-	lose       func() bool // nil: nothing is lost
+	lose       func() bool     // nil: nothing is lost
+	entries    *entries.Ledger // nil: the channels are synthetic
 
 	refused []atomic.Int32 // by channel: subscriptions that were not taken at first
 }
@@ -44,20 +46,20 @@ func (s *subscriber) ramp(ctx context.Context) (err error) {
 	if s.Ramp == 0 {
 		err = s.rush(ctx, orders)
 	} else {
-		err = s.spread(ctx, orders)
+		err = s.spread(ctx, orders, s.Ramp)
 	}
 	s.openStreams()
 	return err
 }
 
-// spread sends each step's orders when their time has come.
-func (s *subscriber) spread(ctx context.Context, orders []order) error {
+// spread sends each step's orders when their time has come, so that all are sent within a time.
+func (s *subscriber) spread(ctx context.Context, orders []order, within time.Duration) error {
 	begun, total := time.Now(), len(orders)
 	for sent, step := 0, 1; sent < total; step++ {
 		if err := pause(ctx, begun.Add(time.Duration(step-1)*rampStep)); err != nil {
 			return err
 		}
-		until := min(total, int(float64(total)*float64(time.Duration(step)*rampStep)/float64(s.Ramp)))
+		until := min(total, int(float64(total)*float64(time.Duration(step)*rampStep)/float64(within)))
 		if err := s.subscribe(ctx, step, orders[sent:until]); err != nil {
 			return err
 		}
@@ -164,6 +166,9 @@ func (s *subscriber) request(o order) api.SubscribeRequest {
 func (s *subscriber) acknowledged(o order, made *api.Subscription, at time.Time) {
 	sick := o.endpoint >= 0 && s.crowd.manners[o.endpoint] != sink.Acknowledges
 	number := s.tracker.Subscribe(int(o.channel), at, sick)
+	if s.entries != nil {
+		s.entries.Subscribed(number, int(o.channel))
+	}
 	s.crowd.add(o, number, made)
 	s.webhooks.Known(made.ID)
 }
@@ -190,14 +195,18 @@ func (s *subscriber) webhook(id string, a sink.Arrival) bool {
 
 // deliver takes an update of a subscription.
 func (s *subscriber) deliver(number int, a sink.Arrival) {
-	if s.lose == nil || !s.lose() {
-		s.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, At: a.At})
+	if s.lose != nil && s.lose() {
+		return
+	}
+	s.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, Recorded: s.entries != nil, At: a.At})
+	if s.entries != nil {
+		s.entries.Add(number, a.Added, a.Diff, a.At)
 	}
 }
 
-// flash makes many subscriptions to one channel at once.
-func (s *subscriber) flash(ctx context.Context, channel, count int) error {
-	err := s.subscribe(ctx, channel, s.crowd.orders(slices.Repeat([]int32{int32(channel)}, count)))
+// flash makes many subscriptions to one channel, evenly over a time or at once.
+func (s *subscriber) flash(ctx context.Context, channel, count int, over time.Duration) error {
+	err := s.spread(ctx, s.crowd.orders(slices.Repeat([]int32{int32(channel)}, count)), max(over, rampStep))
 	s.openStreams()
 	return err
 }

@@ -63,14 +63,19 @@ func (r *run) startWorld(ctx context.Context) error {
 			return err
 		}
 	}
+	var schedule track.Schedule = origin
+	if len(s.Origins.Files) > 0 {
+		schedule = recorded{origin}
+		r.readEntries()
+	}
 	r.tracker = track.New(track.Config{
-		Schedule: origin, Channels: origin.Channels(), Hosts: s.Origins.Hosts, Begin: r.begun, Longest: r.limit,
+		Schedule: schedule, Channels: origin.Channels(), Hosts: s.Origins.Hosts, Begin: r.begun, Longest: r.limit,
 		Floor: r.settings.Floor, Nodes: max(len(s.Target), s.Nodes.Count), Raw: r.raw,
 	})
 	r.background.run(func(ctx context.Context) error { return origin.Serve(ctx, listeners...) })
 	r.subscriber = &subscriber{
 		Subscriptions: &s.Subscriptions, crowd: newCrowd(s, r.places, channels), cluster: r.cluster,
-		origin: origin, tracker: r.tracker, background: r.background, lose: r.lose, refused: make([]atomic.Int32, channels),
+		origin: origin, tracker: r.tracker, background: r.background, lose: r.lose, entries: r.entries, refused: make([]atomic.Int32, channels),
 	}
 	webhooks, err := sink.NewWebhooks(ctx, "127.0.0.1:0", r.subscriber.crowd.manners, r.subscriber.webhook)
 	if err != nil {
@@ -83,7 +88,15 @@ func (r *run) startWorld(ctx context.Context) error {
 
 func originConfig(s *scenario.Scenario, listen string, channels int, observe func(loadgen.Poll)) loadgen.Config {
 	o := &s.Origins
+	var traces []loadgen.TraceConfig
+	for i, file := range o.Files {
+		traces = append(traces, loadgen.TraceConfig{File: file, Path: fmt.Sprintf("/trace-%d", i+1)})
+	}
+	if traces != nil {
+		channels = 0
+	}
 	return loadgen.Config{
+		Traces: traces, Step: o.Step,
 		Listen: listen, Hosts: o.Hosts, Channels: channels, Seed: s.Seed, Speedup: o.Speedup, TLS: o.TLS,
 		Still: o.Changes.Kind == scenario.Never, Daily: o.Changes.Kind == scenario.Daily, History: o.Changes.File, Observe: observe,
 		Faults: loadgen.Faults{

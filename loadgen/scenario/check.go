@@ -76,6 +76,7 @@ func (d *decoder) checkRun(s *Scenario) {
 	}
 	d.want(!s.Audit || s.Nodes.Count == 1 && len(s.Target) == 0, "audit", "want nodes.count 1: the rules are those of a reader with one address")
 	d.want(!s.Audit || !s.Origins.TLS, "audit", "want origins without tls")
+	d.want(!s.Rates || s.Nodes.Count == 1 && len(s.Target) == 0, "rates", "want nodes.count 1: the origins do not tell one node from the other")
 	for i, target := range s.Target {
 		u, err := url.Parse(target)
 		d.want(err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "", fmt.Sprintf("target[%d]", i), "want a URL such as http://127.0.0.1:8410")
@@ -115,6 +116,7 @@ func (d *decoder) checkEvents(s *Scenario) {
 			d.want(e.Node >= 1 && e.Node <= s.Nodes.Count, key+".node", "want 1 to %d", s.Nodes.Count)
 		case Crowd:
 			d.want(e.Subscriptions >= 1 && e.Subscriptions <= maxSubscriptions, key+".subscriptions", "want 1 to %d", maxSubscriptions)
+			d.want(e.Over <= s.Duration-e.At, key+".over", "%s is after the window's end", e.At+e.Over)
 			fallthrough
 		case Update:
 			d.want(e.Channel < s.Origins.Channels, key+".channel", "want less than origins.channels, %d", s.Origins.Channels)

@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 //go:embed builtin/*.yaml
@@ -81,11 +83,30 @@ func Parse(file string, content []byte, set []string) (*Scenario, error) {
 	if err := d.set(s, set); err != nil {
 		return nil, err
 	}
+	if err := d.findTraces(&s.Origins); err != nil {
+		return nil, err
+	}
 	if s.Subscriptions.Count == 0 {
 		s.Subscriptions.Count = s.Origins.Channels
 	}
 	s.Text = content
 	return s, d.check(s)
+}
+
+// findTraces finds recorded documents, and makes channels of those that are replayed whole.
+func (d *decoder) findTraces(o *Origins) (err error) {
+	if o.Changes.Kind == Replay {
+		_, err = loadgen.TraceFiles(o.Changes.File)
+		d.want(err == nil, "origins.changes", "%w", err)
+	}
+	if o.Traces == "" {
+		return d.wrong
+	}
+	o.Files, err = loadgen.TraceFiles(o.Traces)
+	d.want(err == nil, "origins.traces", "%w", err)
+	d.want(o.Spread.Exponent == 0, "origins.spread", "recorded documents are on one host")
+	o.Channels, o.Hosts = len(o.Files), 1
+	return d.wrong
 }
 
 // yamlError turns the parser's message, which begins with "yaml: line N: ".

@@ -20,6 +20,7 @@ type Scenario struct {
 	Profiles      []string      `yaml:"profiles"` // of each node, in the window
 	Probes        []string      `yaml:"probes"`   // what is measured of nodes after the window, in this order
 	Audit         bool          `yaml:"audit"`    // of all requests, by a publisher's rules: those of a node alone
+	Rates         bool          `yaml:"rates"`    // the node's word on its rates is followed through the window: of a node alone
 	Thresholds    []Threshold   `yaml:"thresholds"`
 
 	Text []byte // the YAML that it was read from
@@ -33,20 +34,24 @@ type Nodes struct {
 
 // Origins are the content servers.
 type Origins struct {
-	Channels   int        `yaml:"channels"`
-	Hosts      int        `yaml:"hosts"`   // addresses of 127.0.0.0/8
-	Spread     Popularity `yaml:"spread"`  // of channels over hosts, the first of which get the most
-	Speedup    float64    `yaml:"speedup"` // of update times
-	Popularity Popularity `yaml:"popularity"`
-	Changes    Changes    `yaml:"changes"`
-	Latency    Latency    `yaml:"latency"`
-	Errors     Share      `yaml:"errors"`    // of requests: answered 503
-	Slow       ShareFor   `yaml:"slow"`      // of channels: each answer takes so long
-	Dead       Share      `yaml:"dead"`      // of hosts: connections are refused
-	Throttled  ShareFor   `yaml:"throttled"` // of hosts: a third of the time they answer 429, for so long
-	Sick       Sick       `yaml:"sick"`
-	TLS        bool       `yaml:"tls"`         // with certificates of an authority of the run
-	LyingClock Share      `yaml:"lying_clock"` // of hosts: dates are off by hours
+	Channels   int           `yaml:"channels"`
+	Hosts      int           `yaml:"hosts"`   // addresses of 127.0.0.0/8
+	Spread     Popularity    `yaml:"spread"`  // of channels over hosts, the first of which get the most
+	Speedup    float64       `yaml:"speedup"` // of update times
+	Popularity Popularity    `yaml:"popularity"`
+	Changes    Changes       `yaml:"changes"`
+	Traces     string        `yaml:"traces"` // recorded documents, a file or a folder: these are the channels, and no others; empty: none
+	Step       time.Duration `yaml:"step"`   // how long each capture of them stands; 0: as recorded
+	Latency    Latency       `yaml:"latency"`
+	Errors     Share         `yaml:"errors"`    // of requests: answered 503
+	Slow       ShareFor      `yaml:"slow"`      // of channels: each answer takes so long
+	Dead       Share         `yaml:"dead"`      // of hosts: connections are refused
+	Throttled  ShareFor      `yaml:"throttled"` // of hosts: a third of the time they answer 429, for so long
+	Sick       Sick          `yaml:"sick"`
+	TLS        bool          `yaml:"tls"`         // with certificates of an authority of the run
+	LyingClock Share         `yaml:"lying_clock"` // of hosts: dates are off by hours
+
+	Files []string // what Traces stands for
 }
 
 // Sick are shares of hosts that answer as no host should.
@@ -108,6 +113,7 @@ type Event struct {
 	Node          int           `yaml:"node"` // from 1
 	Channel       int           `yaml:"channel"`
 	Subscriptions int           `yaml:"subscriptions"`
+	Over          time.Duration `yaml:"over"`  // how long a crowd takes to come; 0: all at once
 	Share         Share         `yaml:"share"` // of subscriptions that leave
 }
 

@@ -89,6 +89,11 @@ func TestRefused(t *testing.T) {
 		{"name: x\nduration: 1m\norigins: {sick: {slow: 60%, harmful: 50%}}\n", "x.yaml:3: origins.sick: come to more"},
 		{"name: x\nduration: 1m\nsubscriptions: {batches: 0}\n", "x.yaml:3: subscriptions.batches: want 1"},
 		{"name: x\nduration: 1m\nevents:\n- {at: 2s, do: leave}\n", "x.yaml:4: events[0].share: want more"},
+		{"name: x\nduration: 1m\nrates: true\nnodes: {count: 3}\n", "x.yaml:3: rates: want nodes.count 1"},
+		{"name: x\nduration: 1m\nevents:\n- {at: 50s, do: crowd, subscriptions: 9, over: 11s}\n", "x.yaml:4: events[0].over"},
+		{"name: x\nduration: 1m\norigins:\n  traces: no/such\n", "x.yaml:4: origins.traces: stat no/such"},
+		{"name: x\nduration: 1m\norigins:\n  traces: .\n", "x.yaml:4: origins.traces: .: 0 files"},
+		{"name: x\nduration: 1m\norigins:\n  changes: 'replay:no/such'\n", "x.yaml:4: origins.changes: stat no/such"},
 		{"name: &a x\nduration: *a\n", "x.yaml:2: duration: aliases"},
 		{"- x\n", "want keys"},
 	}
@@ -110,8 +115,16 @@ func TestRead(t *testing.T) {
 	if names := Builtin(); !slices.Contains(names, "smoke") {
 		t.Errorf("built in are %v", names)
 	}
+	trace := filepath.Join(t.TempDir(), "a.jsonl.zst") // which is not read here
+	if err := os.WriteFile(trace, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, name := range Builtin() {
-		if s, err := Read(name, nil); err != nil || s.Name != name || len(s.Thresholds) == 0 {
+		var set []string
+		if name == "replay" {
+			set = []string{"origins.traces=" + filepath.Dir(trace)}
+		}
+		if s, err := Read(name, set); err != nil || s.Name != name || len(s.Thresholds) == 0 {
 			t.Errorf("%s: %+v, %v", name, s, err)
 		}
 	}

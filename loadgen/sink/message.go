@@ -5,7 +5,6 @@ package sink
 
 import (
 	"encoding/json"
-	"strconv"
 	"strings"
 	"time"
 
@@ -15,7 +14,9 @@ import (
 // Arrival is an update that arrived.
 type Arrival struct {
 	Version   uint64
-	Revisions []int64 // of the channel at the origin, that the update adds
+	Revisions []int64  // of the channel at the origin, that the update adds
+	Added     []string // IDs of the entries that it adds
+	Diff      bool     // it has one
 	At        time.Time
 }
 
@@ -28,6 +29,7 @@ type update struct {
 	Diff         string `json:"diff"`
 	Entries      struct {
 		Added []struct {
+			ID   string `json:"id"`
 			Link string `json:"link"`
 		} `json:"added"`
 	} `json:"entries"`
@@ -39,12 +41,10 @@ type message struct {
 	Data json.RawMessage `json:"data"`
 }
 
-// post is what the number of an entry follows in its link.
-const post = "/posts/"
-
 func (u *update) arrival(at time.Time) Arrival {
-	a := Arrival{Version: u.Version, At: at}
+	a := Arrival{Version: u.Version, Diff: u.Diff != "", At: at}
 	for _, entry := range u.Entries.Added {
+		a.Added = append(a.Added, entry.ID)
 		a.add(entry.Link)
 	}
 	if u.Kind == "html" {
@@ -65,15 +65,7 @@ func (a *Arrival) addLines(diff string) {
 
 // add adds the revision that a link's entry came with.
 func (a *Arrival) add(link string) {
-	_, number, found := strings.Cut(link, post)
-	if !found {
-		return
-	}
-	end := 0
-	for end < len(number) && '0' <= number[end] && number[end] <= '9' {
-		end++
-	}
-	if n, err := strconv.ParseInt(number[:end], 10, 64); err == nil {
-		a.Revisions = append(a.Revisions, loadgen.EntryRevision(n))
+	if revision, found := loadgen.LinkedRevision(link); found {
+		a.Revisions = append(a.Revisions, revision)
 	}
 }

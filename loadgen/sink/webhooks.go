@@ -31,6 +31,7 @@ type Webhooks struct {
 	// Arrive takes each update that is acknowledged, by the subscription's ID. It returns
 	// false for an ID that is not known yet: then it is told again by Again.
 	arrive   func(id string, a Arrival) bool
+	whole    func(out http.ResponseWriter, r *http.Request, message []byte) // nil: messages are read here
 	manners  []Manner
 	listener net.Listener
 	server   *http.Server
@@ -58,10 +59,21 @@ func NewWebhooks(ctx context.Context, address string, manners []Manner, arrive f
 	return w, nil
 }
 
-// URL returns the address of an endpoint.
-func (w *Webhooks) URL(endpoint int) string {
-	return "http://" + w.listener.Addr().String() + "/" + strconv.Itoa(endpoint)
+// NewWhole opens a server whose messages, whatever their paths, are taken whole and answered by a
+// function.
+func NewWhole(ctx context.Context, address string, whole func(out http.ResponseWriter, r *http.Request, message []byte)) (*Webhooks, error) {
+	w, err := NewWebhooks(ctx, address, nil, nil)
+	if err == nil {
+		w.whole = whole
+	}
+	return w, err
 }
+
+// Base returns what the addresses of all endpoints begin with.
+func (w *Webhooks) Base() string { return "http://" + w.listener.Addr().String() + "/" }
+
+// URL returns the address of an endpoint.
+func (w *Webhooks) URL(endpoint int) string { return w.Base() + strconv.Itoa(endpoint) }
 
 // closeWithin bounds the end of a server, whose endpoints may hang.
 const closeWithin = time.Second
@@ -93,6 +105,12 @@ const maxMessage = 4 << 20
 // ServeHTTP implements [http.Handler].
 func (w *Webhooks) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 	at := time.Now()
+	if w.whole != nil {
+		if message, err := io.ReadAll(io.LimitReader(r.Body, maxMessage)); err == nil {
+			w.whole(out, r, message)
+		}
+		return
+	}
 	endpoint, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 	if err != nil || endpoint < 0 || endpoint >= len(w.manners) {
 		http.NotFound(out, r)

@@ -51,6 +51,7 @@ func (t *Tracker) Unsubscribe(number int, at time.Time) {
 type Update struct {
 	Version   uint64
 	Revisions []int64 // of the entries that it adds
+	Recorded  bool    // of a recorded document: nothing is known of its changes, and versions alone are judged
 	At        time.Time
 }
 
@@ -74,6 +75,9 @@ func (t *Tracker) Deliver(number int, u Update) {
 		if counts {
 			t.counts.outOfOrder.Add(1)
 		}
+	}
+	if u.Recorded {
+		return
 	}
 	slices.Sort(u.Revisions)
 	if len(u.Revisions) == 0 || !s.take(u.Revisions) {

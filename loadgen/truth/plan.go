@@ -19,6 +19,7 @@ type Plan struct {
 	Longest   []float64 // the longest gap of a channel with the same factors: which of them gets the last poll cannot be told
 	PollsPerS float64
 	Budget    float64 // polls per interval, or bytes
+	Load      float64 // likewise, what the plan takes
 	BoundMean float64 // seconds: no plan has a lower mean wait over subscribers
 
 	interval float64 // seconds
@@ -41,7 +42,7 @@ func Solve(s Settings, ch Channels) (*Plan, error) {
 	}
 	solution := problem.Solve()
 	p := &Plan{
-		Budget: solution.Budget, interval: s.Interval.Seconds(), bound: solution.Bound,
+		Budget: solution.Budget, Load: solution.Load, interval: s.Interval.Seconds(), bound: solution.Bound,
 		Gaps: make([]float64, factors.Len()), weights: make([]float64, factors.Len()), fast: s.Policy == honeycomb.Fast, sizes: ch.Size,
 	}
 	for i, q := range ch.Subscribers {

@@ -78,9 +78,9 @@ func (c *checker) checkUpdate(record *ChannelRecord, update *api.Update, seenIn 
 			record.URL, update.Version, len(update.Entries.Added), n, update.Entries)
 	}
 	for _, entry := range update.Entries.Added {
-		number, ok := entryOf(record.Number, entry.Title)
+		number, ok := entryOf(record.Number, entry)
 		if !ok || number < 1 || number > len(record.Added) {
-			c.violated(RuleEntry, "%s: version %d has the entry %q, which the origin never had", record.URL, update.Version, entry.Title)
+			c.violated(RuleEntry, "%s: version %d has the entry %q, which the origin never had", record.URL, update.Version, entry.Link)
 			continue
 		}
 		if before := seenIn[number]; before != 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 var began = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
@@ -24,7 +25,7 @@ func anUpdate(number int, url string, version uint64, detected float64, entries 
 		Entries: deltas.Entries{Added: []deltas.Entry{}, Changed: []deltas.Entry{}, Removed: []deltas.Entry{}},
 	}
 	for _, entry := range entries {
-		update.Entries.Added = append(update.Entries.Added, deltas.Entry{ID: entryID(number, entry), Title: entryTitle(number, entry)})
+		update.Entries.Added = append(update.Entries.Added, deltas.Entry{Link: entryLink(number, entry)})
 	}
 	return update
 }
@@ -230,13 +231,13 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 		{"a channel's stream begins late", RuleStream, false, func(s *story) { s.Streams[0].Events = s.Streams[0].Events[1:] }},
 		{"a stream lacks the last version", RuleStream, true, func(s *story) { s.Streams[1].Events = nil }},
 		{"a stream never answered", RuleStream, true, func(s *story) { s.Streams[1].Established = 0 }},
-		{"an entry in two versions", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Title = entryTitle(0, 5); s.spoilAPI() }},
+		{"an entry in two versions", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Link = entryLink(0, 5); s.spoilAPI() }},
 		{"an entry in no version", RuleEntry, false, func(s *story) { s.updates[1].Entries.Added = s.updates[1].Entries.Added[1:]; s.spoilAPI() }},
-		{"an entry lost right after the first content", RuleEntry, false, func(s *story) { s.updates[0].Entries.Added[0].Title = entryTitle(0, 4); s.spoilAPI() }},
-		{"an entry that the origin never had", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Title = entryTitle(0, 7); s.spoilAPI() }},
-		{"an entry of another channel", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Title = entryTitle(1, 6); s.spoilAPI() }},
+		{"an entry lost right after the first content", RuleEntry, false, func(s *story) { s.updates[0].Entries.Added[0].Link = entryLink(0, 4); s.spoilAPI() }},
+		{"an entry that the origin never had", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Link = entryLink(0, 7); s.spoilAPI() }},
+		{"an entry of another channel", RuleEntry, false, func(s *story) { s.updates[2].Entries.Added[0].Link = entryLink(1, 6); s.spoilAPI() }},
 		{"a removal that never was", RuleEntry, false, func(s *story) {
-			s.updates[2].Entries.Removed = append(s.updates[2].Entries.Removed, deltas.Entry{Title: entryTitle(0, 1)})
+			s.updates[2].Entries.Removed = append(s.updates[2].Entries.Removed, deltas.Entry{Link: entryLink(0, 1)})
 			s.spoilAPI()
 		}},
 		{"a version of nothing", RuleEntry, false, func(s *story) { s.updates[1].Entries.Added = nil; s.spoilAPI() }},
@@ -284,13 +285,15 @@ func (s *story) spoilAPI() {
 	}
 }
 
-func TestEntryTitles(t *testing.T) {
-	if entry, ok := entryOf(3, entryTitle(3, 17)); !ok || entry != 17 {
-		t.Errorf("entryOf(entryTitle) = %d, %t", entry, ok)
+func entryLink(channel, entry int) string { return loadgen.EntryLink(channel, int64(entry)) }
+
+func TestEntryLinks(t *testing.T) {
+	if entry, ok := entryOf(3, deltas.Entry{Link: entryLink(3, 17)}); !ok || entry != 17 {
+		t.Errorf("entryOf(entryLink) = %d, %t", entry, ok)
 	}
-	for _, title := range []string{"", "Entry 17", entryTitle(4, 17), entryTitle(3, 17) + "0", " " + entryTitle(3, 1)} {
-		if entry, ok := entryOf(3, title); ok {
-			t.Errorf("%q is entry %d of channel 3", title, entry)
+	for _, link := range []string{"", "17", entryLink(4, 17), entryLink(3, 17) + "/0", " " + entryLink(3, 1)} {
+		if entry, ok := entryOf(3, deltas.Entry{Link: link}); ok {
+			t.Errorf("%q is entry %d of channel 3", link, entry)
 		}
 	}
 }

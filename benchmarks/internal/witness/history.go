@@ -3,12 +3,13 @@ package witness
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 // Instant is a time since the start of the run.
@@ -255,16 +256,8 @@ func (r *Recorder) update(data []byte) (*api.Update, error) {
 	return &update, nil
 }
 
-// entryTitle is the title of a channel's entry: who reads it knows which it is.
-func entryTitle(channel, entry int) string {
-	return fmt.Sprintf("Entry %d of channel %d", entry, channel)
-}
-
-// entryID is the guid of a channel's entry.
-func entryID(channel, entry int) string { return fmt.Sprintf("c%d-e%d", channel, entry) }
-
-// entryOf reads the number from a title of the channel's.
-func entryOf(channel int, title string) (entry int, ok bool) {
-	n, err := fmt.Sscanf(title, "Entry %d of channel", &entry)
-	return entry, err == nil && n == 1 && title == entryTitle(channel, entry)
+// entryOf returns the number of a channel's entry, by its link.
+func entryOf(channel int, entry deltas.Entry) (number int, ok bool) {
+	revision, found := loadgen.LinkedRevision(entry.Link)
+	return int(revision), found && entry.Link == loadgen.EntryLink(channel, revision)
 }

@@ -6,21 +6,21 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
-// Origin serves feeds to which numbered entries are added until it is frozen. A
-// feed shows the newest window entries. Those of anchored channels wait before an
+// Origin lets the feeds of a load generator's origin change, to which entries are added until it
+// is frozen. A feed shows the newest window entries. Those of anchored channels wait before an
 // entry could leave the window that has not been delivered: so each must arrive.
 type Origin struct {
+	*loadgen.Origin
 	recorder *Recorder
-	Server   *http.Server // to be served by the caller
-	url      string       // without a slash at the end
+	listener net.Listener
+	polled   func(loadgen.Poll) // nil: nobody else is told
 	mu       struct {
 		sync.Mutex
 		frozen bool
@@ -33,9 +33,7 @@ type feed struct {
 	record  *ChannelRecord // its Added and Answers are guarded by the recorder
 	limited bool           // waits for what was delivered
 	mean    time.Duration  // between entries
-	dated   bool           // tells Last-Modified and no ETag
 	count   int            // entries added
-	changed time.Time      // when the last one was
 	next    Instant
 	seen    int     // the newest entry known to be delivered, or in the first content
 	sent    Instant // when the last document was sent
@@ -48,43 +46,48 @@ const (
 	aheadMost   = 60  // entries that a feed may be ahead of what was delivered
 	tick        = 25 * time.Millisecond
 	throughNode = 50 * time.Millisecond // from a document to its delivery
-	firstCount  = 5                     // entries at the start
 )
 
 // means are the feeds' mean times between entries: one that changes with every
 // poll, one with some, one that stands for many.
 var means = [...]time.Duration{400 * time.Millisecond, 1500 * time.Millisecond, 6 * time.Second}
 
-// NewOrigin makes an origin of so many channels, those first that are to be
-// anchored.
-func NewOrigin(listener net.Listener, r *Recorder, anchored, passing int, seed uint64) *Origin {
-	o := &Origin{recorder: r, url: "http://" + listener.Addr().String()}
+// NewOrigin makes an origin of so many channels, those first that are to be anchored, which is to
+// be served on a listener. Each fourth channel is known by dates alone. polled is told of polls
+// before they are answered; it may be nil.
+func NewOrigin(listener net.Listener, r *Recorder, anchored, passing int, seed uint64, polled func(loadgen.Poll)) (*Origin, error) {
+	o := &Origin{recorder: r, listener: listener, polled: polled}
+	var err error
+	o.Origin, err = loadgen.NewOrigin(loadgen.Config{
+		Listen: listener.Addr().String(), Given: true, Channels: anchored + passing, Seed: seed,
+		Window: window, Still: true, Dated: func(n int) bool { return n%4 == 3 }, Observe: o.observe,
+	})
+	if err != nil {
+		return nil, err
+	}
 	for n := range anchored + passing {
-		url := fmt.Sprintf("%s/c/%d", o.url, n)
-		record := &ChannelRecord{Number: n, URL: url, ID: channel.IDOf(url)}
-		f := &feed{record: record, limited: n < anchored, mean: means[n%len(means)], dated: n%4 == 3, random: rand.New(rand.NewPCG(seed, uint64(n)))}
+		url := o.URL(n)
+		record := &ChannelRecord{Number: n, URL: url, ID: channel.IDOf(url), Added: []Instant{r.Now()}}
+		f := &feed{record: record, limited: n < anchored, mean: means[n%len(means)], count: 1, random: rand.New(rand.NewPCG(seed, uint64(n)))}
 		r.With(func(h *History) { h.Channels = append(h.Channels, record) })
-		for range firstCount {
-			o.add(f)
-		}
 		o.mu.feeds = append(o.mu.feeds, f)
 	}
-	o.Server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
-	return o
+	return o, nil
 }
 
-// Run adds entries until the context ends.
-func (o *Origin) Run(ctx context.Context) {
-	ticker := time.NewTicker(tick)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
+// Run serves and adds entries until the context ends.
+func (o *Origin) Run(ctx context.Context) error {
+	var adding sync.WaitGroup
+	defer adding.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	adding.Go(func() {
+		for ctx.Err() == nil {
+			Pause(ctx, tick)
 			o.advance(o.recorder.Now())
 		}
-	}
+	})
+	return o.Serve(ctx, o.listener)
 }
 
 // advance adds the entries that are due.
@@ -100,10 +103,11 @@ func (o *Origin) advance(now Instant) {
 	}
 }
 
+// add adds an entry, which is in the history before it can be seen.
 func (o *Origin) add(f *feed) {
 	f.count++
-	f.changed = time.Now()
 	o.recorder.With(func(*History) { f.record.Added = append(f.record.Added, o.recorder.Now()) })
+	o.Change(f.record.Number, time.Now())
 }
 
 // Freeze stops all change, or lets it go on everywhere.
@@ -141,74 +145,28 @@ func (o *Origin) FirstSeen(number int, at Instant) {
 	})
 }
 
-// ServeHTTP implements [http.Handler].
-func (o *Origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	number, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/c/"))
-	o.mu.Lock()
-	if err != nil || number < 0 || number >= len(o.mu.feeds) {
-		o.mu.Unlock()
-		http.NotFound(w, r)
-		return
-	}
-	f := o.mu.feeds[number]
-	count, modified := f.count, setValidators(w.Header(), f.dated, f.count, f.changed, r)
-	if modified {
-		f.sent = o.recorder.Now()
-	}
-	o.mu.Unlock()
-	status := http.StatusOK
-	if !modified {
-		status = http.StatusNotModified
-	}
-	o.log(f, r, status, count)
-	w.Header().Set("Content-Type", "application/rss+xml")
-	w.WriteHeader(status)
-	if modified {
-		_, _ = w.Write(document(number, count)) // a killed node does not read on
-		o.recorder.happened(momentDocument)
-	}
-}
-
-// setValidators tells what the document can be known by, and reports whether the
-// request does not know it yet. A dated feed tells its date only once the second
-// is over, since another entry might bear the same (RFC 9110, section 8.8.2.2).
-func setValidators(header http.Header, dated bool, count int, changed time.Time, r *http.Request) (modified bool) {
-	if !dated {
-		etag := fmt.Sprintf(`"e%d"`, count)
-		header.Set("ETag", etag)
-		return r.Header.Get("If-None-Match") != etag
-	}
-	changed = changed.Truncate(time.Second)
-	if time.Since(changed) < time.Second {
-		return true
-	}
-	header.Set("Last-Modified", changed.UTC().Format(http.TimeFormat))
-	since, err := http.ParseTime(r.Header.Get("If-Modified-Since"))
-	return err != nil || changed.After(since)
-}
-
 // answersKept is how many of its last answers a channel remembers.
 const answersKept = 8
 
-func (o *Origin) log(f *feed, r *http.Request, status, count int) {
-	line := fmt.Sprintf("%s %d at entry %d to %q%q", o.recorder.Now().Round(time.Millisecond), status, count,
-		r.Header.Get("If-None-Match"), r.Header.Get("If-Modified-Since"))
+// observe notes a poll right before it is answered.
+func (o *Origin) observe(p loadgen.Poll) {
+	if o.polled != nil {
+		o.polled(p)
+	}
+	o.mu.Lock()
+	f := o.mu.feeds[p.Channel]
+	if p.Status == http.StatusOK {
+		f.sent = o.recorder.Now()
+	}
+	o.mu.Unlock()
+	line := fmt.Sprintf("%s %d at entry %d to %s", o.recorder.Now().Round(time.Millisecond), p.Status, p.Revision, p.From)
 	o.recorder.With(func(*History) {
 		f.record.Answers = append(f.record.Answers, line)
 		if extra := len(f.record.Answers) - answersKept; extra > 0 {
 			f.record.Answers = f.record.Answers[extra:]
 		}
 	})
-}
-
-// document returns the feed with entries up to count.
-func document(number, count int) []byte {
-	var b strings.Builder
-	fmt.Fprintf(&b, "<?xml version=\"1.0\"?>\n<rss version=\"2.0\"><channel><title>Channel %d</title>\n", number)
-	for entry := count; entry > max(count-window, 0); entry-- {
-		fmt.Fprintf(&b, "<item><title>%s</title><guid isPermaLink=\"false\">%s</guid></item>\n",
-			entryTitle(number, entry), entryID(number, entry))
+	if p.Status == http.StatusOK {
+		o.recorder.happened(momentDocument)
 	}
-	b.WriteString("</channel></rss>\n")
-	return []byte(b.String())
 }

@@ -1,17 +1,18 @@
 package witness
 
 import (
-	"bufio"
+	"context"
+	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/loadgen"
 )
 
 func listen(t *testing.T) net.Listener {
@@ -27,17 +28,11 @@ func listen(t *testing.T) net.Listener {
 func newTestOrigin(t *testing.T, anchored, passing int) (*Origin, *Recorder) {
 	t.Helper()
 	r := NewRecorder()
-	return NewOrigin(listen(t), r, anchored, passing, 1), r
-}
-
-func ask(o *Origin, path string, headers ...string) *http.Response {
-	request := httptest.NewRequest(http.MethodGet, path, nil)
-	for i := 0; i < len(headers); i += 2 {
-		request.Header.Set(headers[i], headers[i+1])
+	o, err := NewOrigin(listen(t), r, anchored, passing, 1, nil)
+	if err != nil {
+		t.Fatal(err)
 	}
-	w := httptest.NewRecorder()
-	o.ServeHTTP(w, request)
-	return w.Result()
+	return o, r
 }
 
 // A feed must wait before an entry leaves its window that was not delivered, or
@@ -54,7 +49,7 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 	if passing.count <= window {
 		t.Errorf("the passing channel has only %d entries", passing.count)
 	}
-	o.arrived(&api.Update{Channel: limited.record.ID, Entries: deltas.Entries{Added: []deltas.Entry{{Title: entryTitle(0, 40)}}}})
+	o.arrived(&api.Update{Channel: limited.record.ID, Entries: deltas.Entries{Added: []deltas.Entry{{Link: entryLink(0, 40)}}}})
 	for now := time.Hour; now < 2*time.Hour; now += time.Second {
 		o.advance(now)
 	}
@@ -62,7 +57,7 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 		t.Errorf("%d entries (%d recorded) after 40 arrived, want %d", limited.count, len(limited.record.Added), 40+aheadMost)
 	}
 	o.Rest(2 * time.Hour)
-	ask(o, "/c/1")
+	o.observe(loadgen.Poll{Channel: 1, Revision: 7, Status: http.StatusOK})
 	o.Rest(passing.sent)
 	before := passing.count
 	o.advance(3 * time.Hour)
@@ -83,78 +78,58 @@ func TestFeedWaitsForDelivery(t *testing.T) {
 	}
 }
 
-func TestDocumentShowsTheWindow(t *testing.T) {
-	core, err := deltas.Extract(deltas.Document{Body: document(3, window+7), ContentType: "application/rss+xml", URL: "http://x/c/3"})
+// What the feeds show is what is in the history, by tags or by dates.
+func TestOriginServes(t *testing.T) {
+	o, r := newTestOrigin(t, 4, 0)
+	var serving sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	defer serving.Wait()
+	defer cancel()
+	o.Freeze(true)
+	serving.Go(func() {
+		if err := o.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	get := func(n int, field, value string) *http.Response {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL(n), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set(field, value)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { response.Body.Close() })
+		return response
+	}
+	o.add(o.mu.feeds[0])
+	first := get(0, "Accept", "*/*")
+	body, err := io.ReadAll(first.Body)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(core.Entries) != window {
-		t.Fatalf("%d entries, want %d", len(core.Entries), window)
+	core, err := deltas.Extract(deltas.Document{Body: body, ContentType: first.Header.Get("Content-Type"), URL: o.URL(0)})
+	if err != nil || len(core.Entries) != window {
+		t.Fatalf("%d entries, want %d; %v", len(core.Entries), window, err)
 	}
 	for i, entry := range core.Entries {
-		if number, ok := entryOf(3, entry.Title); !ok || number != window+7-i {
-			t.Errorf("entry %d is %q", i, entry.Title)
+		if number, ok := entryOf(0, entry); !ok || number != 2-i {
+			t.Errorf("entry %d is %q", i, entry.Link)
 		}
 	}
-}
-
-func TestOriginConditions(t *testing.T) {
-	o, r := newTestOrigin(t, 4, 0)
-	etag := ask(o, "/c/0").Header.Get("ETag")
-	if got := ask(o, "/c/0", "If-None-Match", etag).StatusCode; got != http.StatusNotModified {
+	if got := get(0, "If-None-Match", first.Header.Get("ETag")).StatusCode; got != http.StatusNotModified {
 		t.Errorf("the same tag: %d", got)
 	}
-	o.add(o.mu.feeds[0])
-	if got := ask(o, "/c/0", "If-None-Match", etag).StatusCode; got != http.StatusOK {
-		t.Errorf("the tag of an entry ago: %d", got)
-	}
-	dated := o.mu.feeds[3]
-	if got := ask(o, "/c/3").Header.Get("Last-Modified"); got != "" {
-		t.Errorf("within the second of its change a feed tells the date %s", got)
-	}
-	dated.changed = dated.changed.Add(-time.Minute)
-	date := ask(o, "/c/3").Header.Get("Last-Modified")
-	if got := ask(o, "/c/3", "If-Modified-Since", date); got.StatusCode != http.StatusNotModified || got.Header.Get("ETag") != "" {
-		t.Errorf("the same date: %d, ETag %q", got.StatusCode, got.Header.Get("ETag"))
-	}
-	o.add(dated)
-	if got := ask(o, "/c/3", "If-Modified-Since", date).StatusCode; got != http.StatusOK {
-		t.Errorf("the date of an entry ago: %d", got)
-	}
-	for _, path := range []string{"/", "/c/4", "/c/-1", "/c/x"} {
-		if got := ask(o, path).StatusCode; got != http.StatusNotFound {
-			t.Errorf("%s: %d", path, got)
-		}
+	if got := get(3, "Accept", "*/*"); got.Header.Get("ETag") != "" {
+		t.Errorf("a feed that is known by dates has ETag %q", got.Header.Get("ETag"))
 	}
 	r.With(func(h *History) {
-		if n := len(h.Channels[0].Answers); n != 3 || !strings.Contains(h.Channels[0].Answers[1], "304") {
-			t.Errorf("answers of channel 0: %q", h.Channels[0].Answers)
+		if all := h.Channels[0]; len(all.Added) != 2 || len(all.Answers) != 2 || !strings.Contains(all.Answers[1], "304 at entry 2 to 127.0.0.1") {
+			t.Errorf("%+v", all)
 		}
 	})
-}
-
-func TestStreamReading(t *testing.T) {
-	o, r := newTestOrigin(t, 1, 0)
-	reader := &streamReader{recorder: r, origin: o, record: &StreamRecord{}}
-	text := ": heartbeat\n\nid: start\n\nevent: update\nid: 1\ndata: {\"version\":2,\ndata: \"url\":\"u\"}\n\n" +
-		"event:gap\nid:2\ndata:{}\n\nevent: update\nid: 3\ndata: {\"version\":3}\n"
-	if err := reader.read(bufio.NewScanner(strings.NewReader(text))); err == nil {
-		t.Error("a stream that ended is no error")
-	}
-	var got []string
-	for _, event := range reader.record.Events {
-		got = append(got, event.Type+" "+event.ID)
-	}
-	// The last event lacks its empty line: it was cut.
-	if want := []string{"update 1", "gap 2"}; !slices.Equal(got, want) {
-		t.Fatalf("events %q, want %q", got, want)
-	}
-	if update := reader.record.Events[0].Update; update == nil || update.Version != 2 || update.URL != "u" {
-		t.Errorf("update %+v", update)
-	}
-	if reader.last != "2" {
-		t.Errorf("resumes from %q, want the last whole event", reader.last)
-	}
 }
 
 func TestEqualUpdatesAreOne(t *testing.T) {

@@ -1,8 +1,8 @@
 package witness
 
 import (
+	"context"
 	"encoding/json"
-	"io"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -13,6 +13,7 @@ import (
 	webhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/loadgen/sink"
 )
 
 // secret signs the messages of those sinks that have one.
@@ -24,9 +25,9 @@ type Sink struct {
 	recorder *Recorder
 	origin   *Origin
 	verifier *webhooks.Webhook
-	Server   *http.Server // to be served by the caller
-	URL      string       // a subscription's sink is URL + its record's Label
-	mu       struct {
+	*sink.Webhooks
+	URL string // a subscription's sink is URL + its record's Label
+	mu  struct {
 		sync.Mutex
 		random  *rand.Rand
 		failed  map[string]Instant // by label: when it last failed
@@ -41,28 +42,29 @@ const (
 	failRest  = 30 * time.Second
 	slowEvery = 4
 	slowMost  = 400 * time.Millisecond
-	maxBody   = 1 << 20
 )
 
-// NewSink makes a sink on a listener, which its Server is to serve. What arrives makes
-// room in the origin's feeds.
-func NewSink(listener net.Listener, r *Recorder, o *Origin, seed uint64) (*Sink, error) {
+// NewSink makes a sink at an address, which is to be served. What arrives makes room in the
+// origin's feeds.
+func NewSink(ctx context.Context, address string, r *Recorder, o *Origin, seed uint64) (*Sink, error) {
 	verifier, err := webhooks.NewWebhook(secret)
 	if err != nil {
 		return nil, err
 	}
-	s := &Sink{recorder: r, origin: o, verifier: verifier, URL: "http://" + listener.Addr().String() + "/"}
+	s := &Sink{recorder: r, origin: o, verifier: verifier}
+	if s.Webhooks, err = sink.NewWhole(ctx, address, s.take); err != nil {
+		return nil, err
+	}
+	s.URL = s.Base()
 	s.mu.random, s.mu.failed, s.mu.outages = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant), make(map[string]*Outage)
-	s.Server = &http.Server{Handler: s, ReadHeaderTimeout: time.Minute}
 	return s, nil
 }
 
-// ServeHTTP implements [http.Handler]. A message counts right before it is
-// answered; one whose sender is gone by then never came.
-func (s *Sink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody))
+// take takes a message. It counts right before it is answered; one whose sender is gone by then
+// never came.
+func (s *Sink) take(w http.ResponseWriter, r *http.Request, body []byte) {
 	Pause(r.Context(), s.slowness())
-	if err != nil || r.Context().Err() != nil {
+	if r.Context().Err() != nil {
 		return // cut by a kill
 	}
 	from, _, _ := net.SplitHostPort(r.RemoteAddr)
@@ -163,7 +165,7 @@ func (o *Origin) arrived(update *api.Update) {
 			continue
 		}
 		for _, entry := range update.Entries.Added {
-			if number, ok := entryOf(f.record.Number, entry.Title); ok {
+			if number, ok := entryOf(f.record.Number, entry); ok {
 				f.seen = max(f.seen, number)
 			}
 		}

@@ -30,7 +30,7 @@ func post(t *testing.T, s *Sink, label, id, body string) int {
 
 func TestSinkRecords(t *testing.T) {
 	o, r := newTestOrigin(t, 1, 0)
-	s, err := NewSink(listen(t), r, o, 1)
+	s, err := NewSink(t.Context(), "127.0.0.1:0", r, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +62,7 @@ func TestSinkRecords(t *testing.T) {
 // A sink that failed twice in a row would rest for minutes.
 func TestSinkFailsSeldom(t *testing.T) {
 	o, r := newTestOrigin(t, 1, 0)
-	s, err := NewSink(listen(t), r, o, 1)
+	s, err := NewSink(t.Context(), "127.0.0.1:0", r, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestSinkFailsSeldom(t *testing.T) {
 // In an outage an endpoint answers as it is told to, or not at all; others work.
 func TestSinkOutage(t *testing.T) {
 	o, r := newTestOrigin(t, 1, 0)
-	s, err := NewSink(listen(t), r, o, 1)
+	s, err := NewSink(t.Context(), "127.0.0.1:0", r, o, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,12 @@
 package witness
 
 import (
-	"bufio"
 	"context"
-	"errors"
-	"fmt"
 	"math/rand/v2"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/channel"
 )
 
 // streamReader reads one event stream over any number of connections, each to a node
@@ -20,7 +15,7 @@ type streamReader struct {
 	recorder *Recorder
 	origin   *Origin
 	client   *Client
-	path     string
+	filter   api.StreamFilter
 	record   *StreamRecord // guarded by the recorder
 	random   *rand.Rand
 	last     string // event ID
@@ -28,19 +23,19 @@ type streamReader struct {
 
 // newStreamReader adds a stream to the history; the record's filter is set.
 func newStreamReader(c *Client, o *Origin, record *StreamRecord, seed uint64) *streamReader {
-	query := make(url.Values)
+	var filter api.StreamFilter
 	switch record.Filter {
 	case FilterChannel:
-		c.recorder.With(func(h *History) { query.Set("channel", h.Channels[record.Channel].ID.String()) })
+		c.recorder.With(func(h *History) { filter.Channels = []channel.ID{h.Channels[record.Channel].ID} })
 	case FilterSubscription:
-		query.Set("subscription", record.Subscribe.Acked().Subscription.ID)
+		filter.Subscriptions = []string{record.Subscribe.Acked().Subscription.ID}
 	}
 	c.recorder.With(func(h *History) { h.Streams = append(h.Streams, record) })
 	return &streamReader{
 		recorder: c.recorder,
 		origin:   o,
 		client:   c,
-		path:     "/v1/updates?" + query.Encode(),
+		filter:   filter,
 		record:   record,
 		random:   rand.New(rand.NewPCG(seed, 2<<32)),
 	}
@@ -62,66 +57,37 @@ func (s *streamReader) run(ctx context.Context) {
 	}
 }
 
+// connect reads off one connection.
 func (s *streamReader) connect(ctx context.Context) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.client.next().URL+s.path, nil)
+	client, err := api.NewClient(s.client.next().URL, s.client.streaming)
 	if err != nil {
 		return err
 	}
-	request.Header.Set("Accept", "text/event-stream")
-	if s.last != "" {
-		request.Header.Set("Last-Event-ID", s.last)
-	}
-	response, err := s.client.streaming.Do(request)
+	stream, err := client.Stream(ctx, s.filter, s.last)
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("stream: %s", response.Status)
-	}
+	defer stream.Close()
 	s.recorder.With(func(*History) {
 		s.record.Connections++
 		if s.last == "" { // without a cursor a stream begins at the present
 			s.record.Established = s.recorder.Now()
 		}
 	})
-	return s.read(bufio.NewScanner(response.Body))
-}
-
-// read takes events off a connection. An event counts once the empty line behind
-// it is there; an ID without data is a cursor all the same.
-func (s *streamReader) read(lines *bufio.Scanner) error {
-	lines.Buffer(nil, maxBody)
-	var event StreamEvent
-	var data []string
-	for lines.Scan() {
-		line := lines.Text()
-		name, value, _ := strings.Cut(line, ":")
-		value = strings.TrimPrefix(value, " ")
-		switch {
-		case line == "":
-			if event.ID != "" {
-				s.last = event.ID
-			}
-			if data != nil {
-				s.take(event, strings.Join(data, "\n"))
-			}
-			event, data = StreamEvent{}, nil
-		case name == "event":
-			event.Type = value
-		case name == "id":
-			event.ID = value
-		case name == "data":
-			data = append(data, value)
+	for {
+		event, err := stream.Next()
+		s.last = stream.Cursor() // which an ID without data moves, too
+		if err != nil {
+			return err
 		}
+		s.take(&event)
 	}
-	return errors.Join(lines.Err(), errors.New("the stream ended"))
 }
 
-func (s *streamReader) take(event StreamEvent, data string) {
-	event.At = s.recorder.Now()
+func (s *streamReader) take(e *api.StreamEvent) {
+	event := StreamEvent{At: s.recorder.Now(), Type: e.Type, ID: e.ID}
 	if event.Type == api.StreamUpdate {
-		update, err := s.recorder.update([]byte(data))
+		update, err := s.recorder.update(e.Data)
 		if err != nil {
 			event.Type = "unreadable: " + err.Error()
 		} else {
