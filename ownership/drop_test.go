@@ -34,8 +34,8 @@ func TestReadsBesideDrop(t *testing.T) {
 		return nil
 	}))
 	s = open(t, cfg)
-	dropped := (*s.routes.Load())[0]
-	for _, r := range *s.routes.Load() {
+	dropped := s.byID(0)
+	for _, r := range s.inOrder() {
 		other = subscribe(t, s, wishIn(r.Range))
 	}
 	if err := s.closeReplica(dropped); err != nil {

@@ -25,7 +25,7 @@ type feedLoad struct {
 // follower is a reader of one range.
 type follower struct {
 	w     *town
-	rng   uint32
+	rng   channel.Range
 	after channel.Cursor
 	got   []channel.Update
 }
@@ -48,7 +48,7 @@ func newFeedLoad(w *town) *feedLoad {
 	}
 	for _, r := range w.nodes[0].store.Table() {
 		for range followersARange {
-			f.readers = append(f.readers, &follower{w: w, rng: r.ID})
+			f.readers = append(f.readers, &follower{w: w, rng: r})
 		}
 	}
 	return f
@@ -111,7 +111,7 @@ func (r *follower) follow(ctx context.Context, random *rand.Rand) {
 		case <-time.After(50 * time.Millisecond):
 		}
 		if err := r.read(s); err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrClosed) {
-			r.w.t.Errorf("read range %d at %s: %v", r.rng, n.name, err)
+			r.w.t.Errorf("read range %d at %s: %v", r.rng.ID, n.name, err)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func (f *feedLoad) settle() {
 	defer f.w.expect(2*time.Minute, "judge of the streams")()
 	there := make(map[uint32][]channel.Update)
 	for _, r := range f.w.nodes[0].store.Table() {
-		whole := &follower{w: f.w, rng: r.ID}
+		whole := &follower{w: f.w, rng: r}
 		eventually(f.w.t, "all updates", func() error {
 			for {
 				before := len(whole.got)
@@ -156,7 +156,7 @@ func (f *feedLoad) settle() {
 	updates := 0
 	for _, r := range f.readers {
 		updates += len(r.got)
-		r.compare(there[r.rng])
+		r.compare(there[r.rng.ID])
 	}
 	newest := make(map[channel.ID]uint64)
 	for _, all := range there {
@@ -187,11 +187,11 @@ func (r *follower) compare(there []channel.Update) {
 			continue
 		}
 		r.w.t.Errorf("range %d: version %d of %s, stamp %d, was missed by a reader that was told of all up to %d",
-			r.rng, u.Version, u.Channel, u.Stamp, r.after.Stamp)
+			r.rng.ID, u.Version, u.Channel, u.Stamp, r.after.Stamp)
 		return
 	}
 	if i < len(r.got) {
 		u := r.got[i]
-		r.w.t.Errorf("range %d: version %d of %s, stamp %d, was read and is not there, or was read twice", r.rng, u.Version, u.Channel, u.Stamp)
+		r.w.t.Errorf("range %d: version %d of %s, stamp %d, was read and is not there, or was read twice", r.rng.ID, u.Version, u.Channel, u.Stamp)
 	}
 }

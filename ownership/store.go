@@ -10,6 +10,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
@@ -37,6 +38,8 @@ type Store struct {
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
 	noted    []string           // of those, the ones noted as damaged; of the same
 	learned  chan struct{}      // full when known may be new to followTable
+	adopted  *wire.Meta         // noted durably; of the same
+	placing  sync.Mutex         // of a node alone: held while replicas are opened
 	learning sync.Mutex         // held while known, and version with it, become newer
 
 	log   *sharedlog.Log

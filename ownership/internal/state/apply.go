@@ -39,7 +39,7 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	for i, command := range commands {
 		tx.start(command.timeUS)
 		results[i], err = applyCommand(tx, command)
-		if errors.Is(err, ErrInvalid) || errors.Is(err, ErrRestoring) {
+		if errors.Is(err, ErrInvalid) || errors.Is(err, ErrRestoring) || errors.Is(err, ErrMoved) {
 			results[i], err = Result{Err: err}, nil
 		}
 		if err != nil {
@@ -50,7 +50,7 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	return results, nil
 }
 
-// applyCommand dispatches. An ErrInvalid or ErrRestoring means that the command was
+// applyCommand dispatches. An ErrInvalid, ErrRestoring or ErrMoved means that the command was
 // refused before it changed anything, any other error that state could not be read or
 // written. What does not fit the state is in the result.
 func applyCommand(tx *Tx, command command) (Result, error) {
@@ -81,6 +81,8 @@ func applyCommand(tx *Tx, command command) (Result, error) {
 		return applyRestore(tx, c.Restore)
 	case *wire.Command_Compare:
 		return applyCompare(tx, c.Compare)
+	case *wire.Command_Split:
+		return applySplit(tx, c.Split)
 	case *wire.Command_Tick:
 		return Result{}, nil
 	default:

@@ -1,0 +1,114 @@
+package ownership
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+)
+
+// splitTo waits until a node that is asked for it shows as many ranges, all of them led.
+func splitTo(t *testing.T, s *Store, ranges int) {
+	t.Helper()
+	eventually(t, "a split is decided", func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		return s.SplitRanges(ctx, ranges)
+	})
+	awaitRanges(t, s, ranges)
+}
+
+func awaitRanges(t *testing.T, s *Store, ranges int) {
+	t.Helper()
+	eventuallyWithin(t, placeWithin, fmt.Sprint(ranges, " ranges"), func() error {
+		table := s.Table()
+		if len(table) != ranges {
+			return fmt.Errorf("there are %d", len(table))
+		}
+		for _, r := range s.inOrder() {
+			if _, err := s.views.counts.at(context.Background(), r, struct{}{}); err != nil {
+				return fmt.Errorf("range %d: %w", r.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// TestSplitAlone: a node that is alone splits its ranges, shows all that it had, goes on with
+// numbers and versions, and is the same after a restart, also one that replays its log.
+func TestSplitAlone(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	s := open(t, cfg)
+	made := make(map[string]channel.ID)
+	for i := range 100 {
+		x := subscribe(t, s, wish(fmt.Sprintf("http://example.com/%d", i), "", stream))
+		made[x.ID] = x.Channel
+		grow(t, s, x.Channel, 2)
+	}
+	splitTo(t, s, 9)
+	check := func(s *Store, version uint64) {
+		t.Helper()
+		for id, ch := range made {
+			if x, err := s.View().Subscription(context.Background(), id); err != nil || x.Channel != ch {
+				t.Fatalf("subscription %s: %+v, %v", id, x, err)
+			}
+			c, err := s.View().Channel(context.Background(), ch)
+			if err != nil || c.Version != version {
+				t.Fatalf("channel %s: %+v, %v; want version %d", ch, c, err, version)
+			}
+		}
+		if channels, subscriptions, err := s.View().Counts(context.Background()); err != nil || int(channels) != len(made) || int(subscriptions) != len(made) {
+			t.Errorf("%d channels and %d subscriptions, %v", channels, subscriptions, err)
+		}
+		if all, err := s.View().Channels(context.Background(), nil, 1000); err != nil || len(all) != len(made) {
+			t.Errorf("%d channels are listed, %v", len(all), err)
+		}
+	}
+	check(s, 2)
+	for _, ch := range made {
+		grow(t, s, ch, 3)
+	}
+	check(s, 3)
+	shut(t, s)
+	s = open(t, cfg)
+	if got := len(s.Table()); got != 9 {
+		t.Errorf("%d ranges after a restart", got)
+	}
+	check(s, 3)
+	if err := s.SplitRanges(context.Background(), 8); !errors.Is(err, ErrInvalid) {
+		t.Errorf("fewer ranges: %v", err)
+	}
+	if err := s.SplitRanges(context.Background(), 257); !errors.Is(err, ErrInvalid) {
+		t.Errorf("too many: %v", err)
+	}
+}
+
+// TestSplitStop measures how long writes to the buckets that move are not answered.
+func TestSplitStop(t *testing.T) {
+	s := open(t, testConfig(t))
+	var longest time.Duration
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			began := time.Now()
+			if r := s.Subscribe(context.Background(), []NewSubscription{wish(fmt.Sprintf("http://example.com/%d", i), "", stream)})[0]; r.Err != nil {
+				t.Errorf("subscribe: %v", r.Err)
+			}
+			longest = max(longest, time.Since(began))
+		}
+	}()
+	splitTo(t, s, 16)
+	close(stop)
+	<-done
+	t.Logf("the longest write took %s", longest)
+}
