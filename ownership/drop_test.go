@@ -42,7 +42,7 @@ func TestReadsBesideDrop(t *testing.T) {
 		t.Fatal(err)
 	}
 	armed.Store(true)
-	if err := s.deleteReplica(dropped.Range); err != nil {
+	if err := s.deleteReplica(dropped.ID); err != nil {
 		t.Fatal(err)
 	}
 	if !read.Load() || waited.Load() {

@@ -254,7 +254,7 @@ func (s *Store) dropReplica(way *route) error {
 	if g != nil {
 		s.tools.log.Info("replica dropped", "range", way.ID, "replica", g.seat.id)
 	}
-	return s.deleteReplica(way.Range)
+	return s.deleteReplica(way.ID)
 }
 
 // closeReplica stops this node's replica of a range, if it has one that runs.
@@ -279,23 +279,32 @@ func (s *Store) closeReplica(way *route) error {
 	return nil
 }
 
-// deleteReplica deletes all that the disk has of a range: all buckets that it may have had,
-// up to those of another one that is here. After a crash in between, the
-// next start does it again. Damage that cannot be cut out is one of all replicas.
-func (s *Store) deleteReplica(r channel.Range) error {
+// onDisk returns a range with all buckets that a replica of it on this disk may have, and the
+// ranges that may have been split off it here and were never held.
+func (s *Store) onDisk(id uint32) (r channel.Range, begun []uint32) {
 	table := s.known.Load()
-	r = widest(table, r.ID)
-	for id := range s.held {
-		if from := channel.Bucket(table.Ranges[id].From); id != r.ID && from > r.From {
+	if table == nil {
+		table = s.meta.fsm.meta()
+	}
+	r = widest(table, id)
+	for other := range s.held {
+		if from := channel.Bucket(table.Ranges[other].From); other != id && from > r.From {
 			r.To = min(r.To, from-1)
 		}
 	}
-	var begun []uint32 // split off it, and never held
 	for _, other := range table.Ranges {
-		if other.Id != r.ID && r.Has(channel.Bucket(other.From)) {
+		if other.Id != id && r.Has(channel.Bucket(other.From)) {
 			begun = append(begun, other.Id)
 		}
 	}
+	return r, begun
+}
+
+// deleteReplica deletes all that the disk has of a range: all buckets that it may have had,
+// up to those of another one that is here. After a crash in between, the
+// next start does it again. Damage that cannot be cut out is one of all replicas.
+func (s *Store) deleteReplica(id uint32) error {
+	r, begun := s.onDisk(id)
 	err := s.log.Drop(r.ID)
 	if err == nil {
 		err = s.flush.flush() // what is on disk need not be written while readers wait

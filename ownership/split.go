@@ -293,7 +293,7 @@ func (s *Store) beginSplit(r *wire.Range) error {
 	case founded:
 		return s.hold(r.Id, want)
 	default:
-		return s.deleteReplica(rangeOf(r))
+		return s.deleteReplica(r.Id)
 	}
 }
 

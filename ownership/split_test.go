@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"sync"
 	"testing"
 	"time"
 
@@ -111,4 +113,60 @@ func TestSplitStop(t *testing.T) {
 	close(stop)
 	<-done
 	t.Logf("the longest write took %s", longest)
+}
+
+// testSplit splits the ranges of three nodes under load while disturb does what it does.
+func testSplit(t *testing.T, seed uint64, ranges int, disturb func(ctx context.Context, w *town, random *rand.Rand)) {
+	w := newTown(t, 3, seed, func(c *Config) { c.SnapshotBytes = 32 << 10 })
+	all, feeds := newCrowd(w), newFeedLoad(w)
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	var running sync.WaitGroup
+	for c := range writers + readers {
+		running.Go(func() { all.client(ctx, c, rand.New(rand.NewPCG(seed, uint64(c)+1))) })
+	}
+	feeds.start(ctx, &running, seed)
+	eventually(t, "a split is decided", func() error {
+		for _, n := range w.nodes {
+			if s := n.live.Load(); s != nil {
+				return s.SplitRanges(ctx, ranges)
+			}
+		}
+		return errors.New("no node is up")
+	})
+	disturb(ctx, w, rand.New(rand.NewPCG(seed, 0)))
+	awaitRanges(t, w.nodes[0].store, ranges)
+	w.logf("there are %d ranges", ranges)
+	pause(ctx, time.Second)
+	stop()
+	done := w.expect(time.Minute, "clients end")
+	running.Wait()
+	done()
+	all.settle()
+	feeds.settle()
+	w.settled(3, w.nodes...)
+	w.agree()
+}
+
+// TestSplitUnderLoad: three nodes split their ranges while clients write, read and follow:
+// nothing is lost, nothing comes twice, reads are linearizable.
+func TestSplitUnderLoad(t *testing.T) {
+	t.Parallel()
+	testSplit(t, 71, 16, func(context.Context, *town, *rand.Rand) {})
+}
+
+// TestSplitPowerLoss: so they do while nodes lose their power at any step.
+func TestSplitPowerLoss(t *testing.T) {
+	t.Parallel()
+	testSplit(t, 72, 16, func(ctx context.Context, w *town, random *rand.Rand) {
+		for range 6 {
+			pause(ctx, time.Duration(random.IntN(1200))*time.Millisecond)
+			if random.IntN(4) == 0 {
+				w.power(w.nodes...)
+			} else {
+				w.power(w.nodes[random.IntN(3)])
+			}
+			w.logf("there are %d ranges", len(w.nodes[0].store.Table()))
+		}
+	})
 }
