@@ -308,6 +308,13 @@ func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
 	if want == "" || s.repairs.has(r.Id, want) {
 		return nil
 	}
+	if r.Parent > 0 && !s.begun(r.Id) { // it was noted, and its log was not on the disk yet
+		if founded, err := s.foundSplit(r.Id, want); err != nil {
+			return err
+		} else if !founded && s.covered(way.Range) {
+			return s.hold(r.Id, "") // nor was its state: see beginSplit
+		}
+	}
 	g, err := s.openReplica(way, want)
 	if err == nil && has { // else it is being filled: its log may be empty
 		g.seat.founders = founders.founders

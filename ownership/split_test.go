@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // splitTo waits until a node that is asked for it shows as many ranges, all of them led.
@@ -135,7 +137,9 @@ func testSplit(t *testing.T, seed uint64, ranges int, disturb func(ctx context.C
 		return errors.New("no node is up")
 	})
 	disturb(ctx, w, rand.New(rand.NewPCG(seed, 0)))
+	dbg := time.AfterFunc(40*time.Second, w.dumpRanges)
 	awaitRanges(t, w.nodes[0].store, ranges)
+	dbg.Stop()
 	w.logf("there are %d ranges", ranges)
 	pause(ctx, time.Second)
 	stop()
@@ -158,15 +162,24 @@ func TestSplitUnderLoad(t *testing.T) {
 // TestSplitPowerLoss: so they do while nodes lose their power at any step.
 func TestSplitPowerLoss(t *testing.T) {
 	t.Parallel()
-	testSplit(t, 72, 16, func(ctx context.Context, w *town, random *rand.Rand) {
-		for range 6 {
-			pause(ctx, time.Duration(random.IntN(1200))*time.Millisecond)
-			if random.IntN(4) == 0 {
+	testSplit(t, *faultSeed+71, 24, func(ctx context.Context, w *town, random *rand.Rand) {
+		for range 8 {
+			n := w.nodes[random.IntN(3)]
+			for end := time.Now().Add(5 * time.Second); time.Now().Before(end) && !n.splits(); {
+				pause(ctx, time.Millisecond)
+			}
+			pause(ctx, time.Duration(random.IntN(80))*time.Millisecond)
+			w.logf("%d ranges here, splits are under way: %v", len(n.store.Table()), n.splits())
+			if random.IntN(3) == 0 {
 				w.power(w.nodes...)
 			} else {
-				w.power(w.nodes[random.IntN(3)])
+				w.power(n)
 			}
-			w.logf("there are %d ranges", len(w.nodes[0].store.Table()))
 		}
 	})
+}
+
+// splits reports whether a node knows of a split that is under way.
+func (n *townNode) splits() bool {
+	return slices.ContainsFunc(n.store.known.Load().Ranges, (*wire.Range).GetPlanned)
 }
