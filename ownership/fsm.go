@@ -98,6 +98,7 @@ func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
 	if log.Type != raft.LogCommand {
 		return applied{}
 	}
+	tx.InTerm(log.Term)
 	results, err := tx.Apply(log.Data)
 	if err != nil {
 		f.stop(fmt.Errorf("range %d, entry %d: %w", f.group, log.Index, err))

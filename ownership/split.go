@@ -261,7 +261,7 @@ func (s *Store) foundSplit(id uint32, replica string) (founded bool, err error) 
 			return false, err
 		}
 	}
-	const term = 1
+	term := max(begins.Term, 1) // so that its leaders have later terms than those of before the split
 	if err := log.SetUint64([]byte("CurrentTerm"), term); err != nil {
 		return false, fmt.Errorf("found range %d: %w", id, err)
 	}

@@ -28,6 +28,9 @@ func (tx *Tx) Reach(index uint64) bool {
 	return true
 }
 
+// InTerm says in which term the next entry was proposed.
+func (tx *Tx) InTerm(term uint64) { tx.term = term }
+
 // Apply applies an entry's commands and returns their results. An error means that the
 // state can no longer follow the log: tx must not be written.
 func (tx *Tx) Apply(entry []byte) ([]Result, error) {

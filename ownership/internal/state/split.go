@@ -36,7 +36,7 @@ func applySplit(tx *Tx, c *wire.Split) (Result, error) {
 		}
 	}
 	begins := &wire.Applied{
-		Index: FoundingIndex, TimeUs: tx.now, Founders: c.Founders,
+		Index: FoundingIndex, Term: tx.term, TimeUs: tx.now, Founders: c.Founders,
 		Span: &wire.Span{From: c.From, To: uint32(tx.to)},
 	}
 	if err := tx.put(AppliedKey(c.Child), begins); err != nil {

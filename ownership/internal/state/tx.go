@@ -31,6 +31,8 @@ type Tx struct {
 	events   []func(Observer)
 	news     []channel.Update
 
+	term uint64 // of the entry being applied
+
 	// Of the command being applied.
 	command int
 	now     uint64           // its time

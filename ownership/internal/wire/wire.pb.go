@@ -1531,6 +1531,7 @@ type Applied struct {
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	TimeUs        uint64                 `protobuf:"varint,2,opt,name=time_us,json=timeUs,proto3" json:"time_us,omitempty"` // the newest command's
 	Span          *Span                  `protobuf:"bytes,3,opt,name=span,proto3" json:"span,omitempty"`                    // absent: the range was never split, nor split off
+	Term          uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`                   // with founders: of the entry that has split it off
 	Founders      []string               `protobuf:"bytes,4,rep,name=founders,proto3" json:"founders,omitempty"`            // of a range that was split off and has no entry yet: raft server IDs of its voters
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1585,6 +1586,13 @@ func (x *Applied) GetSpan() *Span {
 		return x.Span
 	}
 	return nil
+}
+
+func (x *Applied) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 func (x *Applied) GetFounders() []string {
@@ -5916,11 +5924,12 @@ const file_wire_proto_rawDesc = "" +
 	"\x03End\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x125\n" +
 	"\abuckets\x18\x02 \x03(\v2\x1b.corona.ownership.v1.BucketR\abucketsB\x06\n" +
-	"\x04step\"\x83\x01\n" +
+	"\x04step\"\x97\x01\n" +
 	"\aApplied\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x17\n" +
 	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\x12-\n" +
-	"\x04span\x18\x03 \x01(\v2\x19.corona.ownership.v1.SpanR\x04span\x12\x1a\n" +
+	"\x04span\x18\x03 \x01(\v2\x19.corona.ownership.v1.SpanR\x04span\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x1a\n" +
 	"\bfounders\x18\x04 \x03(\tR\bfounders\"*\n" +
 	"\x04Span\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
