@@ -183,3 +183,55 @@ func TestSplitPowerLoss(t *testing.T) {
 func (n *townNode) splits() bool {
 	return slices.ContainsFunc(n.store.known.Load().Ranges, (*wire.Range).GetPlanned)
 }
+
+// TestSplitBehind: a node that is down while ranges are split, and for which their log is kept
+// no longer, is sent the states of both halves when it is back.
+func TestSplitBehind(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 73, func(c *Config) { c.SnapshotBytes = 32 << 10 })
+	made := w.filled(40, "before")
+	driver := w.driver()
+	var down *townNode
+	for _, n := range w.nodes {
+		if n != driver {
+			down = n
+		}
+	}
+	down.stop()
+	splitTo(t, driver.store, 8)
+	rest := slices.DeleteFunc(slices.Clone(w.nodes), func(n *townNode) bool { return n == down })
+	for id, ch := range w.filledAt(rest, 600, "meanwhile") {
+		made[id] = ch
+	}
+	for _, n := range rest {
+		n.store.snapshotAll()
+	}
+	w.open(down)
+	awaitRanges(t, down.store, 8)
+	w.settled(3, w.nodes...)
+	w.agree()
+	if n := down.received(); n == 0 {
+		t.Error("it has received no state")
+	}
+	down.shows(made)
+}
+
+// TestSplitMixed: no range is split while a node has a program that does not know of splits.
+func TestSplitMixed(t *testing.T) {
+	t.Parallel()
+	p := &programs{of: map[string]versions{"node-1": {4, 5}}}
+	w := newTown(t, 3, 74, p.tune)
+	if err := w.nodes[0].store.SplitRanges(context.Background(), 8); !errors.Is(err, ErrRefused) {
+		t.Errorf("while a node has the program of before: %v", err)
+	}
+	w.nodes[1].stop()
+	p.install("node-1", versions{})
+	w.open(w.nodes[1])
+	eventually(t, "the new version", func() error {
+		if v := w.nodes[0].store.Version(); v != newestVersion {
+			return fmt.Errorf("it is %d", v)
+		}
+		return nil
+	})
+	splitTo(t, w.nodes[1].store, 5)
+}

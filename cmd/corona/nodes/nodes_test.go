@@ -111,8 +111,8 @@ func TestSplit(t *testing.T) {
 	var out strings.Builder
 	cmd := NewCommand()
 	cmd.SetOut(&out)
-	cmd.SetArgs([]string{"split", "20", "--node", node.URL})
-	if err := cmd.Execute(); err != nil {
+	cmd.SetArgs([]string{"split", "20", "--server", node.URL})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "16 ranges of 20\n20 ranges of 20\n"; out.String() != want {
