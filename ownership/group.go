@@ -99,7 +99,7 @@ func openGroup(r, all channel.Range, seat seat, log *sharedlog.Log, db *pebble.D
 		g.state.Narrow(r.To)
 	}
 	g.fsm.transfer = &transferrer{
-		group: id, all: all, buckets: g.state.Range, most: func() channel.Bucket { return all.To }, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
+		group: id, all: all, buckets: g.state.Range, admit: func(channel.Bucket) channel.Bucket { return all.To }, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
 		files: cfg.files, dir: stateDir(cfg, id), gone: g.fsm.gone,
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}

@@ -268,7 +268,7 @@ func (s *Store) readHeld(table *wire.Meta) (err error) {
 	}
 	s.held = make(map[uint32]string) // all of the founding
 	for _, r := range table.Ranges {
-		if id := s.replicaHere(r); id != "" && r.Parent == 0 {
+		if id := s.replicaHere(r); id != "" && !r.Planned {
 			s.held[r.Id] = id
 		}
 	}

@@ -122,8 +122,11 @@ func (s *Store) place(way *route, r *wire.Range) error {
 		return err
 	}
 	want := s.replicaHere(r)
-	if s.held[r.Id] == "" && s.covered(way.Range) {
-		return nil // until the replica that has its buckets here is split, or has gone
+	if want != "" && way.local() == nil {
+		if !s.reserve(way.Range) {
+			return nil // until the replica that has its buckets here is split, or has gone
+		}
+		defer s.release()
 	}
 	if err := s.holdOnly(way, want); err != nil {
 		return err
@@ -222,7 +225,7 @@ func (s *Store) openReplica(way *route, id string) (*group, error) {
 	g, err := openGroup(way.Range, all, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 	if err == nil {
 		g.prepare, g.fsm.transfer.turns = s.prepareFor(g), s.turns
-		g.divided, g.fsm.transfer.most = s.ring, func() channel.Bucket { return s.lastFree(all) }
+		g.divided, g.fsm.transfer.admit = s.ring, func(to channel.Bucket) channel.Bucket { return s.admit(g, all, to) }
 		g.fsm.damaged = func(err error) { s.repairs.note(way.ID, id, err) }
 		g.fsm.compare = func(buckets []channel.Bucket, index uint64) { s.compare.take(g, buckets, index) }
 	}

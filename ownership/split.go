@@ -207,6 +207,11 @@ func (s *Store) adoptAlone(ctx context.Context, table *wire.Meta) error {
 		if err := s.beginAlone(way, table); err != nil {
 			return fmt.Errorf("begin range %d: %w", r.Id, err)
 		}
+		select {
+		case <-way.local().ready:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for range %d: %w", r.Id, context.Cause(ctx))
+		}
 	}
 	return nil
 }
@@ -297,22 +302,50 @@ func (s *Store) beginSplit(r *wire.Range) error {
 	}
 }
 
-// covered reports whether a replica of another range here has buckets of a range: it has not been
-// split yet.
+// covered reports whether a replica of another range here has buckets of a range, or is being
+// sent a state with them: it has not been split yet.
 func (s *Store) covered(r channel.Range) bool {
 	return slices.ContainsFunc(s.groups(), func(g *group) bool {
 		other := g.rng()
+		other.To = max(other.To, channel.Bucket(g.fsm.transfer.incoming.Load()))
 		return other.ID != r.ID && other.From <= r.To && r.From <= other.To
 	})
 }
 
-// lastFree returns the last bucket of a range that no other one has here.
-func (s *Store) lastFree(r channel.Range) channel.Bucket {
-	last := r.To
-	for _, g := range s.groups() {
-		if g.from > r.From {
-			last = min(last, g.from-1)
+// reserve keeps states of other ranges out of the buckets of a range until its replica here is
+// open. It is false while another replica has some of them.
+func (s *Store) reserve(r channel.Range) bool {
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	if s.covered(r) {
+		return false
+	}
+	s.reserved = &r
+	return true
+}
+
+func (s *Store) release() {
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	s.reserved = nil
+}
+
+// admit says that a replica of a range is about to be sent a state that ends at a bucket. It
+// returns the last one that it may have: what lies behind is another range's here.
+func (s *Store) admit(g *group, all channel.Range, to channel.Bucket) channel.Bucket {
+	s.placing.Lock()
+	defer s.placing.Unlock()
+	last := all.To
+	for _, other := range s.groups() {
+		if other.from > all.From {
+			last = min(last, other.from-1)
 		}
+	}
+	if s.reserved != nil && s.reserved.From > all.From {
+		last = min(last, s.reserved.From-1)
+	}
+	if to <= last {
+		g.fsm.transfer.incoming.Store(uint32(to))
 	}
 	return last
 }

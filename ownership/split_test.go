@@ -235,3 +235,69 @@ func TestSplitMixed(t *testing.T) {
 	})
 	splitTo(t, w.nodes[1].store, 5)
 }
+
+// TestSplitGrowth: the directory of a node alone that has split its ranges becomes the first of
+// three nodes, with all that was acknowledged.
+func TestSplitGrowth(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 0, 75, nil)
+	first := w.add("node-0")
+	alone := open(t, Config{Dir: first.dir, Node: first.name, Ranges: 4, files: first.files()})
+	splitTo(t, alone, 6)
+	made := make(map[string]channel.ID)
+	for i := range 20 {
+		s := subscribe(t, alone, wish(fmt.Sprintf("http://example.com/alone/%d", i), "", webhook))
+		made[s.ID] = s.Channel
+	}
+	shut(t, alone)
+	if err := first.open(3); err != nil {
+		t.Fatal(err)
+	}
+	first.shows(made)
+	for i := range 2 {
+		if err := w.add(fmt.Sprint("node-", i+1)).open(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.settled(3, w.nodes...)
+	splitTo(t, w.nodes[1].store, 8)
+	w.settled(3, w.nodes...)
+	for _, n := range w.nodes {
+		n.shows(made)
+	}
+	w.agree()
+}
+
+// TestSplitStopOfThree measures how long writes wait while three nodes, whose disks take 5 ms for
+// each sync, split their ranges.
+func TestSplitStopOfThree(t *testing.T) {
+	w := newTown(t, 3, 76, nil)
+	for _, n := range w.nodes {
+		n.slow.Store(int64(5 * time.Millisecond))
+	}
+	w.filled(20, "before")
+	var mu sync.Mutex
+	var took []time.Duration
+	ctx, stop := context.WithCancel(context.Background())
+	var writing sync.WaitGroup
+	for c := range 16 {
+		writing.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				began := time.Now()
+				r := w.nodes[c%3].store.Subscribe(context.Background(), []NewSubscription{wish(fmt.Sprintf("http://example.com/%d/%d", c, i), "", stream)})[0]
+				mu.Lock()
+				took = append(took, time.Since(began))
+				mu.Unlock()
+				if r.Err != nil {
+					t.Errorf("subscribe: %v", r.Err)
+				}
+			}
+		})
+	}
+	splitTo(t, w.nodes[0].store, 32)
+	stop()
+	writing.Wait()
+	slices.Sort(took)
+	at := func(part float64) time.Duration { return took[int(part*float64(len(took)-1))].Round(time.Millisecond) }
+	t.Logf("%d writes beside 28 splits: half within %s, 99 %% within %s, the longest took %s", len(took), at(0.5), at(0.99), at(1))
+}

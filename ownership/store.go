@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
@@ -39,7 +40,8 @@ type Store struct {
 	noted    []string           // of those, the ones noted as damaged; of the same
 	learned  chan struct{}      // full when known may be new to followTable
 	adopted  *wire.Meta         // noted durably; of the same
-	placing  sync.Mutex         // of a node alone: held while replicas are opened
+	reserved *channel.Range     // that is being opened; guarded by placing
+	placing  sync.Mutex         // held while it is decided which range has buckets here
 	learning sync.Mutex         // held while known, and version with it, become newer
 
 	log   *sharedlog.Log

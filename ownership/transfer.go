@@ -22,9 +22,9 @@ import (
 // in its place. Both are streams, in the form of package transfer.
 type transferrer struct {
 	group   uint32
-	all     channel.Range         // of a state that was never split
-	buckets func() channel.Range  // of the state that is here
-	most    func() channel.Bucket // the last one that a state received may have: what lies behind is another range's
+	all     channel.Range                                 // of a state that was never split
+	buckets func() channel.Range                          // of the state that is here
+	admit   func(to channel.Bucket) (last channel.Bucket) // told of a state that comes, it returns the last bucket that this may have
 	db      *pebble.DB
 	flush   *flusher
 	files   vfs.FS
@@ -34,7 +34,8 @@ type transferrer struct {
 	turns   *turns       // nil: states are received at any time
 	gone    func() error // an error once the state's records were taken out of db; nil: they never are
 
-	made atomic.Uint64 // names given in dir
+	incoming atomic.Uint32 // the last bucket of the state that is being received, 0 for none
+	made     atomic.Uint64 // names given in dir
 }
 
 // start and end are the bounds of a range's keys, except its applied record.

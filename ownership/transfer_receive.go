@@ -35,6 +35,7 @@ func (t *transferrer) receive(from io.Reader) (*wire.Marker, error) {
 		done()
 	}
 	if err != nil {
+		t.incoming.Store(0)
 		t.metrics.transfersRefused.Inc()
 		return nil, fmt.Errorf("receive range %d: %w", t.group, err)
 	}
@@ -83,7 +84,7 @@ func (t *transferrer) checkHeader(h *wire.TransferHeader) error {
 	if !bytes.Equal(h.Cluster, own.Cluster) {
 		return fmt.Errorf("%w: state is of cluster %x, not %x", ErrForeign, h.Cluster, own.Cluster)
 	}
-	if most := uint32(t.most()); h.Group != t.group || h.From != uint32(t.all.From) || h.To < h.From || h.To > most {
+	if most := uint32(t.admit(channel.Bucket(h.To))); h.Group != t.group || h.From != uint32(t.all.From) || h.To < h.From || h.To > most {
 		return fmt.Errorf("%w: is of range %d, buckets %d to %d, not of range %d, %d to %d at most",
 			transfer.ErrStream, h.Group, h.From, h.To, t.group, t.all.From, most)
 	}
@@ -155,6 +156,7 @@ func (t *transferrer) install(marker *wire.Marker) error {
 
 // discard removes what receive left, or what install did.
 func (t *transferrer) discard(marker *wire.Marker) error {
+	t.incoming.Store(0)
 	if err := t.files.RemoveAll(t.files.PathJoin(t.dir, marker.Received)); err != nil {
 		return fmt.Errorf("remove received state: %w", err)
 	}
