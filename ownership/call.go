@@ -87,6 +87,12 @@ func (c Call[Q, A]) At(ctx context.Context, b channel.Bucket, query Q) (A, error
 	return c.about(ctx, channel.Range{From: b, To: b}, query)
 }
 
+// In makes the call at the leader of a range that still has all of its buckets, as
+// [Store.EachRange] visits them.
+func (c Call[Q, A]) In(ctx context.Context, r channel.Range, query Q) (A, error) {
+	return c.about(ctx, r, query)
+}
+
 // at makes the call at the leader of a range, if it still has the same buckets: the error is
 // errDivided if not.
 func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err error) {

@@ -142,9 +142,9 @@ func (s *Store) splitOff(ctx context.Context, child *wire.Range) error {
 	if _, err := s.driver.splits.At(ctx, s.byID(child.Parent-1).From, query); err != nil {
 		return err
 	}
-	within, cancel := within(ctx, answerWithin)
+	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	table, err := s.changeHere(within, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
+	table, err := s.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
 	if err != nil {
 		return err
 	}
@@ -155,11 +155,11 @@ func (s *Store) splitOff(ctx context.Context, child *wire.Range) error {
 	for s.byID(child.Id) == nil {
 		select {
 		case <-time.After(firstRetry):
-		case <-within.Done():
-			return context.Cause(within)
+		case <-soon.Done():
+			return context.Cause(soon)
 		}
 	}
-	_, err = s.driver.views.at(within, s.byID(child.Id), struct{}{})
+	_, err = s.driver.views.at(soon, s.byID(child.Id), struct{}{})
 	return err
 }
 
@@ -374,11 +374,11 @@ func (s *Store) campaign(g *group) error {
 		if err != nil {
 			return err
 		}
-		if wish.needs > 0 {
-			s.terms.add(wish)
-			<-wish.over
+		if wish.needs == 0 {
+			break
 		}
-		if wish.ok || wish.needs == 0 {
+		s.terms.add(wish)
+		if <-wish.over; wish.ok {
 			break
 		}
 		select {

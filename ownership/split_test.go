@@ -301,3 +301,57 @@ func TestSplitStopOfThree(t *testing.T) {
 	at := func(part float64) time.Duration { return took[int(part*float64(len(took)-1))].Round(time.Millisecond) }
 	t.Logf("%d writes beside 28 splits: half within %s, 99 %% within %s, the longest took %s", len(took), at(0.5), at(0.99), at(1))
 }
+
+// TestSplitTable: a split is planned for the table that it was decided for, of a range that
+// nothing else is done with; the table gives buckets away only at its end.
+func TestSplitTable(t *testing.T) {
+	table := &wire.Meta{
+		Nodes: []*wire.Node{{Id: "a.1"}, {Id: "b.1"}, {Id: "c.1"}}, LastReplica: 2, Revision: 7,
+		Ranges: []*wire.Range{{To: channel.Buckets - 1, Replicas: []string{"a.1/1", "b.1/2"}}},
+	}
+	plan := func(id uint32, revision uint64) *wire.MetaCommand {
+		return &wire.MetaCommand{Change: &wire.MetaCommand_PlanSplit{PlanSplit: &wire.PlanSplit{Range: id, Revision: revision}}}
+	}
+	finish := &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: 1}}}
+	move := &wire.MetaCommand{Change: &wire.MetaCommand_PlanReplica{PlanReplica: &wire.PlanReplica{Node: "c.1"}}}
+	for _, step := range []struct {
+		name    string
+		command *wire.MetaCommand
+		refused bool
+	}{
+		{"of another table", plan(0, 6), true},
+		{"no such range", plan(1, 7), true},
+		{"finished before it is planned", finish, true},
+		{"planned", plan(0, 7), false},
+		{"planned again", plan(0, 7), true},
+		{"of one that is planned", plan(1, 7), true},
+		{"a replica meanwhile", move, true},
+		{"finished", finish, false},
+		{"finished again", finish, true},
+		{"a replica then", move, false},
+		{"beside that", plan(0, 7), true},
+		{"of the other one", plan(1, 7), false},
+	} {
+		if err := changeTable(table, step.command); errors.Is(err, ErrInvalid) != step.refused || !step.refused && err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+		if _, err := newRoutes(table, nil); err != nil {
+			t.Errorf("%s: %v", step.name, err)
+		}
+	}
+	first, second, third := table.Ranges[0], table.Ranges[1], table.Ranges[2]
+	if first.To != channel.Buckets/2-1 || second.From != channel.Buckets/2 || second.To != channel.Buckets-1 || third.From != channel.Buckets/4*3 || !third.Planned {
+		t.Errorf("ranges are %v", table.Ranges)
+	}
+	if !slices.Equal(second.Replicas, []string{"a.1/3", "b.1/4"}) || !slices.Equal(first.Joining, []string{"c.1/5"}) {
+		t.Errorf("replicas are %v and %v", second.Replicas, first.Joining)
+	}
+	if all := widest(table, 0); all != (channel.Range{To: channel.Buckets - 1}) || bornRanges(table) != 1 {
+		t.Errorf("the first has had %v, %d were there at the birth", all, bornRanges(table))
+	}
+	for i, refused := range map[uint32]bool{2: true, 3: false, mostRanges: false, mostRanges + 1: true} {
+		if err := wantRanges(table, &wire.WantRanges{Ranges: i}); (err != nil) != refused {
+			t.Errorf("%d ranges are wanted: %v", i, err)
+		}
+	}
+}

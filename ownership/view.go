@@ -125,8 +125,8 @@ func (v View) Channels(ctx context.Context, after *channel.ID, limit int) (chann
 	if after != nil {
 		first = after.Bucket()
 	}
-	err = v.each(ctx, first, func(r *route) (more bool, err error) {
-		page, err := v.s.views.channels.at(ctx, r, channelsQuery{after, limit - len(channels)})
+	err = v.s.EachRange(ctx, first, func(r channel.Range) (more bool, err error) {
+		page, err := v.s.views.channels.In(ctx, r, channelsQuery{after, limit - len(channels)})
 		if err == nil {
 			channels, after = append(channels, page...), nil
 		}
@@ -138,11 +138,12 @@ func (v View) Channels(ctx context.Context, after *channel.ID, limit int) (chann
 	return channels, nil
 }
 
-// each visits the ranges from the one with a bucket on, until visit returns false. One that was
-// split before visit had its answer is visited again, part by part.
-func (v View) each(ctx context.Context, first channel.Bucket, visit func(r *route) (more bool, err error)) error {
+// EachRange visits the ranges in the order of their buckets from the one with a bucket on, until
+// visit returns false. One that was split before a [Call.In] had its answer, whose error visit
+// returns, is visited again, part by part.
+func (s *Store) EachRange(ctx context.Context, first channel.Bucket, visit func(r channel.Range) (more bool, err error)) error {
 	for b := int(first); b < channel.Buckets; {
-		r := v.s.of(channel.Bucket(b))
+		r := s.of(channel.Bucket(b)).Range
 		more, err := visit(r)
 		if errors.Is(err, errDivided) && ctx.Err() == nil {
 			continue
@@ -171,8 +172,8 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 		}
 	}
 	limit := q.Limit
-	err = v.each(ctx, bucket, func(r *route) (more bool, err error) {
-		got, err := v.s.views.subscriptions.at(ctx, r, q)
+	err = v.s.EachRange(ctx, bucket, func(r channel.Range) (more bool, err error) {
+		got, err := v.s.views.subscriptions.In(ctx, r, q)
 		if err != nil {
 			return false, err
 		}
