@@ -73,4 +73,4 @@ replicated: ## commits a second of three nodes, beside etcd's and a raft-boltdb 
 	$(GO) run ./benchmarks/replicated -ranges 64 -replicas 3 $(REPLICATED)
 
 proto: ## generated code of the replicated log's commands
-	$(GO) generate ./ownership
+	$(GO) generate ./ownership/internal/wire

@@ -33,16 +33,19 @@ func (n *Node) channelHere(ctx context.Context, id channel.ID) (api.Channel, err
 // Channels returns at most limit channels behind after, in the order of their
 // IDs; nil is the beginning.
 func (n *Node) Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
-	views := []api.Channel{}
-	for _, r := range n.store.Table() {
-		if len(views) == limit || after != nil && r.To < after.Bucket() {
-			continue
+	views, first := []api.Channel{}, channel.Bucket(0)
+	if after != nil {
+		first = after.Bucket()
+	}
+	err := n.store.EachRange(ctx, first, func(r channel.Range) (more bool, err error) {
+		page, err := n.calls.channels.In(ctx, r, channelsQuery{after, limit - len(views)})
+		if err == nil {
+			views, after = append(views, page...), nil
 		}
-		page, err := n.calls.channels.At(ctx, r.From, channelsQuery{after, limit - len(views)})
-		if err != nil {
-			return nil, problem(err)
-		}
-		views, after = append(views, page...), nil
+		return len(views) < limit, err
+	})
+	if err != nil {
+		return nil, problem(err)
 	}
 	return views, nil
 }

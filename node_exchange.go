@@ -5,23 +5,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 )
 
 // tellWithin is how long a node has to hear what it is told.
 const tellWithin = 5 * time.Second
-
-// clusterRanges returns all ranges of a cluster; nil for a node alone.
-func (n *Node) clusterRanges() (ranges []channel.Range) {
-	if n.company == nil {
-		return nil
-	}
-	for _, r := range n.store.Ranges() {
-		ranges = append(ranges, channel.Range{ID: r.ID, From: r.From, To: r.To})
-	}
-	return ranges
-}
 
 // tell keeps what the other nodes are to be told, in the place of what they have not been
 // told yet.

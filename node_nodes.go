@@ -29,7 +29,7 @@ func (n *Node) Nodes(context.Context) (*api.Nodes, error) {
 		nodes = append(nodes, api.ClusterNode{ID: n.Name(), Name: n.Name(), State: "alive", Replicas: len(ranges), Leads: leads[n.Name()]})
 	}
 	slices.SortFunc(nodes, func(a, b api.ClusterNode) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
-	all := &api.Nodes{Nodes: nodes, StateMachine: n.store.Version()}
+	all := &api.Nodes{Nodes: nodes, Ranges: len(ranges), StateMachine: n.store.Version()}
 	for _, r := range n.store.Recoveries() {
 		all.Recoveries = append(all.Recoveries, *recovery(r))
 	}
@@ -49,6 +49,11 @@ func (n *Node) RemoveNode(ctx context.Context, name string) error {
 // UndrainNode calls a drain off.
 func (n *Node) UndrainNode(ctx context.Context, name string) error {
 	return problem(n.store.Undrain(ctx, name))
+}
+
+// SplitRanges has ranges split until the cluster has so many; it returns when that is decided.
+func (n *Node) SplitRanges(ctx context.Context, to int) error {
+	return problem(n.store.SplitRanges(ctx, to))
 }
 
 // PlanRecovery returns what Recover would do.

@@ -86,7 +86,7 @@ func (n *Node) pollers() int {
 
 func (n *Node) hostsConfig() hosts.Config {
 	return hosts.Config{
-		Self: n.company.self.ID, Ranges: n.store.Table(), Store: n.store, Ask: asker{n}, Call: n.company.callHosts,
+		Self: n.company.self.ID, Ranges: n.store.Table, Store: n.store, Ask: asker{n}, Call: n.company.callHosts,
 		Held: n.company.callHeld, Others: n.otherNodes, Logger: n.config.Logger,
 	}
 }

@@ -91,12 +91,11 @@ func (n *Node) primaryConfig(events *observer) primary.Config {
 		Pollers:     n.pollers,
 		Measure:     n.measure,
 		Share:       events.share,
-		Ranges:      n.clusterRanges(),
 		Now:         n.config.Now,
 		Logger:      n.config.Logger,
 	}
 	if n.company != nil {
-		c.Tell = n.company.tell
+		c.Tell, c.Ranges = n.company.tell, n.store.Table
 		c.HostParts = func(owned []channel.Led) []float64 { return n.hosts.Parts(owned) } // it is made after the owner
 	}
 	return c

@@ -175,6 +175,12 @@ func (c *Client) UndrainNode(ctx context.Context, name string) error {
 	return c.call(ctx, http.MethodPost, "/v1/nodes/"+url.PathEscape(name)+":undrain", nil, nil, nil)
 }
 
+// SplitRanges has ranges split until the cluster has so many, at most 256; it returns when that is
+// decided, and Nodes says how far it is.
+func (c *Client) SplitRanges(ctx context.Context, to int) error {
+	return c.call(ctx, http.MethodPost, "/v1/ranges:split?to="+strconv.Itoa(to), nil, nil, nil)
+}
+
 // PlanRecovery returns what Recover would do to a range, or to the meta group ([RangeMeta]). It
 // is a [*Problem] of status 409 while a majority of its replicas answers, or none.
 func (c *Client) PlanRecovery(ctx context.Context, group string) (Recovery, error) {

@@ -5,6 +5,7 @@ import "time"
 // Nodes is the answer of GET /v1/nodes: the nodes of the cluster, by name.
 type Nodes struct {
 	Nodes        []ClusterNode `json:"nodes"`
+	Ranges       int           `json:"ranges"`               // how many there are
 	StateMachine uint32        `json:"state_machine"`        // the version of commands that all nodes apply
 	Recoveries   []Recovery    `json:"recoveries,omitempty"` // all that there have ever been
 }

@@ -45,7 +45,7 @@ func answerOf(done state.Result) *wire.Answer {
 var classes = []error{
 	1: ErrUnavailable, 2: ErrStale, 3: ErrKeyReused, 4: ErrInvalid, 5: ErrTooLarge, 6: ErrNoSpace,
 	7: channel.ErrNotFound, 8: channel.ErrTooOld, 9: ErrClosed, 10: disk.ErrCorrupt, 11: ErrRefused,
-	12: ErrRestoring, 13: ErrNotFresh,
+	12: ErrRestoring, 13: ErrNotFresh, 14: state.ErrMoved,
 }
 
 // farError is an error of another node: its text, and the class of it.

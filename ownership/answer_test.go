@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // stuck is a store whose only range has no leader, or one that takes commands and never
@@ -22,11 +23,10 @@ func stuck(leads bool) *Store {
 	s := &Store{router: rt, writes: &writes{router: rt}}
 	s.writes.makeCalls()
 	g.serving.Store(leads)
-	way := &route{Range: channel.Range{To: channel.Buckets - 1}}
-	way.own.Store(g)
-	for b := range s.of {
-		s.of[b] = way
+	if err := rt.setRoutes(&wire.Meta{Ranges: []*wire.Range{{To: channel.Buckets - 1}}}); err != nil {
+		panic(err)
 	}
+	rt.of(0).own.Store(g)
 	return s
 }
 

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
@@ -24,7 +25,7 @@ func (s *Store) Backup(ctx context.Context, to io.Writer, program string) error 
 	if err != nil {
 		return fmt.Errorf("back up: cluster %q: %w", s.cluster, err)
 	}
-	routes := *s.routes.Load()
+	routes := s.inOrder()
 	w, err := backup.NewWriter(to, cluster, program, len(routes), s.now())
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
@@ -55,15 +56,15 @@ func (s *Store) backupRange(ctx context.Context, w *backup.Writer, r *route) err
 func (s *Store) copyOf(ctx context.Context, r *route) (stream io.ReadCloser, err error) {
 	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	err = s.lead(soon, r,
+	err = s.lead(soon, r.From,
 		func(g *group) error {
-			if err := s.confirm(soon, g); err != nil {
+			if _, err := s.leads(soon, g, r.Range); err != nil {
 				return err
 			}
 			stream, err = s.copyHere(ctx, g)
 			return err
 		},
-		func(node string) error {
+		func(r *route, node string) error {
 			stream, err = s.copyThere(ctx, soon, r, node)
 			return err
 		},
@@ -171,6 +172,12 @@ func (s *Store) serveCopy(ctx context.Context, call peer.Call, conn net.Conn) {
 	}
 }
 
+// ledElsewhere reports whether this node may not lead a range with all of its buckets.
+func (s *Store) ledElsewhere(ctx context.Context, g *group, r channel.Range) bool {
+	_, err := s.leads(ctx, g, r)
+	return err != nil
+}
+
 func (s *Store) sendCopy(ctx context.Context, call peer.Call, to io.Writer) error {
 	r, err := s.routeOf(call.Group)
 	if err != nil {
@@ -182,7 +189,7 @@ func (s *Store) sendCopy(ctx context.Context, call peer.Call, to io.Writer) erro
 	}
 	defer end()
 	g := r.serving()
-	if g == nil || s.confirm(ctx, g) != nil {
+	if g == nil || s.ledElsewhere(ctx, g, r.Range) {
 		_, err := to.Write([]byte{copyElsewhere})
 		return err
 	}

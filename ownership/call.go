@@ -56,7 +56,7 @@ func newCall[Q, A any](rt *router, name string, run func(ctx context.Context, r 
 }
 
 // server is a kind of call without its types.
-type server func(ctx context.Context, r *route, query []byte) (answer []byte, err error)
+type server func(ctx context.Context, r channel.Range, query []byte) (answer []byte, err error)
 
 // calls are the kinds that a store knows, by name.
 type calls struct {
@@ -84,31 +84,65 @@ func (c *calls) of(name string) (server, bool) {
 // errors it returns ErrUnavailable when that range has no leader within its limit, five
 // seconds unless it has another: then the outcome is unknown.
 func (c Call[Q, A]) At(ctx context.Context, b channel.Bucket, query Q) (A, error) {
-	return c.at(ctx, c.rt.of[b], query)
+	return c.about(ctx, channel.Range{From: b, To: b}, query)
 }
 
+// In makes the call at the leader of a range that still has all of its buckets, as
+// [Store.EachRange] visits them.
+func (c Call[Q, A]) In(ctx context.Context, r channel.Range, query Q) (A, error) {
+	return c.about(ctx, r, query)
+}
+
+// at makes the call at the leader of a range, if it still has the same buckets: the error is
+// errDivided if not.
 func (c Call[Q, A]) at(ctx context.Context, r *route, query Q) (answer A, err error) {
+	return c.about(ctx, r.Range, query)
+}
+
+// about makes the call at the leader of the range that has some buckets.
+func (c Call[Q, A]) about(ctx context.Context, buckets channel.Range, query Q) (answer A, err error) {
 	ctx, cancel := within(ctx, c.within)
 	defer cancel()
-	err = c.rt.lead(ctx, r,
+	err = c.rt.lead(ctx, buckets.From,
 		func(g *group) (err error) {
-			if err = c.rt.confirm(ctx, g); err == nil {
-				answer, err = c.run(ctx, r.Range, query)
+			in, err := c.rt.leads(ctx, g, buckets)
+			if err == nil {
+				answer, err = c.run(ctx, in, query)
 			}
 			return c.rt.repairs.refuse(g, err)
 		},
-		func(node string) error { return c.fetch(ctx, r, node, query, &answer) },
+		func(r *route, node string) error { return c.fetch(ctx, r, node, buckets, query, &answer) },
 	)
 	return answer, err
 }
 
+// leads makes sure that this node leads a range that has some buckets at an instant after the
+// call, and returns the range. No other range's leader has served them before.
+func (rt *router) leads(ctx context.Context, g *group, buckets channel.Range) (channel.Range, error) {
+	if err := rt.confirm(ctx, g); err != nil {
+		return channel.Range{}, err
+	}
+	in := g.state.Range()
+	switch {
+	case in.Has(buckets.From) && in.Has(buckets.To):
+		return in, nil
+	case rt.of(buckets.From).Has(buckets.To):
+		return in, errElsewhere // the routes are behind
+	default:
+		return in, errDivided
+	}
+}
+
 // fetch makes the call at another node.
-func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, answer *A) error {
+func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, buckets channel.Range, query Q, answer *A) error {
+	if !r.Has(buckets.To) {
+		return errDivided
+	}
 	content, err := encode(query)
 	if err != nil {
 		return fmt.Errorf("encode query of %s: %w", c.name, err)
 	}
-	question, err := proto.Marshal(&wire.Question{Kind: c.name, Query: content})
+	question, err := proto.Marshal(&wire.Question{Kind: c.name, Query: content, From: uint32(buckets.From), Beyond: uint32(buckets.To) + 1})
 	if err != nil {
 		return fmt.Errorf("encode query of %s: %w", c.name, err)
 	}
@@ -129,12 +163,12 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, query Q, a
 	return nil
 }
 
-func (c Call[Q, A]) serve(ctx context.Context, r *route, content []byte) ([]byte, error) {
+func (c Call[Q, A]) serve(ctx context.Context, r channel.Range, content []byte) ([]byte, error) {
 	var query Q
 	if err := decode(content, &query); err != nil {
 		return nil, fmt.Errorf("%w: query of %s: %w", ErrInvalid, c.name, err)
 	}
-	answer, err := c.run(ctx, r.Range, query)
+	answer, err := c.run(ctx, r, query)
 	if err != nil {
 		return nil, err
 	}
@@ -181,8 +215,15 @@ func (rt *router) serveCall(ctx context.Context, call peer.Call) ([]byte, error)
 	answer := &wire.Answer{}
 	err = errElsewhere
 	if g := r.serving(); g != nil {
-		if err = rt.confirm(ctx, g); err == nil {
-			answer.Content, err = serve(ctx, r, question.Query)
+		about := r.Range
+		if question.Beyond > 0 {
+			about.From, about.To = channel.Bucket(question.From), channel.Bucket(question.Beyond-1)
+		}
+		in, failed := rt.leads(ctx, g, about)
+		if err = failed; errors.Is(err, errDivided) {
+			err = errElsewhere // the caller learns it by itself
+		} else if err == nil {
+			answer.Content, err = serve(ctx, in, question.Query)
 		}
 		err = rt.repairs.refuse(g, err)
 	}

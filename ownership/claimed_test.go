@@ -17,7 +17,7 @@ func apartWish(t *testing.T, s *Store) (w NewSubscription, key, channel *group) 
 		if !has {
 			t.Fatal("no key")
 		}
-		if key, channel = s.of[id.Bucket()].local(), s.of[w.Channel.Bucket()].local(); key != channel {
+		if key, channel = s.of(id.Bucket()).local(), s.of(w.Channel.Bucket()).local(); key != channel {
 			return w, key, channel
 		}
 	}

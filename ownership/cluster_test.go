@@ -117,7 +117,7 @@ func TestMinority(t *testing.T) {
 	w := newTown(t, 3, 3, nil)
 	w0 := wish("http://example.com/first", "", stream)
 	first := subscribe(t, w.nodes[0].store, w0)
-	r := w.nodes[0].store.of[w0.Channel.Bucket()]
+	r := w.nodes[0].store.of(w0.Channel.Bucket())
 	eventually(t, "a leader", func() error {
 		if r.leader() == "" {
 			return errors.New("none")
@@ -126,7 +126,7 @@ func TestMinority(t *testing.T) {
 	})
 	var alone *townNode
 	for _, n := range w.nodes {
-		if n.store.of[w0.Channel.Bucket()].serves() {
+		if n.store.of(w0.Channel.Bucket()).serves() {
 			alone = n
 		}
 	}
@@ -167,7 +167,7 @@ func TestClosedAcrossNodes(t *testing.T) {
 		n.skew.Store(int64(time.Duration(i-1) * 1500 * time.Millisecond))
 	}
 	s := subscribe(t, w.nodes[0].store, wish("http://example.com/feed", "", stream))
-	id := w.nodes[0].store.of[s.Channel.Bucket()].ID
+	id := w.nodes[0].store.of(s.Channel.Bucket()).ID
 	var newest uint64
 	for version := uint64(1); version < 7; version++ {
 		leader := w.nodes[version%3]
@@ -181,7 +181,7 @@ func TestClosedAcrossNodes(t *testing.T) {
 		}
 		for _, n := range w.nodes {
 			eventually(t, "the update at "+n.name, func() error {
-				updates, closed, _, err := n.store.Since(ctx, id, channel.Cursor{}, 100)
+				updates, closed, _, err := n.store.Since(ctx, n.store.byID(id).Range, channel.Cursor{}, 100)
 				if err == nil && len(updates) != int(version-1) {
 					err = fmt.Errorf("%d updates up to %d, want %d", len(updates), closed, version-1)
 				}
@@ -191,22 +191,22 @@ func TestClosedAcrossNodes(t *testing.T) {
 				return err
 			})
 		}
-		newest = max(newest, leader.store.ClosedIn(id))
+		newest = max(newest, leader.store.ClosedIn(leader.store.byID(id).Range))
 		demanded := newest + 1000
 		for _, n := range w.nodes {
 			eventually(t, "a demand at "+n.name, func() error {
-				changed := n.store.Changed(id)
-				if n.store.ClosedIn(id) >= demanded {
+				changed := n.store.Changed(n.store.byID(id).Range)
+				if n.store.ClosedIn(n.store.byID(id).Range) >= demanded {
 					return nil
 				}
-				n.store.Demand(id, demanded)
+				n.store.Demand(n.store.byID(id).Range, demanded)
 				select {
 				case <-changed:
 				case <-time.After(time.Second):
 				}
-				return fmt.Errorf("closed up to %d, demanded %d", n.store.ClosedIn(id), demanded)
+				return fmt.Errorf("closed up to %d, demanded %d", n.store.ClosedIn(n.store.byID(id).Range), demanded)
 			})
-			newest = max(newest, n.store.ClosedIn(id))
+			newest = max(newest, n.store.ClosedIn(n.store.byID(id).Range))
 		}
 	}
 }
@@ -264,7 +264,7 @@ func TestLostAnswer(t *testing.T) {
 	w0 := wish("http://example.com/", "", stream)
 	subscribe(t, w.nodes[0].store, w0)
 	asking, leading := w.nodes[0], w.nodes[1]
-	if asking.store.of[w0.Channel.Bucket()].serves() {
+	if asking.store.of(w0.Channel.Bucket()).serves() {
 		asking, leading = leading, asking
 	}
 	for name, want := range map[string]struct {

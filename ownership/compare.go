@@ -68,7 +68,7 @@ func (s *Store) makeComparer() {
 	s.compare.views = make(chan bucketView, waitingViews)
 	s.compare.mu.ranges = make(map[uint32]*comparison)
 	s.compare.report = newCall(s.router, "hash", func(ctx context.Context, r channel.Range, report hashReport) (struct{}, error) {
-		return struct{}{}, s.judge(ctx, s.of[r.From], report)
+		return struct{}{}, s.judge(ctx, s.of(r.From), report)
 	})
 }
 
@@ -130,11 +130,11 @@ func (s *Store) hashOne(ctx context.Context, v bucketView) {
 // startComparison commits a Compare of a bucket whose range this node leads, if all nodes
 // know such commands.
 func (s *Store) startComparison(ctx context.Context, b channel.Bucket) {
-	if !s.of[b].serves() || s.version.Load() < comparedSince {
+	if !s.of(b).serves() || s.version.Load() < comparedSince {
 		return
 	}
-	if err := s.doHere(ctx, s.of[b], state.NewCompare(b)); err != nil && ctx.Err() == nil {
-		s.tools.log.Debug("a bucket was not compared", "range", s.of[b].ID, "bucket", b, "error", err)
+	if err := s.doHere(ctx, s.of(b), state.NewCompare(b)); err != nil && ctx.Err() == nil {
+		s.tools.log.Debug("a bucket was not compared", "range", s.of(b).ID, "bucket", b, "error", err)
 	}
 }
 

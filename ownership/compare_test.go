@@ -62,7 +62,7 @@ func TestCompare(t *testing.T) {
 	b := id.Bucket()
 	w.lead(w.nodes[0], b)
 	for i, n := range []*townNode{w.nodes[1], w.nodes[0]} { // a follower, the leader
-		way := n.store.of[b]
+		way := n.store.of(b)
 		before := way.local().seat.id
 		n.spoil(id)
 		eventuallyWithin(t, placeWithin, "the replica is filled again", func() error {

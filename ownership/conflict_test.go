@@ -21,10 +21,10 @@ func conflictAtSnapshot(t *testing.T) {
 	x := wish("http://example.com/", "", stream)
 	b := x.Channel.Bucket()
 	of := raftGroup{
-		raft:     func(n *townNode) *raft.Raft { return n.store.of[b].local().raft },
-		log:      func(n *townNode) raft.LogStore { return n.store.of[b].local().log },
+		raft:     func(n *townNode) *raft.Raft { return n.store.of(b).local().raft },
+		log:      func(n *townNode) raft.LogStore { return n.store.of(b).local().log },
 		commit:   func(n *townNode) { w.subscribe(n, x) },
-		snapshot: func(n *townNode) { n.store.of[b].local().snapshot() },
+		snapshot: func(n *townNode) { n.store.of(b).local().snapshot() },
 		entry:    marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}}),
 	}
 	w.conflict(of, 2) // it has more entries than the others

@@ -35,6 +35,7 @@ const (
 type driver struct {
 	views   Call[struct{}, placement.View]
 	steps   Call[placement.Step, struct{}]
+	splits  Call[splitQuery, struct{}]
 	filling filling              // of the meta group
 	silent  map[string]time.Time // since when nodes have not answered
 	looked  time.Time            // when all ranges were asked last
@@ -46,11 +47,14 @@ type driver struct {
 // makeDriver makes the calls of the driver known to the node.
 func (s *Store) makeDriver() {
 	s.driver.views = newCall(s.router, "configuration", func(_ context.Context, r channel.Range, _ struct{}) (placement.View, error) {
-		return s.viewHere(s.of[r.From])
+		return s.viewHere(s.of(r.From))
 	})
 	s.driver.steps = newCall(s.router, "configure", func(ctx context.Context, r channel.Range, step placement.Step) (struct{}, error) {
-		return struct{}{}, s.configure(ctx, s.of[r.From], step)
+		return struct{}{}, s.configure(ctx, s.of(r.From), step)
 	}).Once()
+	s.driver.splits = newCall(s.router, "split", func(ctx context.Context, r channel.Range, q splitQuery) (struct{}, error) {
+		return struct{}{}, s.splitHere(ctx, r, q)
+	})
 }
 
 // drive drives while this node leads the meta group, until ctx ends.
@@ -76,12 +80,16 @@ func (s *Store) driveOnce(ctx context.Context) {
 	if len(table.Cluster) == 0 || newer(s.known.Load(), table) {
 		return // it has not applied its log yet
 	}
-	c := s.clusterOf(table)
+	c, revision := s.clusterOf(table), table.Revision
 	if err := s.driveMeta(ctx, table, c); err != nil && !errors.Is(err, errChanging) {
 		s.tools.log.Warn("the meta group's configuration does not change", "error", err)
 	}
 	if err := s.raise(ctx, table); err != nil {
 		s.tools.log.Debug("version of the state machine is not raised", "error", err)
+	}
+	s.driveSplits(ctx)
+	if table = s.meta.fsm.meta(); table.Revision != revision {
+		c = s.clusterOf(table)
 	}
 	if placement.Settled(c) && time.Since(s.driver.looked) < lookEvery {
 		return
@@ -139,7 +147,11 @@ func (s *Store) clusterOf(table *wire.Meta) placement.Cluster {
 	}
 	s.driver.silent = silent
 	for _, r := range table.Ranges {
-		c.Ranges = append(c.Ranges, placement.Range{ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining), Damaged: r.Damaged})
+		if !r.Planned {
+			c.Ranges = append(c.Ranges, placement.Range{
+				ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining), Damaged: r.Damaged, Splitting: isSplitting(table, r.Id),
+			})
+		}
 	}
 	return c
 }
@@ -157,8 +169,12 @@ func (s *Store) askViews(ctx context.Context, c placement.Cluster) {
 	defer cancel()
 	var asking sync.WaitGroup
 	for i := range c.Ranges {
+		way := s.byID(c.Ranges[i].ID)
+		if way == nil {
+			continue
+		}
 		asking.Go(func() {
-			view, err := s.driver.views.at(ctx, (*s.routes.Load())[i], struct{}{})
+			view, err := s.driver.views.at(ctx, way, struct{}{})
 			if err == nil {
 				c.Ranges[i].View = &view
 			}
@@ -181,7 +197,7 @@ func (s *Store) take(ctx context.Context, step placement.Step) error {
 	case placement.Prefer:
 		command.Change = &wire.MetaCommand_PreferReplica{PreferReplica: replica}
 	default:
-		_, err := s.driver.steps.at(ctx, (*s.routes.Load())[step.Range], step)
+		_, err := s.driver.steps.at(ctx, s.byID(step.Range), step)
 		return err
 	}
 	ctx, cancel := within(ctx, answerWithin)

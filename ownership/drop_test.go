@@ -34,15 +34,15 @@ func TestReadsBesideDrop(t *testing.T) {
 		return nil
 	}))
 	s = open(t, cfg)
-	dropped := (*s.routes.Load())[0]
-	for _, r := range *s.routes.Load() {
+	dropped := s.byID(0)
+	for _, r := range s.inOrder() {
 		other = subscribe(t, s, wishIn(r.Range))
 	}
 	if err := s.closeReplica(dropped); err != nil {
 		t.Fatal(err)
 	}
 	armed.Store(true)
-	if err := s.deleteReplica(dropped.Range); err != nil {
+	if err := s.deleteReplica(dropped.ID); err != nil {
 		t.Fatal(err)
 	}
 	if !read.Load() || waited.Load() {

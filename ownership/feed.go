@@ -46,25 +46,25 @@ type sinceQuery struct {
 // makeCalls makes the calls of streams known to the node.
 func (f *feeds) makeCalls() {
 	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) ([]byte, error) {
-		g := f.of[r.From].local()
+		g := f.of(r.From).local()
 		if g == nil {
 			return nil, errElsewhere
 		}
-		updates, closed, more, err := f.sinceHere(g, q.After, q.Limit)
+		updates, closed, more, err := f.sinceHere(g, r, q.After, q.Limit)
 		if err != nil {
 			return nil, err
 		}
 		return sincePage{updates, closed, more}.encode(q.Form)
 	})
 	f.ask.news = newCall(f.router, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
-		g := f.of[r.From].local()
+		g := f.of(r.From).local()
 		if g == nil {
 			return 0, errElsewhere
 		}
-		return f.news(ctx, g, known)
+		return f.news(ctx, g, r, known)
 	}).Within(newsWithin + answerWithin)
 	f.ask.tick = newCall(f.router, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
-		g := f.of[r.From].local()
+		g := f.of(r.From).local()
 		if g == nil {
 			return struct{}{}, errElsewhere
 		}
@@ -73,33 +73,56 @@ func (f *feeds) makeCalls() {
 }
 
 // ClosedIn returns the stamp up to which a range is closed, as far as this node knows.
-// It never falls.
-func (f *feeds) ClosedIn(id uint32) uint64 {
-	r := (*f.routes.Load())[id]
-	g := r.local()
-	if f.net == nil {
-		return g.clock.closedTime(f.newest())
-	}
-	closed := r.watch.closed.Load()
-	if g != nil {
-		closed = max(closed, g.state.Time())
+// It never falls. Of a range that was split since, it is what all its parts have closed.
+func (f *feeds) ClosedIn(of channel.Range) uint64 {
+	rs := f.routes.Load()
+	r := rs.of[of.From]
+	closed := f.closedIn(r)
+	for r.To < of.To {
+		r = rs.of[r.To+1]
+		closed = min(closed, f.closedIn(r))
 	}
 	return closed
+}
+
+func (f *feeds) closedIn(r *route) uint64 {
+	if g := r.local(); g != nil {
+		closed := g.state.Time()
+		if f.net == nil {
+			closed = g.clock.closedTime(f.newest())
+		}
+		if g.state.Range() == r.Range { // after closed was read, see there
+			r.watch.learn(closed)
+		}
+	}
+	return r.watch.closed.Load()
+}
+
+// current returns the route of a range, or errDivided if that has other buckets now.
+func (f *feeds) current(of channel.Range) (*route, error) {
+	if r := f.of(of.From); r.Range == of {
+		return r, nil
+	}
+	return nil, errDivided
 }
 
 // Since returns up to limit updates of a range behind a cursor, without their patches, and
 // notices that channels are gone, in the order of (stamp, bucket), and the stamp up to
 // which the range is closed. Unless there are more, which a megabyte of them may leave for
 // the next page, they are all up to that stamp. ErrTooOld says that updates after the
-// cursor are no longer kept, ErrUnavailable that no node with the range answers.
-func (f *feeds) Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	r := (*f.routes.Load())[id]
+// cursor are no longer kept, ErrUnavailable that no node with the range answers, or that it
+// has other buckets now.
+func (f *feeds) Since(ctx context.Context, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	r, err := f.current(of)
+	if err != nil {
+		return nil, 0, false, err
+	}
 	if g := r.serving(); g != nil || f.net == nil {
-		return f.sinceHere(cmp.Or(g, r.local()), after, limit)
+		return f.sinceHere(cmp.Or(g, r.local()), of, after, limit)
 	}
 	page, err := f.askSince(ctx, r, sinceQuery{after, limit, formProto})
 	if g := r.local(); g != nil && errors.Is(err, ErrUnavailable) {
-		return f.sinceHere(g, after, limit)
+		return f.sinceHere(g, of, after, limit)
 	}
 	if err == nil {
 		r.watch.learn(page.Closed)
@@ -121,12 +144,18 @@ func (f *feeds) askSince(ctx context.Context, r *route, q sinceQuery) (sincePage
 }
 
 // sinceHere reads this node's replica, which is closed as far as it has applied its log. The
-// error is ErrUnavailable if it has left this node, or its state was taken out, and its updates
-// perhaps with it.
-func (f *feeds) sinceHere(g *group, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+// error is ErrUnavailable if it has left this node or was split, or its state was taken out, and
+// its updates perhaps with it.
+func (f *feeds) sinceHere(g *group, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	if g == nil {
+		return nil, 0, false, fmt.Errorf("range %d: %w: it is about to begin", of.ID, ErrUnavailable)
+	}
 	updates, closed, more, err = f.readSince(g, after, limit)
-	if err == nil && f.of[g.from].local() != g {
+	if err == nil && f.of(g.from).local() != g {
 		err = fmt.Errorf("range %d: %w: its replica has left this node", g.id, ErrUnavailable)
+	}
+	if err == nil && g.state.Range() != of {
+		err = errDivided
 	}
 	if err == nil {
 		err = g.fsm.gone()
@@ -153,13 +182,20 @@ func (f *feeds) readSince(g *group, after channel.Cursor, limit int) (updates []
 
 // Changed returns a channel that is closed when a range may have more updates than now,
 // or is closed up to a stamp that was demanded.
-func (f *feeds) Changed(id uint32) <-chan struct{} {
-	r := (*f.routes.Load())[id]
-	if g := r.serving(); g != nil || f.net == nil {
-		return cmp.Or(g, r.local()).clock.changed.wait()
+func (f *feeds) Changed(of channel.Range) <-chan struct{} {
+	r, err := f.current(of)
+	if err != nil {
+		now := make(chan struct{})
+		close(now)
+		return now
+	}
+	if g := cmp.Or(r.serving(), r.local()); g != nil && (f.net == nil || g.serving.Load()) {
+		return g.clock.changed.wait()
 	}
 	changed := r.watch.changed.wait()
-	f.follow(r)
+	if f.net != nil {
+		f.follow(r)
+	}
 	return changed
 }
 
@@ -205,12 +241,15 @@ func (f *feeds) follow(r *route) {
 
 // news waits until the range that this node leads has an update behind a stamp, or is
 // closed to one behind it that was demanded, and returns up to where it is closed.
-func (f *feeds) news(ctx context.Context, g *group, known uint64) (closed uint64, err error) {
+func (f *feeds) news(ctx context.Context, g *group, of channel.Range, known uint64) (closed uint64, err error) {
 	deadline := time.NewTimer(newsWithin)
 	defer deadline.Stop()
 	for {
 		changed := g.clock.changed.wait()
 		closed := g.state.Time()
+		if g.state.Range() != of {
+			return 0, errElsewhere
+		}
 		if demanded := g.demanded.Load(); g.state.NewestStamp() > known || demanded > known && closed >= demanded || !g.serving.Load() {
 			return closed, nil
 		}
@@ -226,21 +265,24 @@ func (f *feeds) news(ctx context.Context, g *group, known uint64) (closed uint64
 
 // Demand asks a range to be closed up to a stamp soon. It does not wait: Changed says
 // when that has come about.
-func (f *feeds) Demand(id uint32, stamp uint64) {
-	r := (*f.routes.Load())[id]
+func (f *feeds) Demand(of channel.Range, stamp uint64) {
+	r, err := f.current(of)
+	if err != nil {
+		return
+	}
 	if f.net == nil {
-		if clock := r.local().clock; clock.closedTime(stamp) >= stamp {
-			clock.changed.ring()
+		if g := r.local(); g != nil && g.clock.closedTime(stamp) >= stamp {
+			g.clock.changed.ring()
 		}
 		return
 	}
-	if f.ClosedIn(id) >= stamp || !r.ticking.CompareAndSwap(false, true) {
+	if f.closedIn(r) >= stamp || !r.ticking.CompareAndSwap(false, true) {
 		return
 	}
 	go func() { // ends within answerWithin
 		defer r.ticking.Store(false)
 		if _, err := f.ask.tick.at(f.running, r, stamp); err != nil {
-			f.tools.log.Debug("range was not closed for a stream", "range", id, "error", err)
+			f.tools.log.Debug("range was not closed for a stream", "range", r.ID, "error", err)
 		}
 	}()
 }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -22,10 +24,14 @@ type feedLoad struct {
 	acked map[channel.ID]uint64 // the newest version that was acknowledged
 }
 
-// follower is a reader of one range.
+// follower is a reader of one range, and of what that is split into.
 type follower struct {
 	w     *town
-	rng   uint32
+	parts []*feedPart
+}
+
+type feedPart struct {
+	rng   channel.Range
 	after channel.Cursor
 	got   []channel.Update
 }
@@ -48,7 +54,7 @@ func newFeedLoad(w *town) *feedLoad {
 	}
 	for _, r := range w.nodes[0].store.Table() {
 		for range followersARange {
-			f.readers = append(f.readers, &follower{w: w, rng: r.ID})
+			f.readers = append(f.readers, &follower{w: w, parts: []*feedPart{{rng: r}}})
 		}
 	}
 	return f
@@ -104,22 +110,39 @@ func (r *follower) follow(ctx context.Context, random *rand.Rand) {
 			pause(ctx, 10*time.Millisecond)
 			continue
 		}
-		changed := s.Changed(r.rng)
-		s.Demand(r.rng, uint64(n.now().UnixMicro()))
+		part := r.parts[random.IntN(len(r.parts))]
+		changed := s.Changed(part.rng)
+		s.Demand(part.rng, uint64(n.now().UnixMicro()))
 		select {
 		case <-changed:
 		case <-time.After(50 * time.Millisecond):
 		}
-		if err := r.read(s); err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrClosed) {
-			r.w.t.Errorf("read range %d at %s: %v", r.rng, n.name, err)
+		if err := part.read(s); err != nil && !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrClosed) {
+			r.w.t.Errorf("read range %d at %s: %v", part.rng.ID, n.name, err)
 		}
+		r.divide(part, s.Table())
+	}
+}
+
+// divide goes on with the ranges that a part was split into, if it was.
+func (r *follower) divide(part *feedPart, table []channel.Range) {
+	var parts []*feedPart
+	for _, has := range table {
+		if has == part.rng || !part.rng.Has(has.From) || !part.rng.Has(has.To) {
+			continue
+		}
+		of := slices.DeleteFunc(slices.Clone(part.got), func(u channel.Update) bool { return !has.Has(u.Channel.Bucket()) })
+		parts = append(parts, &feedPart{rng: has, after: part.after, got: of})
+	}
+	if len(parts) > 0 {
+		r.parts = append(slices.DeleteFunc(r.parts, func(p *feedPart) bool { return p == part }), parts...)
 	}
 }
 
 const followPage = 100
 
 // read reads one page.
-func (r *follower) read(s *Store) error {
+func (r *feedPart) read(s *Store) error {
 	ctx, cancel := soon()
 	defer cancel()
 	page, closed, more, err := s.Since(ctx, r.rng, r.after, followPage)
@@ -140,9 +163,9 @@ func (r *follower) read(s *Store) error {
 func (f *feedLoad) settle() {
 	f.w.t.Helper()
 	defer f.w.expect(2*time.Minute, "judge of the streams")()
-	there := make(map[uint32][]channel.Update)
+	var there []channel.Update
 	for _, r := range f.w.nodes[0].store.Table() {
-		whole := &follower{w: f.w, rng: r.ID}
+		whole := &feedPart{rng: r}
 		eventually(f.w.t, "all updates", func() error {
 			for {
 				before := len(whole.got)
@@ -151,18 +174,20 @@ func (f *feedLoad) settle() {
 				}
 			}
 		})
-		there[r.ID] = whole.got
+		there = append(there, whole.got...)
 	}
 	updates := 0
 	for _, r := range f.readers {
-		updates += len(r.got)
-		r.compare(there[r.rng])
+		for _, part := range r.parts {
+			updates += len(part.got)
+			of := slices.DeleteFunc(slices.Clone(there), func(u channel.Update) bool { return !part.rng.Has(u.Channel.Bucket()) })
+			slices.SortFunc(of, func(a, b channel.Update) int { return a.Cursor().Compare(b.Cursor()) })
+			part.compare(f.w.t, of)
+		}
 	}
 	newest := make(map[channel.ID]uint64)
-	for _, all := range there {
-		for _, u := range all {
-			newest[u.Channel] = max(newest[u.Channel], u.Version)
-		}
+	for _, u := range there {
+		newest[u.Channel] = max(newest[u.Channel], u.Version)
 	}
 	for id, version := range f.acked {
 		if version > max(newest[id], 1) { // the first has no update
@@ -176,7 +201,7 @@ func (f *feedLoad) settle() {
 }
 
 // compare wants a reader to have got all updates up to where it is, in order, once.
-func (r *follower) compare(there []channel.Update) {
+func (r *feedPart) compare(t *testing.T, there []channel.Update) {
 	i := 0
 	for _, u := range there {
 		if r.after.Less(u.Cursor()) {
@@ -186,12 +211,12 @@ func (r *follower) compare(there []channel.Update) {
 			i++
 			continue
 		}
-		r.w.t.Errorf("range %d: version %d of %s, stamp %d, was missed by a reader that was told of all up to %d",
-			r.rng, u.Version, u.Channel, u.Stamp, r.after.Stamp)
+		t.Errorf("range %d: version %d of %s, stamp %d, was missed by a reader that was told of all up to %d",
+			r.rng.ID, u.Version, u.Channel, u.Stamp, r.after.Stamp)
 		return
 	}
 	if i < len(r.got) {
 		u := r.got[i]
-		r.w.t.Errorf("range %d: version %d of %s, stamp %d, was read and is not there, or was read twice", r.rng, u.Version, u.Channel, u.Stamp)
+		t.Errorf("range %d: version %d of %s, stamp %d, was read and is not there, or was read twice", r.rng.ID, u.Version, u.Channel, u.Stamp)
 	}
 }

@@ -35,6 +35,7 @@ type fsm struct {
 	spoiled  atomic.Bool                                  // the state is damaged and about to go: nothing is applied any more
 	damaged  func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
 	behind   atomic.Uint64                                // bytes of entries that no snapshot covers
+	divided  chan struct{}                                // 1: full when the state has other buckets than before
 	restored chan struct{}                                // 1: full when a backup has become the state, for the observer to read it
 }
 
@@ -97,6 +98,7 @@ func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
 	if log.Type != raft.LogCommand {
 		return applied{}
 	}
+	tx.InTerm(log.Term)
 	results, err := tx.Apply(log.Data)
 	if err != nil {
 		f.stop(fmt.Errorf("range %d, entry %d: %w", f.group, log.Index, err))
@@ -112,6 +114,7 @@ func (f *fsm) write(tx *state.Tx) {
 		tx.Drop()
 		return
 	}
+	before := f.state.Range()
 	if err := f.state.Write(tx); err != nil {
 		f.stop(fmt.Errorf("range %d: write state: %w", f.group, err))
 		return
@@ -124,10 +127,17 @@ func (f *fsm) write(tx *state.Tx) {
 		f.compare(tx.Compared(), f.state.Index())
 	}
 	if tx.Restored() {
-		select {
-		case f.restored <- struct{}{}:
-		default:
-		}
+		signal(f.restored)
+	}
+	if f.state.Range() != before {
+		signal(f.divided)
+	}
+}
+
+func signal(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -197,6 +207,7 @@ func (f *fsm) replace(marker *wire.Marker) error {
 		return err
 	}
 	f.clock.settle(f.state.Time())
+	signal(f.divided)
 	return nil
 }
 

@@ -39,10 +39,11 @@ const (
 
 // group is one range's replica on this node.
 type group struct {
-	id       uint32
-	from, to channel.Bucket
-	seat     seat
-	tools    tools
+	id      uint32
+	from    channel.Bucket
+	buckets atomic.Pointer[channel.Range] // see rng
+	seat    seat
+	tools   tools
 
 	log       *sharedlog.Group
 	snapshots *snapshotStore
@@ -62,6 +63,7 @@ type group struct {
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
 	barrier  chan struct{} // full while raft has a barrier of catchUp's
+	divided  func()        // told when the range has fewer buckets
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
 
@@ -72,35 +74,39 @@ type group struct {
 	}
 }
 
-// openGroup reads the group's log and state and starts its raft. Damage is found
-// before anything runs.
-func openGroup(r channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, states *state.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
-	id, from, to := r.ID, r.From, r.To
+// openGroup reads the group's log and state. Damage is found before anything runs. All are the
+// buckets that the range has ever had, which a replica has that was not split yet.
+func openGroup(r, all channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, states *state.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
+	id := r.ID
 	g := &group{
-		id: id, from: from, to: to, seat: seat, tools: tools, clock: &clock{now: cfg.Now},
+		id: id, from: r.From, seat: seat, tools: tools, clock: &clock{now: cfg.Now}, divided: func() {},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
 	g.handing.failed = make(map[raft.ServerID]uint64)
 	var err error
-	if g.state, err = states.Machine(r); err != nil {
+	if g.state, err = states.Machine(all); err != nil {
 		return nil, err
 	}
 	g.fsm = &fsm{
 		group: id, state: g.state, flush: flush, tools: tools, clock: g.clock, observer: cfg.Observer, gate: states.Gate(),
-		restored: make(chan struct{}, 1),
+		restored: make(chan struct{}, 1), divided: make(chan struct{}, 1),
 	}
 	if g.log, err = log.Group(id); err != nil {
 		return nil, err
 	}
+	if g.empty() {
+		g.state.Narrow(r.To)
+	}
 	g.fsm.transfer = &transferrer{
-		group: id, from: from, to: to, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
+		group: id, all: all, buckets: g.state.Range, admit: func(channel.Bucket) channel.Bucket { return all.To }, db: db, flush: flush, pieces: receivedFile, metrics: tools.metrics,
 		files: cfg.files, dir: stateDir(cfg, id), gone: g.fsm.gone,
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
 	if err := g.finishRestore(); err != nil {
 		return nil, err
 	}
+	g.setRange(g.state.Range())
 	g.queue = newQueue(g.clock)
 	g.batcher = newBatcher(g.queue, g.clock, tools.metrics, func(entry []byte) raft.ApplyFuture {
 		return g.raft.Apply(entry, answerWithin)
@@ -184,7 +190,7 @@ func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.Snapsh
 
 // loneTransport reaches no other replica, as a cluster of one needs. Its address is
 // the raft ID, so that a node may move to another network address.
-func loneTransport(id raft.ServerID) (raft.ServerAddress, raft.Transport) {
+func loneTransport(id raft.ServerID) (raft.ServerAddress, *raft.InmemTransport) {
 	address, transport := raft.NewInmemTransport(raft.ServerAddress(id))
 	return address, transport
 }
@@ -296,6 +302,8 @@ func (g *group) watch() {
 			if g.serving.Load() {
 				g.gain() // once more: what it holds is another
 			}
+		case <-g.fsm.divided:
+			g.divide()
 		}
 	}
 }
@@ -335,6 +343,7 @@ func (g *group) catchUp() error {
 // gain begins to serve. The observer hears of changes first, so that what it reads
 // when it learns of the range, and what it is told, are together everything.
 func (g *group) gain() {
+	g.divide()
 	g.clock.lead(g.state.NewestTime())
 	g.fsm.leading.Store(true)
 	g.serving.Store(true)
@@ -370,7 +379,31 @@ func (g *group) empty() bool {
 	return last == 0 && g.state.Index() == 0
 }
 
-func (g *group) rng() channel.Range { return channel.Range{ID: g.id, From: g.from, To: g.to} }
+// rng returns the range with the buckets that the observer knows of: until it is told of a split,
+// those of before.
+func (g *group) rng() channel.Range { return *g.buckets.Load() }
+
+func (g *group) setRange(r channel.Range) { g.buckets.Store(&r) }
+
+// divide tells of a split: the range is lost with the buckets that it had, and gained with those
+// that are left. Only then may the others be gained by another replica of this node. It is of
+// watch.
+func (g *group) divide() {
+	before, after := g.rng(), g.state.Range()
+	if before == after {
+		return
+	}
+	tells := g.fsm.observer != nil && g.serving.Load()
+	if tells {
+		g.fsm.observer.RangeLost(before, g.led)
+	}
+	g.setRange(after)
+	if tells {
+		g.fsm.observer.RangeGained(after, g.led)
+	}
+	g.clock.changed.ring()
+	g.divided()
+}
 
 // pass sends a barrier through the log. Raft may leave one without an answer when it
 // stops, hence the detour; see settle.

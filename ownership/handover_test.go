@@ -22,7 +22,7 @@ func newDeafFollower(t *testing.T, seed uint64) *deafFollower {
 	wanted := wish("http://example.com/first", "", stream)
 	w.subscribe(w.nodes[0], wanted)
 	d := &deafFollower{town: w, bucket: wanted.Channel.Bucket()}
-	preferred := w.nodes[0].store.of[d.bucket].replicas()[0].Node
+	preferred := w.nodes[0].store.of(d.bucket).replicas()[0].Node
 	for _, n := range w.nodes {
 		switch {
 		case n.store.net.self() == preferred:
@@ -51,7 +51,7 @@ func TestFailedHandoverIsOver(t *testing.T) {
 	}
 	d.net.Partition([]string{d.leader.name}, []string{d.other.name, d.deaf.name})
 	eventually(t, "the leader is none any more", func() error {
-		if d.leader.store.of[d.bucket].local().raft.State() == raft.Leader {
+		if d.leader.store.of(d.bucket).local().raft.State() == raft.Leader {
 			return errors.New("it leads")
 		}
 		return nil
@@ -80,8 +80,8 @@ func TestHandoverIsTriedAgain(t *testing.T) {
 func TestReplicaThatLagsDoesNotLead(t *testing.T) {
 	t.Parallel()
 	d := newDeafFollower(t, 43)
-	local := d.leader.store.of[d.bucket].local()
-	server, _ := d.leader.store.of[d.bucket].server(string(d.deaf.store.meta.raftID))
+	local := d.leader.store.of(d.bucket).local()
+	server, _ := d.leader.store.of(d.bucket).server(string(d.deaf.store.meta.raftID))
 	for local.raft.LastIndex() <= local.seat.progress(local.id, server.ID).Last+nearlyAll {
 		d.subscribe(d.leader, wish("http://example.com/first", "", stream))
 	}

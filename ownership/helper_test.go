@@ -238,7 +238,7 @@ type failer interface {
 // Closed returns a stamp up to which all ranges are closed.
 func (s *Store) Closed() uint64 {
 	newest := s.newest()
-	closed := s.ClosedIn(0)
+	closed := s.ClosedIn(s.of(0).Range)
 	for _, g := range s.groups() {
 		closed = min(closed, g.clock.closedTime(newest))
 	}

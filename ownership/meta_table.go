@@ -38,6 +38,12 @@ func changeTable(table *wire.Meta, command *wire.MetaCommand) error {
 		return recoverMeta(table, c.RecoverMeta)
 	case *wire.MetaCommand_RangeDamaged:
 		return rangeDamaged(table, c.RangeDamaged)
+	case *wire.MetaCommand_WantRanges:
+		return wantRanges(table, c.WantRanges)
+	case *wire.MetaCommand_PlanSplit:
+		return planSplit(table, c.PlanSplit)
+	case *wire.MetaCommand_FinishSplit:
+		return finishSplit(table, c.FinishSplit)
 	default:
 		return errUnknownChange
 	}
@@ -146,6 +152,9 @@ func planReplica(table *wire.Meta, c *wire.PlanReplica) error {
 		return refuseChange("node %s gets no replicas", c.Node)
 	}
 	on := func(replica string) bool { return nodeID(raft.ServerID(replica)) == c.Node }
+	if r.Planned || isSplitting(table, r.Id) {
+		return refuseChange("range %d is being split", r.Id)
+	}
 	if len(r.Joining) > 0 || slices.ContainsFunc(r.Replicas, on) {
 		return refuseChange("range %d gets a replica already, or node %s has one", r.Id, c.Node)
 	}

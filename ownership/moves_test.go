@@ -25,26 +25,26 @@ func TestSilentReplica(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, 4, 31, nil)
 	leader := w.leader(0)
-	g := leader.store.of[0].local()
+	g := leader.store.of(0).local()
 	empty := raftnet.Replica{Range: g.id, Number: 1 << 20} // its node knows nothing of it
 	for _, n := range w.nodes {
-		if n.store.of[0].local() == nil {
+		if n.store.of(0).local() == nil {
 			empty.Node = n.store.net.self()
 		}
 	}
-	view, err := leader.store.viewHere(leader.store.of[0])
+	view, err := leader.store.viewHere(leader.store.of(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := placement.Step{Kind: placement.AddNonvoter, Replica: placement.Replica{ID: string(empty.ID()), Node: empty.Node}, Index: view.Index}
-	if err := leader.store.configure(context.Background(), leader.store.of[0], step); err != nil {
+	if err := leader.store.configure(context.Background(), leader.store.of(0), step); err != nil {
 		t.Fatal(err)
 	}
 	if last := g.raft.LastIndex(); last > nearlyCaught {
 		t.Fatalf("the log has %d entries: it is not short", last)
 	}
 	for range 2 { // the first look begins to count
-		view, err := leader.store.viewHere(leader.store.of[0])
+		view, err := leader.store.viewHere(leader.store.of(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func (w *town) leader(group uint32) (leader *townNode) {
 	w.t.Helper()
 	eventually(w.t, fmt.Sprintf("range %d is led", group), func() error {
 		for _, n := range w.nodes {
-			if s := n.live.Load(); s != nil && (*s.routes.Load())[group].serves() {
+			if s := n.live.Load(); s != nil && s.byID(group).serves() {
 				leader = n
 				return nil
 			}
@@ -153,7 +153,7 @@ func TestOldTable(t *testing.T) {
 		t.Fatalf("the old table would have steps %+v, with %d ranges moved", steps, moved)
 	}
 	for i := range old.Ranges {
-		if servers := (*w.leader(uint32(i)).store.routes.Load())[i].servers(); len(servers) != 3 {
+		if servers := w.leader(uint32(i)).store.byID(uint32(i)).servers(); len(servers) != 3 {
 			t.Errorf("range %d has %v", i, servers)
 		}
 	}
@@ -216,27 +216,27 @@ func TestClosedAfterMove(t *testing.T) {
 	w := newTown(t, 4, 36, nil)
 	w.filled(20, "before")
 	drained := w.leader(0)
-	g, before := drained.store.of[0].local(), drained.store.ClosedIn(0)
-	if _, closed, _, err := drained.store.sinceHere(g, channel.Cursor{}, 10); err != nil || closed < before {
+	g, before := drained.store.of(0).local(), drained.store.ClosedIn(drained.store.byID(0).Range)
+	if _, closed, _, err := drained.store.sinceHere(g, g.rng(), channel.Cursor{}, 10); err != nil || closed < before {
 		t.Errorf("its updates: closed up to %d, %v", closed, err)
 	}
 	if err := drained.store.Drain(context.Background(), drained.name); err != nil {
 		t.Fatal(err)
 	}
 	eventuallyWithin(t, placeWithin, "the replica leaves", func() error {
-		closed := drained.store.ClosedIn(0)
+		closed := drained.store.ClosedIn(drained.store.byID(0).Range)
 		if closed < before {
 			t.Fatalf("closed up to %d, before %d", closed, before)
 		}
-		if drained.store.of[0].local() != nil {
+		if drained.store.of(0).local() != nil {
 			return errors.New("it is here")
 		}
 		return nil
 	})
-	if closed := drained.store.ClosedIn(0); closed < before || before == 0 {
+	if closed := drained.store.ClosedIn(drained.store.byID(0).Range); closed < before || before == 0 {
 		t.Errorf("closed up to %d, before %d", closed, before)
 	}
-	if _, closed, _, err := drained.store.sinceHere(g, channel.Cursor{}, 10); !errors.Is(err, ErrUnavailable) {
+	if _, closed, _, err := drained.store.sinceHere(g, g.rng(), channel.Cursor{}, 10); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("a stream that reads the replica which has left: closed up to %d, %v", closed, err)
 	}
 }

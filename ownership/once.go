@@ -54,7 +54,7 @@ func (b *subscribing) compare(ctx context.Context) {
 // mayHold says whether a channel may exist: for certain it does not if its range is
 // served here and knows nothing of it.
 func (w *writes) mayHold(id channel.ID) bool {
-	r := w.of[id.Bucket()]
+	r := w.of(id.Bucket())
 	g := r.serving()
 	return g == nil || g.state.MayHold(id)
 }

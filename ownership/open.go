@@ -66,6 +66,9 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.loops.Go(func() { s.drive(loops) })
 		s.loops.Go(func() { s.tellDamaged(loops) })
 		s.loops.Go(func() { s.hash(loops) })
+		s.ring() // replicas that could not be opened yet
+	} else {
+		s.loops.Go(func() { s.splitAlone(loops) })
 	}
 	return s, nil
 }
@@ -78,7 +81,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if have := len(table.Ranges); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
+	if have := bornRanges(table); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
 		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
 	s.cluster = hex.EncodeToString(table.Cluster)
@@ -109,12 +112,14 @@ func (s *Store) open(ctx context.Context) (err error) {
 			return fmt.Errorf("tell the others of the cluster: %w", err)
 		}
 		s.meta.record(table)
-		for _, r := range *s.routes.Load() {
+		for _, r := range s.inOrder() {
 			if r.local() == nil {
 				s.follow(r) // so that it is known up to where it is closed
 			}
 		}
 	} else if err := s.awaitGroups(ctx); err != nil {
+		return err
+	} else if err := s.adoptAlone(ctx, table); err != nil {
 		return err
 	}
 	if born {
@@ -223,29 +228,19 @@ func (s *Store) connect() (err error) {
 
 // openGroups reads this node's replicas, and learns the way to all other ranges.
 func (s *Store) openGroups(table *wire.Meta, born bool) error {
-	var routes []*route
-	next := 0
-	for _, r := range table.Ranges {
-		if int(r.From) != next || r.To < r.From || r.To >= channel.Buckets || int(r.Id) != len(routes) {
-			return disk.Corrupt("range table: range %d has buckets %d to %d, want from %d", r.Id, r.From, r.To, next)
-		}
-		next = int(r.To) + 1
-		way := &route{Range: channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}}
-		routes = append(routes, way)
-		for b := r.From; b <= r.To; b++ {
-			s.of[b] = way
-		}
+	if err := s.setRoutes(table); err != nil {
+		return err
 	}
-	if next != channel.Buckets {
-		return disk.Corrupt("range table ends at bucket %d", next)
-	}
-	s.routes.Store(&routes)
 	defer s.listGroups() // also of a start that fails half way
 	if s.net != nil {
 		return s.openHeld(table, born)
 	}
-	for _, way := range routes {
-		g, err := openGroup(way.Range, loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	for _, r := range table.Ranges {
+		way := s.byID(r.Id)
+		if way == nil || r.Parent > 0 && !s.begun(r.Id) {
+			continue // see adoptAlone
+		}
+		g, err := openGroup(way.Range, widest(table, r.Id), loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 		if err != nil {
 			return err
 		}
@@ -273,7 +268,7 @@ func (s *Store) readHeld(table *wire.Meta) (err error) {
 	}
 	s.held = make(map[uint32]string) // all of the founding
 	for _, r := range table.Ranges {
-		if id := s.replicaHere(r); id != "" {
+		if id := s.replicaHere(r); id != "" && !r.Planned {
 			s.held[r.Id] = id
 		}
 	}
@@ -283,8 +278,12 @@ func (s *Store) readHeld(table *wire.Meta) (err error) {
 // openHeld opens the replicas of one of several nodes, and deletes what the disk has of those
 // that the table has forgotten.
 func (s *Store) openHeld(table *wire.Meta, born bool) (err error) {
-	for i, way := range *s.routes.Load() {
-		if err := s.openHere(way, table.Ranges[i], born); err != nil {
+	for _, r := range table.Ranges {
+		way := s.byID(r.Id)
+		if way == nil || r.Parent > 0 && s.held[r.Id] == "" {
+			continue // see followTable
+		}
+		if err := s.openHere(way, r, born); err != nil {
 			return err
 		}
 	}
@@ -309,10 +308,17 @@ func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
 	if want == "" || s.repairs.has(r.Id, want) {
 		return nil
 	}
+	if r.Parent > 0 && !s.begun(r.Id) { // it was noted, and its log was not on the disk yet
+		if founded, err := s.foundSplit(r.Id, want); err != nil {
+			return err
+		} else if !founded && s.covered(way.Range) {
+			return s.hold(r.Id, "") // nor was its state: see beginSplit
+		}
+	}
 	g, err := s.openReplica(way, want)
 	if err == nil && has { // else it is being filled: its log may be empty
 		g.seat.founders = founders.founders
-		err = g.begin(born)
+		err = g.begin(born || r.Parent > 0)
 	}
 	if isDamage(err) {
 		s.repairs.note(r.Id, want, err)
@@ -357,7 +363,7 @@ func (s *Store) startGroups() error {
 	for i, g := range s.groups() {
 		if s.repairs != nil && isDamage(errs[i]) {
 			s.repairs.note(g.id, string(g.seat.id), errs[i])
-			s.of[g.from].own.Store(nil)
+			s.of(g.from).own.Store(nil)
 			errs[i] = nil
 		}
 	}

@@ -30,11 +30,11 @@ func (s *Store) learn(table *wire.Meta) {
 		s.tools.fail(err)
 		return
 	}
-	select {
-	case s.learned <- struct{}{}:
-	default:
-	}
+	s.ring()
 }
+
+// ring has followTable look again.
+func (s *Store) ring() { signal(s.learned) }
 
 // learnNewer replaces the table known by a newer one, and the version with it: raft tells of
 // tables while other nodes do.
@@ -78,6 +78,31 @@ func (s *Store) followTable(ctx context.Context) {
 
 // adopt makes a table the one that this node goes by, durably.
 func (s *Store) adopt(table *wire.Meta) error {
+	if table != s.adopted {
+		if err := s.adoptNew(table); err != nil {
+			return err
+		}
+		s.adopted = table
+	}
+	if slices.ContainsFunc(table.Ranges, (*wire.Range).GetPlanned) { // once it begins, less is to be flushed
+		if err := s.flush.flush(); err != nil {
+			return err
+		}
+	}
+	var errs []error
+	for _, r := range table.Ranges {
+		errs = append(errs, s.beginSplit(r))
+	}
+	for _, r := range table.Ranges {
+		if way := s.byID(r.Id); way != nil {
+			errs = append(errs, s.place(way, r))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// adoptNew notes a table that is new, and tells the others.
+func (s *Store) adoptNew(table *wire.Meta) error {
 	if err := s.meta.store.SetTable(table); err != nil {
 		return err
 	}
@@ -88,15 +113,7 @@ func (s *Store) adopt(table *wire.Meta) error {
 	if s.meta.raft().State() == raft.Leader {
 		s.announce(s.running, table)
 	}
-	routes := *s.routes.Load()
-	if len(routes) != len(table.Ranges) {
-		return fmt.Errorf("table of %d ranges, not %d", len(table.Ranges), len(routes))
-	}
-	var errs []error
-	for i, r := range table.Ranges {
-		errs = append(errs, s.place(routes[i], r))
-	}
-	return errors.Join(errs...)
+	return s.setRoutes(table)
 }
 
 // place makes this node's replica of a range the one that the table has.
@@ -105,6 +122,12 @@ func (s *Store) place(way *route, r *wire.Range) error {
 		return err
 	}
 	want := s.replicaHere(r)
+	if want != "" && way.local() == nil {
+		if !s.reserve(way.Range) {
+			return nil // until the replica that has its buckets here is split, or has gone
+		}
+		defer s.release()
+	}
 	if err := s.holdOnly(way, want); err != nil {
 		return err
 	}
@@ -131,6 +154,9 @@ func (s *Store) place(way *route, r *wire.Range) error {
 	way.own.Store(g)
 	s.listGroups()
 	s.tools.log.Info("replica opened", "range", r.Id, "replica", want)
+	if r.Parent > 0 && !g.empty() && s.byID(r.Parent-1).serves() {
+		s.loops.Go(func() { s.standFirst(g) })
+	}
 	return nil
 }
 
@@ -195,9 +221,11 @@ func (s *Store) hold(id uint32, replica string) error {
 
 // openReplica opens this node's replica of a range as it is on the disk.
 func (s *Store) openReplica(way *route, id string) (*group, error) {
-	g, err := openGroup(way.Range, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	all := widest(s.known.Load(), way.ID)
+	g, err := openGroup(way.Range, all, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 	if err == nil {
 		g.prepare, g.fsm.transfer.turns = s.prepareFor(g), s.turns
+		g.divided, g.fsm.transfer.admit = s.ring, func(to channel.Bucket) channel.Bucket { return s.admit(g, all, to) }
 		g.fsm.damaged = func(err error) { s.repairs.note(way.ID, id, err) }
 		g.fsm.compare = func(buckets []channel.Bucket, index uint64) { s.compare.take(g, buckets, index) }
 	}
@@ -207,7 +235,7 @@ func (s *Store) openReplica(way *route, id string) (*group, error) {
 // listGroups gathers the replicas of this node.
 func (s *Store) listGroups() {
 	var open []*group
-	for _, r := range *s.routes.Load() {
+	for _, r := range s.inOrder() {
 		if g := r.local(); g != nil {
 			open = append(open, g)
 		}
@@ -229,7 +257,7 @@ func (s *Store) dropReplica(way *route) error {
 	if g != nil {
 		s.tools.log.Info("replica dropped", "range", way.ID, "replica", g.seat.id)
 	}
-	return s.deleteReplica(way.Range)
+	return s.deleteReplica(way.ID)
 }
 
 // closeReplica stops this node's replica of a range, if it has one that runs.
@@ -238,7 +266,9 @@ func (s *Store) closeReplica(way *route) error {
 	if g == nil {
 		return nil
 	}
-	way.watch.learn(g.state.Time()) // streams that begin here next begin no earlier
+	if closed := g.state.Time(); g.state.Range() == way.Range {
+		way.watch.learn(closed) // streams that begin here next begin no earlier
+	}
 	way.own.Store(nil)
 	s.listGroups()
 	select {
@@ -252,15 +282,38 @@ func (s *Store) closeReplica(way *route) error {
 	return nil
 }
 
-// deleteReplica deletes all that the disk has of a range. After a crash in between, the
+// onDisk returns a range with all buckets that a replica of it on this disk may have, and the
+// ranges that may have been split off it here and were never held.
+func (s *Store) onDisk(id uint32) (r channel.Range, begun []uint32) {
+	table := s.known.Load()
+	if table == nil {
+		table = s.meta.fsm.meta()
+	}
+	r = widest(table, id)
+	for other := range s.held {
+		if from := channel.Bucket(table.Ranges[other].From); other != id && from > r.From {
+			r.To = min(r.To, from-1)
+		}
+	}
+	for _, other := range table.Ranges {
+		if other.Id != id && r.Has(channel.Bucket(other.From)) {
+			begun = append(begun, other.Id)
+		}
+	}
+	return r, begun
+}
+
+// deleteReplica deletes all that the disk has of a range: all buckets that it may have had,
+// up to those of another one that is here. After a crash in between, the
 // next start does it again. Damage that cannot be cut out is one of all replicas.
-func (s *Store) deleteReplica(r channel.Range) error {
+func (s *Store) deleteReplica(id uint32) error {
+	r, begun := s.onDisk(id)
 	err := s.log.Drop(r.ID)
 	if err == nil {
 		err = s.flush.flush() // what is on disk need not be written while readers wait
 	}
 	if err == nil {
-		err = s.state.Drop(r)
+		err = s.state.Drop(r, begun...)
 	}
 	if errors.Is(err, ErrCorrupt) {
 		s.repairs.noteShared(err)

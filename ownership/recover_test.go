@@ -321,7 +321,7 @@ func TestRecoverDamaged(t *testing.T) {
 	w := newTown(t, 3, 45, nil)
 	made := w.filled(20, "before")
 	w.agree()
-	left, damaged := w.nodes[0], w.nodes[0].store.of[0].local()
+	left, damaged := w.nodes[0], w.nodes[0].store.of(0).local()
 	for _, n := range w.nodes[1:] {
 		n.stop()
 	}
@@ -350,7 +350,7 @@ func TestRecoverDamaged(t *testing.T) {
 	}
 	here, elsewhere := 0, 0
 	for id, ch := range made {
-		if r := left.store.of[ch.Bucket()]; r.ID != damaged.id {
+		if r := left.store.of(ch.Bucket()); r.ID != damaged.id {
 			left.shows(map[string]channel.ID{id: ch})
 			elsewhere++
 			continue

@@ -221,7 +221,11 @@ func (s *Store) secureDamaged() error {
 		return errEnds
 	}
 	for id, r := range s.repairs.all() {
-		g := (*s.routes.Load())[id].local()
+		way := s.byID(id)
+		if way == nil {
+			continue
+		}
+		g := way.local()
 		if g == nil || r.dropped || string(g.seat.id) != r.replica || g.barred.Load() {
 			continue
 		}
@@ -259,11 +263,11 @@ func (s *Store) bar(g *group) {
 func (s *Store) findDamaged(table disk.DamagedTable) error {
 	var having, damaged []*group
 	for _, g := range s.groups() {
-		if g.fsm.spoiled.Load() || !state.Overlaps(g.rng(), table) {
+		if g.fsm.spoiled.Load() || !state.Overlaps(g.state.Range(), table) {
 			continue
 		}
 		having = append(having, g)
-		if err := s.state.Verify(g.rng(), table); errors.Is(err, ErrCorrupt) {
+		if err := s.state.Verify(g.state.Range(), table); errors.Is(err, ErrCorrupt) {
 			damaged = append(damaged, g)
 			if !table.Compaction {
 				s.repairs.note(g.id, string(g.seat.id), err)
@@ -305,7 +309,7 @@ func (s *Store) takeOut(damaged []*group, why error) error {
 	for _, g := range damaged {
 		s.bar(g)
 		g.fsm.spoiled.Store(true)
-		if err := s.state.Excise(g.rng()); err != nil {
+		if err := s.state.Excise(g.state.Range()); err != nil {
 			return err
 		}
 	}

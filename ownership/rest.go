@@ -14,7 +14,7 @@ func (w *writes) Rest(ctx context.Context, r channel.Range, rests []channel.Rest
 	if err != nil || adding == 0 {
 		return 0, err
 	}
-	return adding, w.doHere(ctx, w.of[r.From], command)
+	return adding, w.doHere(ctx, w.of(r.From), command)
 }
 
 // RestsIn returns the hosts of a range that rest, in the order of their IDs.

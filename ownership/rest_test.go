@@ -33,7 +33,7 @@ func TestRests(t *testing.T) {
 	}
 	commit := func(want int, rests ...channel.Rest) {
 		t.Helper()
-		r := s.of[rests[0].Host.Bucket()].Range
+		r := s.of(rests[0].Host.Bucket()).Range
 		if n, err := s.Rest(ctx, r, rests); n != want || err != nil {
 			t.Errorf("committed %d rests: %v, want %d", n, err, want)
 		}
@@ -60,7 +60,7 @@ func TestRests(t *testing.T) {
 		}
 	}
 	wantRests(everywhere, low, restingHost(1, 2), high)
-	wantRests(s.of[channel.Buckets-1].Range, high)
+	wantRests(s.of(channel.Buckets-1).Range, high)
 	clock.advance(3 * time.Hour)
 	wantRests(everywhere, restingHost(1, 2))
 	newSweeper(s).step(ctx)

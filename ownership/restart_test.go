@@ -241,7 +241,7 @@ func TestTruncation(t *testing.T) {
 	cfg.SnapshotBytes = 32 << 10
 	s := open(t, cfg)
 	w := wish("http://example.com/", "", stream)
-	busy := s.of[w.Channel.Bucket()].local()
+	busy := s.of(w.Channel.Bucket()).local()
 	for i := 0; ; i++ {
 		subscribe(t, s, w)
 		if first, _ := busy.log.FirstIndex(); first > 200 {

@@ -35,7 +35,7 @@ func (c *resters) run(ctx context.Context, random *rand.Rand) {
 		left := time.Duration(1+random.IntN(60)) * time.Minute
 		end := time.Now().Add(left)
 		rest.Until = n.now().Add(left)
-		if _, err := s.Rest(ctx, s.of[host.Bucket()].Range, []channel.Rest{rest}); err == nil {
+		if _, err := s.Rest(ctx, s.of(host.Bucket()).Range, []channel.Rest{rest}); err == nil {
 			rest.Until = end
 			c.rests[host] = rest.Merge(c.rests[host])
 		}

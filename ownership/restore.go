@@ -57,7 +57,7 @@ type restoring struct {
 
 // begin has all ranges take the backup's records and nothing else, or none.
 func (r *restoring) begin(ctx context.Context) error {
-	routes, whole := *r.s.routes.Load(), 0
+	routes, whole := r.s.inOrder(), 0
 	for _, at := range routes {
 		state, err := r.s.restorable.at(ctx, at, r.id)
 		if err != nil {
@@ -107,7 +107,7 @@ func (r *restoring) do(ctx context.Context, at *route, step *wire.Restore) error
 	command := &wire.Command{Change: &wire.Command_Restore{Restore: step}}
 	for until := time.Now().Add(restoreRetry); ; {
 		soon, cancel := within(ctx, answerWithin)
-		_, err := r.s.propose(soon, at, command)
+		_, err := r.s.propose(soon, at.From, command)
 		cancel()
 		if !errors.Is(err, ErrUnavailable) || time.Now().After(until) || ctx.Err() != nil {
 			return err
@@ -159,7 +159,7 @@ func (p *putter) add(key, value []byte) error {
 	if !goes {
 		return nil
 	}
-	at := p.s.of[bucket]
+	at := p.s.of(bucket)
 	if at != p.at || p.size+len(key)+len(value) > restorePiece {
 		if err := p.flush(); err != nil {
 			return err
@@ -205,7 +205,7 @@ func (r *restoring) end(ctx context.Context, buckets []*wire.Bucket) error {
 	if len(buckets) != channel.Buckets {
 		return fmt.Errorf("restore: %w: %d buckets", ErrInvalid, len(buckets))
 	}
-	return r.each(*r.s.routes.Load(), func(at *route) error {
+	return r.each(r.s.inOrder(), func(at *route) error {
 		return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_End_{End: &wire.Restore_End{
 			From: uint32(at.From), Buckets: buckets[at.From : int(at.To)+1],
 		}}})

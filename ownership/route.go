@@ -1,21 +1,89 @@
 package ownership
 
 import (
+	"cmp"
+	"slices"
 	"sync/atomic"
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// route is a range of the cluster, and the ways to it.
+// route is a range of the cluster with the buckets that it has, and the ways to it. After a
+// split the range has another one.
 type route struct {
 	channel.Range
+	*ways
+	watch watch // up to where it is closed
+}
+
+// ways lead to a range, whichever buckets it has.
+type ways struct {
 	own     atomic.Pointer[group]             // see local
 	placed  atomic.Pointer[[]raftnet.Replica] // see replicas
 	found   atomic.Uint32                     // where among replicas the leader was found last
-	watch   watch                             // of a range that another node leads
 	ticking atomic.Bool                       // a stream's demand is under way
+}
+
+// routes are all ranges of the cluster. They never change: a split makes others.
+type routes struct {
+	ordered []*route // by bucket
+	byID    []*route // nil for a range that is planned only
+	of      [channel.Buckets]*route
+}
+
+// newRoutes returns the ranges of a table, with the ways that are known to those that were there
+// before.
+func newRoutes(table *wire.Meta, before *routes) (*routes, error) {
+	rs := &routes{byID: make([]*route, len(table.Ranges))}
+	for i, r := range table.Ranges {
+		if int(r.Id) != i || r.To < r.From || r.To >= channel.Buckets {
+			return nil, disk.Corrupt("range table: range %d, the %dth, has buckets %d to %d", r.Id, i, r.From, r.To)
+		}
+		if r.Planned {
+			continue
+		}
+		rs.byID[i] = before.renew(rangeOf(r))
+		rs.ordered = append(rs.ordered, rs.byID[i])
+	}
+	slices.SortFunc(rs.ordered, func(a, b *route) int { return cmp.Compare(a.From, b.From) })
+	next := channel.Bucket(0)
+	for _, r := range rs.ordered {
+		if r.From != next {
+			return nil, disk.Corrupt("range table: range %d begins at bucket %d, want %d", r.ID, r.From, next)
+		}
+		for next = r.From; next <= r.To; next++ {
+			rs.of[next] = r
+		}
+	}
+	if next != channel.Buckets {
+		return nil, disk.Corrupt("range table ends at bucket %d", next)
+	}
+	return rs, nil
+}
+
+// renew returns the route of a range: the one that there is, if it has the same buckets.
+func (rs *routes) renew(r channel.Range) *route {
+	fresh := &route{Range: r, ways: &ways{}}
+	if rs == nil {
+		return fresh
+	}
+	if int(r.ID) < len(rs.byID) && rs.byID[r.ID] != nil {
+		if have := rs.byID[r.ID]; have.Range == r {
+			return have
+		}
+		fresh.ways = rs.byID[r.ID].ways
+	}
+	fresh.watch.learn(rs.of[r.From].watch.closed.Load())
+	return fresh
+}
+
+// rangeOf returns a range as the table has it.
+func rangeOf(r *wire.Range) channel.Range {
+	return channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}
 }
 
 // local returns this node's replica, nil for none. It may be closed at any time after that.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -20,9 +21,8 @@ type router struct {
 	tools   tools
 	net     *network // nil in a cluster of one
 	state   *state.DB
-	open    atomic.Pointer[[]*group] // see groups
-	of      [channel.Buckets]*route
-	routes  atomic.Pointer[[]*route]  // by range ID
+	open    atomic.Pointer[[]*group]  // see groups
+	routes  atomic.Pointer[routes]    // nil before the founding
 	started atomic.Bool               // the replicas of this node run
 	known   atomic.Pointer[wire.Meta] // the newest table; nil in a cluster of one, and before the founding
 	version atomic.Uint32             // of the state machine: which commands may be proposed
@@ -40,13 +40,55 @@ func (rt *router) groups() []*group {
 	return nil
 }
 
+// of returns the range that has a bucket.
+func (rt *router) of(b channel.Bucket) *route { return rt.routes.Load().of[b] }
+
+// inOrder returns all ranges in the order of their buckets.
+func (rt *router) inOrder() []*route { return rt.routes.Load().ordered }
+
+// byID returns a range, nil if there is none.
+func (rt *router) byID(id uint32) *route {
+	if rs := rt.routes.Load(); uint64(id) < uint64(len(rs.byID)) {
+		return rs.byID[id]
+	}
+	return nil
+}
+
+// setRoutes goes by the ranges of a table from now on. What waits for one that was split looks
+// again.
+func (rt *router) setRoutes(table *wire.Meta) error {
+	before := rt.routes.Load()
+	rs, err := newRoutes(table, before)
+	if err != nil {
+		return err
+	}
+	rt.routes.Store(rs)
+	if before == nil {
+		return nil
+	}
+	for _, r := range before.ordered {
+		if rs.byID[r.ID] != r {
+			r.watch.changed.ring()
+			if g := r.local(); g != nil {
+				g.clock.changed.ring()
+			}
+		}
+	}
+	return nil
+}
+
 // routeOf finds the range that another node means.
 func (rt *router) routeOf(id uint64) (*route, error) {
-	if routes := rt.routes.Load(); rt.started.Load() && id < uint64(len(*routes)) {
-		return (*routes)[id], nil
+	if rt.started.Load() && id <= math.MaxUint32 {
+		if r := rt.byID(uint32(id)); r != nil {
+			return r, nil
+		}
 	}
 	return nil, fmt.Errorf("no range %d here", id)
 }
+
+// errDivided says that a range has other buckets than the caller believes.
+var errDivided = fmt.Errorf("%w: the range was split", ErrUnavailable)
 
 // errElsewhere says that a command or a read was certainly not carried out, since the
 // node asked does not lead the range or was not reached: it may be sent to another one.
@@ -58,12 +100,13 @@ const (
 	lastRetry  = 200 * time.Millisecond
 )
 
-// lead finds the leader of a range for a call: here is called while this node leads it,
-// there with the node that may, and both again, after a pause, as long as they return
-// errElsewhere. The error is that of the last call, or ErrUnavailable when the context
-// ends first.
-func (rt *router) lead(ctx context.Context, r *route, here func(*group) error, there func(node string) error) error {
+// lead finds the leader of the range with a bucket for a call: here is called while this node
+// leads it, there with the node that may, and both again, after a pause, as long as they return
+// errElsewhere: meanwhile the bucket may have come to another range. The error is that of the
+// last call, or ErrUnavailable when the context ends first.
+func (rt *router) lead(ctx context.Context, b channel.Bucket, here func(*group) error, there func(r *route, node string) error) error {
 	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		r := rt.of(b)
 		err := rt.leadOnce(r, here, there)
 		if !errors.Is(err, errElsewhere) {
 			return err
@@ -76,7 +119,7 @@ func (rt *router) lead(ctx context.Context, r *route, here func(*group) error, t
 	}
 }
 
-func (rt *router) leadOnce(r *route, here func(*group) error, there func(node string) error) error {
+func (rt *router) leadOnce(r *route, here func(*group) error, there func(r *route, node string) error) error {
 	if rt.closing.Load() {
 		return ErrClosed
 	}
@@ -91,12 +134,12 @@ func (rt *router) leadOnce(r *route, here func(*group) error, there func(node st
 		r.learn("")
 		return errElsewhere
 	}
-	return there(node)
+	return there(r, node)
 }
 
-// propose sends a command through a range's log and returns its result. The
-// error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
-func (rt *router) propose(ctx context.Context, r *route, command *wire.Command) (state.Result, error) {
+// propose sends a command through the log of the range with a bucket and returns its result.
+// The error is ErrClosed, ErrUnavailable, ErrTooLarge, ErrInvalid, or the context's.
+func (rt *router) propose(ctx context.Context, b channel.Bucket, command *wire.Command) (state.Result, error) {
 	if err := allow(rt.version.Load(), commandVersion(command)); err != nil {
 		return state.Result{}, err
 	}
@@ -104,42 +147,47 @@ func (rt *router) propose(ctx context.Context, r *route, command *wire.Command) 
 	if err != nil {
 		return state.Result{}, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
-	return rt.await(ctx, rt.submit(ctx, r, content))
+	return rt.await(ctx, rt.submit(ctx, b, content))
 }
 
 // sent is a command on its way.
 type sent struct {
-	route   *route
+	bucket  channel.Bucket
 	command []byte    // encoded, without its time
 	p       *proposal // in a log of this node; nil for one that has its state.Result, or an error
 	done    state.Result
 	err     error
 }
 
-// submit sends an encoded command without its time to the leader of its range: commands
-// submitted one after the other are applied in that order, as long as that leads.
-func (rt *router) submit(ctx context.Context, r *route, command []byte) *sent {
-	c := &sent{route: r, command: command}
+// submit sends an encoded command without its time to the leader of the range with a bucket:
+// commands submitted one after the other are applied in that order, as long as that leads.
+func (rt *router) submit(ctx context.Context, b channel.Bucket, command []byte) *sent {
+	c := &sent{bucket: b, command: command}
 	if len(command) > maxCommand {
 		c.err = fmt.Errorf("%w: %d bytes", ErrTooLarge, len(command))
 		return c
 	}
-	c.err = rt.lead(ctx, r,
+	c.err = rt.lead(ctx, b,
 		func(g *group) (err error) { c.p, err = rt.enqueue(ctx, g, command); return err },
-		func(node string) (err error) { c.done, err = rt.forward(ctx, r, node, command); return err },
+		func(r *route, node string) (err error) { c.done, err = rt.forward(ctx, r, node, command); return err },
 	)
 	return c
 }
 
-// await returns a command's result. A command that is certainly not in the log, since
-// this node does not lead any more, is submitted again.
+// await returns a command's result. A command that was certainly not carried out, since this
+// node does not lead any more or its bucket is another range's, is submitted again.
 func (rt *router) await(ctx context.Context, c *sent) (state.Result, error) {
 	if c.p == nil || c.err != nil {
 		return c.done, c.err
 	}
 	r, err := rt.answered(ctx, c.p)
 	if errors.Is(err, errElsewhere) {
-		return rt.await(ctx, rt.submit(ctx, c.route, c.command))
+		select {
+		case <-time.After(firstRetry):
+		case <-ctx.Done():
+			return r, rt.late(context.Cause(ctx))
+		}
+		return rt.await(ctx, rt.submit(ctx, c.bucket, c.command))
 	}
 	return r, err
 }
@@ -160,6 +208,9 @@ func (rt *router) enqueue(ctx context.Context, g *group, command []byte) (*propo
 func (rt *router) answered(ctx context.Context, p *proposal) (state.Result, error) {
 	select {
 	case r := <-p.done:
+		if errors.Is(r.Err, state.ErrMoved) {
+			return state.Result{}, errElsewhere
+		}
 		return r, rt.late(r.Err)
 	case <-ctx.Done():
 		return state.Result{}, rt.late(context.Cause(ctx))
@@ -186,7 +237,7 @@ func (rt *router) late(err error) error {
 func (rt *router) do(ctx context.Context, b channel.Bucket, command *wire.Command) error {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
-	_, err := rt.propose(ctx, rt.of[b], command)
+	_, err := rt.propose(ctx, b, command)
 	return err
 }
 

@@ -76,7 +76,7 @@ func (v *voter) ask(of *townNode, b channel.Bucket, term uint64) (granted bool, 
 		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(v.self.ID()), Addr: []byte(v.self.Address())},
 		Term:      term, LastLogIndex: 1 << 40, LastLogTerm: term - 1, LeadershipTransfer: true,
 	}
-	server, _ := of.store.of[b].server(string(of.store.meta.raftID))
+	server, _ := of.store.of(b).server(string(of.store.meta.raftID))
 	answer := &raft.RequestVoteResponse{}
 	err = v.transport.RequestVote(server.ID, server.Address, request, answer)
 	return answer.Granted, err
@@ -90,9 +90,9 @@ func voteIsKept(t *testing.T) {
 	third := w.nodes[2]
 	w.nodes[0].stop()
 	w.nodes[1].stop()
-	first := w.impersonate(w.nodes[0], third, third.store.of[bucket])
-	second := w.impersonate(w.nodes[1], third, third.store.of[bucket])
-	term := third.store.of[bucket].local().raft.CurrentTerm() + 10
+	first := w.impersonate(w.nodes[0], third, third.store.of(bucket))
+	second := w.impersonate(w.nodes[1], third, third.store.of(bucket))
+	term := third.store.of(bucket).local().raft.CurrentTerm() + 10
 	vote := func(v *voter) (granted bool) {
 		t.Helper()
 		eventually(t, "an answer to the wish for a vote", func() (err error) {
@@ -118,7 +118,7 @@ func voteIsKept(t *testing.T) {
 // that has committed it.
 func (v *voter) append(to *townNode, b channel.Bucket, term uint64, content []byte) (taken bool, err error) {
 	var last raft.Log
-	r := to.store.of[b]
+	r := to.store.of(b)
 	if err := r.local().log.GetLog(r.local().raft.LastIndex(), &last); err != nil {
 		return false, err
 	}
@@ -142,8 +142,8 @@ func newerCommand(t *testing.T) {
 	older := w.nodes[2]
 	w.nodes[0].stop()
 	w.nodes[1].stop()
-	newer := w.impersonate(w.nodes[0], older, older.store.of[b])
-	g := older.store.of[b].local()
+	newer := w.impersonate(w.nodes[0], older, older.store.of(b))
+	g := older.store.of(b).local()
 	term := g.raft.CurrentTerm() + 10
 	known := marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}})
 	unknown := protowire.AppendBytes(protowire.AppendTag(bytes.Clone(known), 1, protowire.BytesType),
@@ -174,8 +174,8 @@ func cutOffLeader(t *testing.T) {
 	alone.each(w.net.Cut)
 	defer alone.each(w.net.Heal)
 	eventually(t, "a leader that is cut off steps down", func() error {
-		if alone.store.of[bucket].serves() {
-			return fmt.Errorf("it leads in term %d", alone.store.of[bucket].local().raft.CurrentTerm())
+		if alone.store.of(bucket).serves() {
+			return fmt.Errorf("it leads in term %d", alone.store.of(bucket).local().raft.CurrentTerm())
 		}
 		return nil
 	})
@@ -200,7 +200,7 @@ func firstReadOfLeader(t *testing.T) {
 		}
 		s := w.subscribe(first, x)
 		handed := first.handOver(next, x.Channel.Bucket())
-		for deadline := time.Now().Add(3 * time.Second); !next.store.of[x.Channel.Bucket()].serves() && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(3 * time.Second); !next.store.of(x.Channel.Bucket()).serves() && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 		ctx, cancel := soon()
@@ -220,9 +220,9 @@ func firstReadOfLeader(t *testing.T) {
 func (w *town) level(b channel.Bucket) {
 	w.t.Helper()
 	eventually(w.t, "logs of the same length", func() error {
-		want := w.nodes[0].store.of[b].local().raft.LastIndex()
+		want := w.nodes[0].store.of(b).local().raft.LastIndex()
 		for _, n := range w.nodes {
-			if have := n.store.of[b].local().raft.LastIndex(); have != want {
+			if have := n.store.of(b).local().raft.LastIndex(); have != want {
 				return fmt.Errorf("%s has %d entries, %s %d", w.nodes[0].name, want, n.name, have)
 			}
 		}
@@ -245,11 +245,11 @@ func readOfDeposedLeader(t *testing.T) {
 		heal := first.deafen()
 		handing := make(chan error, 1)
 		go func() { handing <- first.handOver(next, x.Channel.Bucket()) }()
-		for deadline := time.Now().Add(2 * time.Second); !next.store.of[x.Channel.Bucket()].serves() && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(2 * time.Second); !next.store.of(x.Channel.Bucket()).serves() && time.Now().Before(deadline); {
 			time.Sleep(time.Millisecond)
 		}
 		ctx, cancel := soon()
-		if err := next.store.Unsubscribe(ctx, s.ID); err == nil && first.store.of[x.Channel.Bucket()].serves() {
+		if err := next.store.Unsubscribe(ctx, s.ID); err == nil && first.store.of(x.Channel.Bucket()).serves() {
 			reads++
 			at, done := context.WithTimeout(ctx, time.Second)
 			if _, err := first.store.View().Subscription(at, s.ID); err == nil {
@@ -279,7 +279,7 @@ func lostLeadership(t *testing.T) {
 		outcome <- first.store.Subscribe(ctx, []NewSubscription{x})[0].Err
 	}()
 	eventually(t, "the leader steps down", func() error {
-		if first.store.of[x.Channel.Bucket()].serves() {
+		if first.store.of(x.Channel.Bucket()).serves() {
 			return errors.New("it leads")
 		}
 		return nil

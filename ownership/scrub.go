@@ -43,7 +43,7 @@ func pauseScrub(ctx context.Context) {
 // damage. It is false if the replica is damaged for certain: of records that do not fit
 // together a comparison tells whether the others have the same.
 func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
-	r := s.of[b]
+	r := s.of(b)
 	g := r.local()
 	if g == nil {
 		return false

@@ -1,6 +1,7 @@
 package ownership
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"sync/atomic"
@@ -13,13 +14,15 @@ import (
 // seat is a replica's place in its Raft group.
 type seat struct {
 	id       raft.ServerID
-	founders []raft.Server // of the group, the same for all of them
-	net      *network      // nil: the only one there is
+	founders []raft.Server        // of the group, the same for all of them
+	net      *network             // nil: the only one there is
+	lone     *raft.InmemTransport // of the only one
 }
 
 // loneSeat is that of the only replica of a group.
 func loneSeat(id raft.ServerID) seat {
-	return seat{id: id, founders: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(id)}}}
+	_, transport := loneTransport(id)
+	return seat{id: id, lone: transport, founders: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(id)}}}
 }
 
 // seatOf finds this node's seat among a group's replicas, of which the first some vote;
@@ -50,8 +53,7 @@ const stallAfter = time.Second
 // itself; Barred may be nil.
 func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, group uint32, hooks raftnet.Hooks) (*raft.Raft, error) {
 	if s.net == nil {
-		_, transport := loneTransport(s.id)
-		r, err := newRaft(conf, f, logs, stable, snapshots, transport)
+		r, err := newRaft(conf, f, logs, stable, snapshots, s.lone)
 		if err != nil {
 			return nil, err
 		}
@@ -84,6 +86,24 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	}
 	running.Store(r)
 	return r, hurry(r, s.id)
+}
+
+// stand has the replica, which runs, stand for election at once.
+func (s seat) stand(ctx context.Context, group uint32) error {
+	replica, err := raftnet.ParseID(group, s.id)
+	if err != nil {
+		return err
+	}
+	return s.net.raft.Stand(ctx, replica)
+}
+
+// standAlone is stand of the only replica.
+func (s seat) standAlone() error {
+	address, other := raft.NewInmemTransport("")
+	defer other.Close()
+	other.Connect(s.lone.LocalAddr(), s.lone)
+	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.id), Addr: []byte(address)}}
+	return other.TimeoutNow(s.id, s.lone.LocalAddr(), request, &raft.TimeoutNowResponse{})
 }
 
 // progress returns what another replica of a group has said to the entries that this one

@@ -76,7 +76,7 @@ func TestTakenOutServesNothing(t *testing.T) {
 	wished := wish("http://example.com/here", "", webhook)
 	w.lead(n, wished.Channel.Bucket())
 	made := w.subscribe(n, wished)
-	g := n.store.of[made.Channel.Bucket()].local()
+	g := n.store.of(made.Channel.Bucket()).local()
 	if got, err := n.store.Subscription(made.ID); err != nil || got != made {
 		t.Fatalf("before: %+v, %v", got, err)
 	}
@@ -92,7 +92,7 @@ func TestTakenOutServesNothing(t *testing.T) {
 			return err
 		},
 		"a backup": func() error {
-			stream, err := n.store.copyOf(ctx, n.store.of[g.from])
+			stream, err := n.store.copyOf(ctx, n.store.of(g.from))
 			if err == nil {
 				_, err = io.Copy(io.Discard, stream)
 				stream.Close()
@@ -100,7 +100,7 @@ func TestTakenOutServesNothing(t *testing.T) {
 			return err
 		},
 		"a stream": func() error {
-			_, _, _, err := n.store.Since(call, g.id, channel.Cursor{}, 10)
+			_, _, _, err := n.store.Since(call, g.rng(), channel.Cursor{}, 10)
 			return err
 		},
 		"a state for another replica": func() error {
@@ -122,7 +122,7 @@ func TestDamagedSendsNoState(t *testing.T) {
 	w := newTown(t, 3, 74, nil)
 	n := w.nodes[0]
 	made := w.subscribe(n, wish("http://example.com/here", "", webhook))
-	way := n.store.of[made.Channel.Bucket()]
+	way := n.store.of(made.Channel.Bucket())
 	w.lead(n, way.From)
 	g, to := way.local(), way.replicas()[slices.IndexFunc(way.replicas(), func(r raftnet.Replica) bool { return r.Node != n.store.net.self() })]
 	send := func() error {

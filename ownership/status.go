@@ -27,7 +27,7 @@ func (s *Store) UpdateBytes() (bytes uint64) {
 
 // Ranges returns the ranges in the order of their buckets.
 func (s *Store) Ranges() []RangeStatus {
-	routes := *s.routes.Load()
+	routes := s.inOrder()
 	ranges := make([]RangeStatus, len(routes))
 	for i, r := range routes {
 		ranges[i] = r.status()
@@ -86,7 +86,7 @@ func present(table *wire.Meta, id string) bool {
 
 // Table returns all ranges of the cluster in the order of their buckets.
 func (s *Store) Table() []channel.Range {
-	routes := *s.routes.Load()
+	routes := s.inOrder()
 	table := make([]channel.Range, len(routes))
 	for i, r := range routes {
 		table[i] = r.Range

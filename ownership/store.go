@@ -7,9 +7,11 @@ import (
 	"time"
 
 	"github.com/cockroachdb/pebble/v2"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
@@ -37,6 +39,9 @@ type Store struct {
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
 	noted    []string           // of those, the ones noted as damaged; of the same
 	learned  chan struct{}      // full when known may be new to followTable
+	adopted  *wire.Meta         // noted durably; of the same
+	reserved *channel.Range     // that is being opened; guarded by placing
+	placing  sync.Mutex         // held while it is decided which range has buckets here
 	learning sync.Mutex         // held while known, and version with it, become newer
 
 	log   *sharedlog.Log

@@ -84,7 +84,7 @@ func (w *sweeper) adjust() {
 
 // candidates reads the next channels and returns the trims worth proposing.
 func (w *sweeper) candidates(now time.Time) (trims []*wire.Trim) {
-	trims, next, err := w.s.state.Trims(w.next, sweepChannels, now, w.retain, func(b channel.Bucket) bool { return w.s.of[b].serves() })
+	trims, next, err := w.s.state.Trims(w.next, sweepChannels, now, w.retain, func(b channel.Bucket) bool { return w.s.of(b).serves() })
 	if err != nil {
 		w.s.tools.log.Warn("sweep could not read channels", "error", err)
 	}
@@ -110,7 +110,7 @@ func (w *sweeper) forgetRests(ctx context.Context, now time.Time) {
 		if !g.serving.Load() {
 			continue
 		}
-		command, hosts, err := w.s.state.ForgetRests(channel.Range{From: g.from, To: g.to}, now)
+		command, hosts, err := w.s.state.ForgetRests(g.rng(), now)
 		if err != nil {
 			w.s.tools.log.Warn("sweep could not read hosts that rest", "error", err)
 		} else if hosts > 0 {
@@ -122,7 +122,7 @@ func (w *sweeper) forgetRests(ctx context.Context, now time.Time) {
 // propose sends a command. A channel that has changed meanwhile is for the next
 // pass.
 func (w *sweeper) propose(ctx context.Context, b channel.Bucket, command *wire.Command) {
-	err := w.s.doHere(ctx, w.s.of[b], command)
+	err := w.s.doHere(ctx, w.s.of(b), command)
 	switch {
 	case err == nil:
 		w.proposed++

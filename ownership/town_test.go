@@ -230,7 +230,7 @@ func (n *townNode) deafen() (heal func()) {
 // leading returns the node that serves the range with a bucket, nil for none.
 func (w *town) leading(b channel.Bucket) *townNode {
 	for _, n := range w.nodes {
-		if s := n.live.Load(); s != nil && s.of[b].serves() {
+		if s := n.live.Load(); s != nil && s.of(b).serves() {
 			return n
 		}
 	}
@@ -259,8 +259,8 @@ func (n *townNode) handOver(to *townNode, b channel.Bucket) error {
 	if from == nil || target == nil {
 		return errors.New("a node is down")
 	}
-	server, _ := from.of[b].server(string(target.meta.raftID))
-	return from.of[b].local().transfer(server.ID, server.Address)
+	server, _ := from.of(b).server(string(target.meta.raftID))
+	return from.of(b).local().transfer(server.ID, server.Address)
 }
 
 // subscribe makes a subscription at a node, again if the outcome is unknown: on a machine

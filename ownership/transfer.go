@@ -21,23 +21,26 @@ import (
 // transferrer sends a range's state to another disk, and puts one from elsewhere
 // in its place. Both are streams, in the form of package transfer.
 type transferrer struct {
-	group    uint32
-	from, to channel.Bucket
-	db       *pebble.DB
-	flush    *flusher
-	files    vfs.FS
-	dir      string // for this range's streams under way; made when it is needed
-	pieces   int    // bytes of keys and values in one file of a received state
-	metrics  *metrics
-	turns    *turns       // nil: states are received at any time
-	gone     func() error // an error once the state's records were taken out of db; nil: they never are
+	group   uint32
+	all     channel.Range                                 // of a state that was never split
+	buckets func() channel.Range                          // of the state that is here
+	admit   func(to channel.Bucket) (last channel.Bucket) // told of a state that comes, it returns the last bucket that this may have
+	db      *pebble.DB
+	flush   *flusher
+	files   vfs.FS
+	dir     string // for this range's streams under way; made when it is needed
+	pieces  int    // bytes of keys and values in one file of a received state
+	metrics *metrics
+	turns   *turns       // nil: states are received at any time
+	gone    func() error // an error once the state's records were taken out of db; nil: they never are
 
-	made atomic.Uint64 // names given in dir
+	incoming atomic.Uint32 // the last bucket of the state that is being received, 0 for none
+	made     atomic.Uint64 // names given in dir
 }
 
 // start and end are the bounds of a range's keys, except its applied record.
-func (t *transferrer) start() []byte { return state.FirstKey(t.from) }
-func (t *transferrer) end() []byte   { return state.FirstKey(t.to + 1) }
+func (t *transferrer) start() []byte { return state.FirstKey(t.all.From) }
+func (t *transferrer) end() []byte   { return state.FirstKey(t.buckets().To + 1) }
 
 // send writes the state as it is now, while it goes on changing. It needs about
 // 4 MiB and the largest value.
@@ -71,7 +74,7 @@ func (t *transferrer) send(to io.Writer, least uint64, which func(key, value []b
 	if err != nil {
 		return fmt.Errorf("send range %d: %w", t.group, err)
 	}
-	view.SetBounds(t.start(), t.end())
+	view.SetBounds(t.start(), state.FirstKey(channel.Bucket(header.To)+1))
 	for ok := view.First(); ok && err == nil; ok = view.Next() {
 		err = addPair(w, view, which)
 	}
@@ -101,8 +104,12 @@ func (t *transferrer) header(view *pebble.Iterator) (*wire.TransferHeader, error
 	if planted.Bug(8) {
 		applied.Index++
 	}
+	to := uint32(t.all.To)
+	if applied.Span != nil {
+		to = applied.Span.To
+	}
 	return &wire.TransferHeader{
-		Group: t.group, From: uint32(t.from), To: uint32(t.to), Cluster: identity.Cluster, Applied: applied,
+		Group: t.group, From: uint32(t.all.From), To: to, Cluster: identity.Cluster, Applied: applied,
 	}, err
 }
 

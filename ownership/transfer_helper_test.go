@@ -25,6 +25,8 @@ const (
 	sentTo    = channel.Buckets/4*3 - 1
 )
 
+var sentRange = channel.Range{ID: sentGroup, From: sentFrom, To: sentTo}
+
 // replica is a range's log and state on some disk, without raft.
 type replica struct {
 	cfg   Config
@@ -54,7 +56,7 @@ func openReplicaIn(t testing.TB, dir string, files vfs.FS, cluster string) (r *r
 	if cluster != "" {
 		put(t, r.db, state.IdentityKey(), marshal(t, &wire.Identity{Cluster: []byte(cluster)}))
 	}
-	r.group, err = openGroup(channel.Range{ID: sentGroup, From: sentFrom, To: sentTo}, seat{}, r.log, r.db, state.New(r.db), &flusher{db: r.db}, cfg, tools)
+	r.group, err = openGroup(sentRange, sentRange, seat{}, r.log, r.db, state.New(r.db), &flusher{db: r.db}, cfg, tools)
 	if err == nil {
 		r.group.fsm.gate = new(noReaders)
 		r.group.fsm.transfer.pieces = 5000 // several files

@@ -12,6 +12,7 @@ import (
 	"github.com/cockroachdb/pebble/v2/objstorage/objstorageprovider"
 	"github.com/cockroachdb/pebble/v2/sstable"
 	"github.com/cockroachdb/pebble/v2/vfs"
+	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/transfer"
@@ -34,6 +35,7 @@ func (t *transferrer) receive(from io.Reader) (*wire.Marker, error) {
 		done()
 	}
 	if err != nil {
+		t.incoming.Store(0)
 		t.metrics.transfersRefused.Inc()
 		return nil, fmt.Errorf("receive range %d: %w", t.group, err)
 	}
@@ -66,7 +68,7 @@ func (t *transferrer) stage(from io.Reader) (marker *wire.Marker, err error) {
 	}
 	return &wire.Marker{
 		Group: t.group, Applied: r.Header().Applied.GetIndex(),
-		Received: t.files.PathBase(files.dir), Files: files.n,
+		Received: t.files.PathBase(files.dir), Files: files.n, To: r.Header().To,
 	}, nil
 }
 
@@ -82,9 +84,16 @@ func (t *transferrer) checkHeader(h *wire.TransferHeader) error {
 	if !bytes.Equal(h.Cluster, own.Cluster) {
 		return fmt.Errorf("%w: state is of cluster %x, not %x", ErrForeign, h.Cluster, own.Cluster)
 	}
-	if h.Group != t.group || h.From != uint32(t.from) || h.To != uint32(t.to) {
-		return fmt.Errorf("%w: is of range %d, buckets %d to %d, not of range %d, %d to %d",
-			transfer.ErrStream, h.Group, h.From, h.To, t.group, t.from, t.to)
+	if most := uint32(t.admit(channel.Bucket(h.To))); h.Group != t.group || h.From != uint32(t.all.From) || h.To < h.From || h.To > most {
+		return fmt.Errorf("%w: is of range %d, buckets %d to %d, not of range %d, %d to %d at most",
+			transfer.ErrStream, h.Group, h.From, h.To, t.group, t.all.From, most)
+	}
+	says := uint32(t.all.To)
+	if span := h.Applied.GetSpan(); span != nil {
+		says = span.To
+	}
+	if h.To != says {
+		return fmt.Errorf("%w: ends at bucket %d, and says %d", transfer.ErrStream, h.To, says)
 	}
 	if h.Applied.GetIndex() < applied.Index {
 		return fmt.Errorf("%w: ends at entry %d, the state here at %d", transfer.ErrStream, h.Applied.GetIndex(), applied.Index)
@@ -94,7 +103,7 @@ func (t *transferrer) checkHeader(h *wire.TransferHeader) error {
 
 // fill copies the pairs into files, and how far the state is into one more.
 func (t *transferrer) fill(files *sortedFiles, r *transfer.Reader) error {
-	start, end := t.start(), t.end()
+	start, end := t.start(), state.FirstKey(channel.Bucket(r.Header().To)+1)
 	for {
 		key, value, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -104,7 +113,7 @@ func (t *transferrer) fill(files *sortedFiles, r *transfer.Reader) error {
 			return err
 		}
 		if bytes.Compare(key, start) < 0 || bytes.Compare(key, end) >= 0 {
-			return fmt.Errorf("%w: key %x is not of buckets %d to %d", transfer.ErrStream, key, t.from, t.to)
+			return fmt.Errorf("%w: key %x is not of buckets %d to %d", transfer.ErrStream, key, t.all.From, r.Header().To)
 		}
 		if err := files.add(key, value); err != nil {
 			return err
@@ -133,7 +142,8 @@ func (t *transferrer) install(marker *wire.Marker) error {
 			return disk.Corrupt("received state of range %d: %w", t.group, err)
 		}
 	}
-	span := pebble.KeyRange{Start: t.start(), End: t.end()}
+	last := max(t.buckets().To, channel.Bucket(marker.To))
+	span := pebble.KeyRange{Start: t.start(), End: state.FirstKey(last + 1)}
 	if err := disk.CheckCuts(t.db, span); err != nil {
 		return fmt.Errorf("install state of range %d: %w", t.group, err)
 	}
@@ -146,6 +156,7 @@ func (t *transferrer) install(marker *wire.Marker) error {
 
 // discard removes what receive left, or what install did.
 func (t *transferrer) discard(marker *wire.Marker) error {
+	t.incoming.Store(0)
 	if err := t.files.RemoveAll(t.files.PathJoin(t.dir, marker.Received)); err != nil {
 		return fmt.Errorf("remove received state: %w", err)
 	}

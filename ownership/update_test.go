@@ -233,7 +233,7 @@ func TestUpdatesSinceIsCapped(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	of := s.of[w.Channel.Bucket()].local().state
+	of := s.of(w.Channel.Bucket()).local().state
 	page, more, err := of.Since(channel.Cursor{}, s.Closed(), 4)
 	if err != nil || len(page) != 3 || !more || page[0].Patch != nil {
 		t.Fatalf("first page: %d updates, more %v, %v; want 3 without patches, and more", len(page), more, err)

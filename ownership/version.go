@@ -19,7 +19,7 @@ import (
 
 const (
 	oldestVersion = 4 // of those that this program applies
-	newestVersion = 5
+	newestVersion = 6
 	// firstVersion is that of tables and programs that say none.
 	firstVersion = 4
 )
@@ -66,8 +66,10 @@ func metaVersion(command *wire.MetaCommand) uint32 {
 		return 4
 	case *wire.MetaCommand_RaiseVersion: // every node that is to see it applies what it says
 		return 4
-	default:
+	case *wire.MetaCommand_RecoverRange, *wire.MetaCommand_RecoverMeta, *wire.MetaCommand_RangeDamaged:
 		return 5
+	default:
+		return 6
 	}
 }
 
@@ -78,8 +80,10 @@ func commandVersion(command *wire.Command) uint32 {
 		*wire.Command_Advance, *wire.Command_SetEndpoint, *wire.Command_EndChannel, *wire.Command_Trim,
 		*wire.Command_ExpireKeys, *wire.Command_Forget, *wire.Command_Tick, *wire.Command_Rest, *wire.Command_Restore:
 		return 4
-	default:
+	case *wire.Command_Compare:
 		return 5
+	default:
+		return 6
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -163,11 +164,12 @@ func TestVersionAlone(t *testing.T) {
 // TestAllow: what is new is proposed from its version on.
 func TestAllow(t *testing.T) {
 	unknown, tick := &wire.Command{}, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}}
+	compare := state.NewCompare(0)
 	for _, test := range []struct {
 		have uint32
 		of   *wire.Command
 		err  error
-	}{{4, tick, nil}, {5, tick, nil}, {4, unknown, ErrRefused}, {5, unknown, nil}} {
+	}{{4, tick, nil}, {5, tick, nil}, {4, compare, ErrRefused}, {5, compare, nil}, {5, unknown, ErrRefused}, {6, unknown, nil}} {
 		if err := allow(test.have, commandVersion(test.of)); !errors.Is(err, test.err) {
 			t.Errorf("%v at version %d: %v, want %v", test.of, test.have, err, test.err)
 		}

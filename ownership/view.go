@@ -76,7 +76,7 @@ func newViewCalls(s *Store) viewCalls {
 			return updatesPage{updates, gap}, err
 		}),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
-			g := s.of[r.From].local()
+			g := s.of(r.From).local()
 			if g == nil {
 				return rangeCounts{}, errElsewhere
 			}
@@ -125,17 +125,35 @@ func (v View) Channels(ctx context.Context, after *channel.ID, limit int) (chann
 	if after != nil {
 		first = after.Bucket()
 	}
-	for _, r := range (*v.s.routes.Load())[v.s.of[first].ID:] {
-		page, err := v.s.views.channels.at(ctx, r, channelsQuery{after, limit - len(channels)})
-		if err != nil {
-			return nil, err
+	err = v.s.EachRange(ctx, first, func(r channel.Range) (more bool, err error) {
+		page, err := v.s.views.channels.In(ctx, r, channelsQuery{after, limit - len(channels)})
+		if err == nil {
+			channels, after = append(channels, page...), nil
 		}
-		if channels = append(channels, page...); len(channels) >= limit {
-			break
-		}
-		after = nil
+		return len(channels) < limit, err
+	})
+	if err != nil {
+		return nil, err
 	}
 	return channels, nil
+}
+
+// EachRange visits the ranges in the order of their buckets from the one with a bucket on, until
+// visit returns false. One that was split before a [Call.In] had its answer, whose error visit
+// returns, is visited again, part by part.
+func (s *Store) EachRange(ctx context.Context, first channel.Bucket, visit func(r channel.Range) (more bool, err error)) error {
+	for b := int(first); b < channel.Buckets; {
+		r := s.of(channel.Bucket(b)).Range
+		more, err := visit(r)
+		if errors.Is(err, errDivided) && ctx.Err() == nil {
+			continue
+		}
+		if err != nil || !more {
+			return err
+		}
+		b = int(r.To) + 1
+	}
+	return nil
 }
 
 // Subscriptions returns a page of subscriptions in the order of their IDs, and the
@@ -154,28 +172,29 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 		}
 	}
 	limit := q.Limit
-	for _, r := range (*v.s.routes.Load())[v.s.of[bucket].ID:] {
-		got, err := v.s.views.subscriptions.at(ctx, r, q)
+	err = v.s.EachRange(ctx, bucket, func(r channel.Range) (more bool, err error) {
+		got, err := v.s.views.subscriptions.In(ctx, r, q)
 		if err != nil {
-			return nil, "", err
+			return false, err
 		}
-		if page = append(page, got.Page...); got.Next != "" {
-			return page, got.Next, nil
-		}
-		if len(page) == limit {
-			// What follows, if anything does, is in a range behind.
-			return page, page[limit-1].ID, nil
+		page, next = append(page, got.Page...), got.Next
+		if next == "" && len(page) == limit {
+			next = page[limit-1].ID // what follows, if anything does, is in a range behind
 		}
 		q.After, q.Limit = "", limit-len(page)
+		return next == "", nil
+	})
+	if err != nil {
+		return nil, "", err
 	}
-	return page, "", nil
+	return page, next, nil
 }
 
 // Counts returns the number of channels and of subscriptions in the cluster, as far as
 // this node and the leaders of the ranges that it has no replica of know.
 func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, err error) {
 	channels, subscriptions = v.s.Counts()
-	for _, r := range *v.s.routes.Load() {
+	for _, r := range v.s.inOrder() {
 		if g := r.local(); g != nil && !g.empty() {
 			continue
 		}

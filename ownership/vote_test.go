@@ -104,7 +104,7 @@ func TestFillingHasNoVote(t *testing.T) {
 	fresh.each(w.net.Cut)
 	var gone, left *townNode
 	for _, n := range w.nodes[:3] {
-		if n.store.of[filled.from].local() != filled {
+		if n.store.of(filled.from).local() != filled {
 			gone, left = n, gone
 		}
 	}
@@ -112,7 +112,7 @@ func TestFillingHasNoVote(t *testing.T) {
 		t.Fatal("the range has two replicas alone")
 	}
 	gone.stop()
-	r := left.store.of[filled.from].Range
+	r := left.store.of(filled.from).Range
 	eventuallyWithin(t, 15*time.Second, "writes stop with one node gone", func() error {
 		ctx, cancel := soon()
 		defer cancel()

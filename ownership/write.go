@@ -46,7 +46,7 @@ func (w *writes) Commit(ctx context.Context, c Commit) error {
 	if err := w.room(c.Base == 0 && c.Version > 0); err != nil {
 		return err
 	}
-	return w.doHere(ctx, w.of[c.Channel.Bucket()], command)
+	return w.doHere(ctx, w.of(c.Channel.Bucket()), command)
 }
 
 // Forget replaces a channel's judge state by judge, which lacks what had been learned
@@ -62,12 +62,12 @@ func (w *writes) Forget(ctx context.Context, ch channel.Channel, judge []byte) e
 	if err := w.room(false); err != nil {
 		return err
 	}
-	return w.doHere(ctx, w.of[ch.ID.Bucket()], command)
+	return w.doHere(ctx, w.of(ch.ID.Bucket()), command)
 }
 
 // EndChannel removes a channel without subscriptions, with all that is kept of it. ErrStale says that it has subscribers, or is not of this incarnation.
 func (w *writes) EndChannel(ctx context.Context, id channel.ID, incarnation uint64) error {
-	return w.doHere(ctx, w.of[id.Bucket()], &wire.Command{Change: &wire.Command_EndChannel{
+	return w.doHere(ctx, w.of(id.Bucket()), &wire.Command{Change: &wire.Command_EndChannel{
 		EndChannel: &wire.EndChannel{Channel: id[:], Incarnation: incarnation},
 	}})
 }
@@ -80,7 +80,7 @@ func (w *writes) SetEndpoint(ctx context.Context, e, was channel.Endpoint) error
 	if err != nil {
 		return err
 	}
-	return w.doHere(ctx, w.of[channel.IDOf(e.URL).Bucket()], command)
+	return w.doHere(ctx, w.of(channel.IDOf(e.URL).Bucket()), command)
 }
 
 // Advance moves delivery positions on, never back. Positions of channels that
@@ -93,7 +93,7 @@ func (w *writes) Advance(ctx context.Context, progress []channel.Progress) error
 		if err != nil {
 			return err
 		}
-		r := w.of[p.Channel.Bucket()]
+		r := w.of(p.Channel.Bucket())
 		if parts[r] == nil {
 			parts[r] = &wire.Advance{}
 		}

@@ -45,10 +45,39 @@ func (w *writes) Subscribe(ctx context.Context, wishes []NewSubscription) []Subs
 	defer cancel()
 	b := &subscribing{w: w, wishes: wishes, results: make([]SubscribeResult, len(wishes))}
 	b.prepare()
-	b.compare(ctx)
-	b.claim(ctx, limit/2) // a range that does not answer leaves the others the rest
-	b.subscribe(ctx)
+	b.repeat(ctx, func() { b.compare(ctx) })
+	b.repeat(ctx, func() { b.claim(ctx, limit/2) }) // a range that does not answer leaves the others the rest
+	b.repeat(ctx, func() { b.subscribe(ctx) })
 	return b.results
+}
+
+// repeat takes a step again for items that were certainly left out, since their buckets are
+// another range's: they go to that one.
+func (b *subscribing) repeat(ctx context.Context, step func()) {
+	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+		step()
+		var moved []int
+		for i := range b.results {
+			if err := b.results[i].Err; errors.Is(err, state.ErrMoved) || errors.Is(err, errDivided) {
+				moved = append(moved, i)
+			}
+		}
+		if len(moved) == 0 {
+			return
+		}
+		var late error
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			late = b.w.late(context.Cause(ctx))
+		}
+		for _, i := range moved {
+			b.results[i].Err = late
+		}
+		if late != nil {
+			return
+		}
+	}
 }
 
 // subscribing is a batch on its way. An item is done once its result has an error or a
@@ -97,7 +126,7 @@ func (b *subscribing) claim(ctx context.Context, limit time.Duration) {
 // claimed says whether an item's key certainly is claimed for its request, as far as this
 // node leads the range of the key's bucket.
 func (w *writes) claimed(key channel.Bucket, item *state.Item) bool {
-	r := w.of[key]
+	r := w.of(key)
 	g := r.serving()
 	return g != nil && g.state.Claimed(item, max(g.clock.newest(), g.clock.wall()))
 }
@@ -141,7 +170,7 @@ type placed struct {
 func (b *subscribing) split(where func(*state.Item) (channel.ID, bool)) map[*route][]int {
 	order := make([]placed, 0, len(b.items))
 	for i := range b.items {
-		if b.results[i].Err != nil || b.results[i].Existing {
+		if b.results[i].Err != nil || b.results[i].ID != "" {
 			continue
 		}
 		if id, in := where(&b.items[i]); in {
@@ -154,8 +183,8 @@ func (b *subscribing) split(where func(*state.Item) (channel.ID, bool)) map[*rou
 	items, parts := make([]int, len(order)), make(map[*route][]int)
 	for from, i := 0, 0; i < len(order); i++ {
 		items[i] = order[i].item
-		r := b.w.of[order[i].bucket()]
-		if i+1 == len(order) || b.w.of[order[i+1].bucket()] != r {
+		r := b.w.of(order[i].bucket())
+		if i+1 == len(order) || b.w.of(order[i+1].bucket()) != r {
 			parts[r] = items[from : i+1]
 			from = i + 1
 		}
@@ -176,7 +205,7 @@ func (b *subscribing) run(ctx context.Context, parts map[*route][]int, command f
 		var sent []sentPart
 		for len(items) > 0 {
 			n := b.fit(items)
-			sent = append(sent, sentPart{items[:n], b.w.submit(ctx, r, command(items[:n]))})
+			sent = append(sent, sentPart{items[:n], b.w.submit(ctx, r.From, command(items[:n]))})
 			items = items[n:]
 		}
 		for _, part := range sent {

@@ -15,7 +15,7 @@ import (
 type exchange struct {
 	settings string // of the optimiser, which all that add up have to share
 	interval time.Duration
-	ranges   map[uint32]channel.Range // all of the cluster
+	ranges   func() []channel.Range // all of the cluster
 	began    time.Time
 
 	correct   local.Corrector // guarded by planner.solving
@@ -35,10 +35,7 @@ type exchange struct {
 func newExchange(c Config) *exchange {
 	x := &exchange{
 		settings: fmt.Sprintf("%v %v %v %v", c.Policy, c.Ladder, c.Cost, c.Interval),
-		interval: c.maintenance(), ranges: make(map[uint32]channel.Range), began: time.Now(),
-	}
-	for _, r := range c.Ranges {
-		x.ranges[r.ID] = r
+		interval: c.maintenance(), ranges: c.Ranges, began: time.Now(),
 	}
 	x.mu.board = local.NewBoard(x.interval)
 	x.mu.grows = func(local.Others) bool { return false }
@@ -52,10 +49,13 @@ func (x *exchange) corrector() *local.Corrector {
 	return &x.correct
 }
 
-// part returns the part of all channels that a range has, as far as they lie evenly over
-// the buckets.
-func (x *exchange) part(rangeID uint32) float64 {
-	return float64(x.ranges[rangeID].Buckets()) / channel.Buckets
+// byID returns all ranges of the cluster.
+func (x *exchange) byID() map[uint32]channel.Range {
+	ranges := make(map[uint32]channel.Range)
+	for _, r := range x.ranges() {
+		ranges[r.ID] = r
+	}
+	return ranges
 }
 
 // others returns what a solve of all is to know of other nodes' channels, beside those of
@@ -89,7 +89,10 @@ func (x *exchange) known(now time.Duration) local.Others {
 	for i, t := range x.own {
 		own[i] = t.ID
 	}
-	return x.mu.board.Others(now, own, x.part)
+	ranges := x.byID()
+	return x.mu.board.Others(now, own, func(id uint32) float64 { // as far as channels lie evenly over the buckets
+		return float64(ranges[id].Buckets()) / channel.Buckets
+	})
 }
 
 // sum returns the tradeoffs of the latest solve, which are known here from now on; the
@@ -141,7 +144,7 @@ func (pl *planner) Hear(tradeoffs []byte) error {
 	if x == nil {
 		return fmt.Errorf("this node plans alone")
 	}
-	told, wrong, err := decodeTradeoffs(tradeoffs, x.settings, x.ranges)
+	told, wrong, err := decodeTradeoffs(tradeoffs, x.settings, x.byID())
 	if err != nil {
 		pl.metrics.refused.Inc()
 		return fmt.Errorf("decode tradeoffs: %w", err)

@@ -116,7 +116,7 @@ func (l *land) run() {
 func (l *land) start(n int) {
 	l.t.Helper()
 	config := l.config
-	config.Now, config.Logger, config.Ranges = time.Now, slog.New(slog.DiscardHandler), l.ranges
+	config.Now, config.Logger, config.Ranges = time.Now, slog.New(slog.DiscardHandler), func() []channel.Range { return l.ranges }
 	config.Share = func() float64 { return l.share(n) }
 	one := new(landlord)
 	config.Tell = func(tradeoffs []byte) { go l.tell(one, l.living(n), tradeoffs) }
@@ -146,7 +146,7 @@ func (l *land) living(but int) (others []*landlord) {
 
 func (l *land) tell(from *landlord, others []*landlord, tradeoffs []byte) {
 	for _, other := range others {
-		if _, wrong, err := decodeTradeoffs(tradeoffs, other.owner.exchange.settings, other.owner.exchange.ranges); wrong != nil || err != nil {
+		if _, wrong, err := decodeTradeoffs(tradeoffs, other.owner.exchange.settings, other.owner.exchange.byID()); wrong != nil || err != nil {
 			l.t.Error(wrong, err)
 		}
 		if err := other.owner.Hear(tradeoffs); err != nil {

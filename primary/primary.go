@@ -82,7 +82,7 @@ type Config struct {
 	// cluster's: a node plans with its part. These functions must not wait.
 	Share   func() float64         // the part of all channels that this node leads, from 0 to 1; nil: 1
 	Pollers func() int             // egress addresses that poll, at least 1; nil: 1
-	Ranges  []channel.Range        // of the whole cluster; nil: other nodes are told nothing
+	Ranges  func() []channel.Range // of the whole cluster as it is now; nil: other nodes are told nothing
 	Tell    func(tradeoffs []byte) // sends to [Owner.Hear] of every other node; required with Ranges
 
 	// HostParts says of hosts, of which this node owns so many channels, which part of all

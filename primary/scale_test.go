@@ -101,7 +101,7 @@ func benchmarkBeside(b *testing.B, cost honeycomb.Cost) {
 	owner := New(Config{
 		Interval: 30 * time.Minute, Floor: 5 * time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler),
 		Cost: cost, HostGap: func(string) time.Duration { return time.Second },
-		Pollers: func() int { return 16 }, Ranges: ranges, Tell: func(tradeoffs []byte) { told = tradeoffs },
+		Pollers: func() int { return 16 }, Ranges: func() []channel.Range { return ranges }, Tell: func(tradeoffs []byte) { told = tradeoffs },
 	}, store, nil)
 	for _, r := range ranges[:16] {
 		owner.RangeGained(r, 1)
@@ -113,7 +113,7 @@ func benchmarkBeside(b *testing.B, cost honeycomb.Cost) {
 		owner.Sized(store.page[n].ID, 1, int64(500+n%50000))
 	}
 	must(b, owner.solve(true))
-	own, wrong, err := decodeTradeoffs(told, owner.exchange.settings, owner.exchange.ranges)
+	own, wrong, err := decodeTradeoffs(told, owner.exchange.settings, owner.exchange.byID())
 	if len(own) != 16 || len(wrong) > 0 || err != nil {
 		b.Fatal(len(own), wrong, err)
 	}

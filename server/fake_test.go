@@ -104,6 +104,13 @@ func (n *fakeNode) RemoveNode(ctx context.Context, name string) error { return n
 
 func (n *fakeNode) UndrainNode(ctx context.Context, name string) error { return n.DrainNode(ctx, name) }
 
+func (n *fakeNode) SplitRanges(_ context.Context, to int) error {
+	if to > 256 {
+		return api.NewProblem(http.StatusBadRequest, "too many")
+	}
+	return n.failure
+}
+
 func (n *fakeNode) PlanRecovery(_ context.Context, group string) (*api.Recovery, error) {
 	if group != "0" {
 		return nil, notFound("range")

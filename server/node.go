@@ -61,6 +61,9 @@ type Node interface {
 	RemoveNode(ctx context.Context, name string) error
 	// UndrainNode calls a drain off.
 	UndrainNode(ctx context.Context, name string) error
+	// SplitRanges has ranges split until there are so many; it returns when that is decided.
+	// Fewer than there are, and too many, are a 400, too many for the nodes that there are a 409.
+	SplitRanges(ctx context.Context, to int) error
 	// PlanRecovery returns what Recover would do to a range, or to api.RangeMeta; both are a 409
 	// while a majority of its replicas answers, and a 404 for a range that is none.
 	PlanRecovery(ctx context.Context, group string) (*api.Recovery, error)

@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -34,6 +35,23 @@ func (s *Server) changeNode(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := change(r.Context(), r.PathValue("action")[:at]); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusAccepted)
+	return nil
+}
+
+// splitRanges answers POST /v1/ranges:split?to=COUNT.
+func (s *Server) splitRanges(w http.ResponseWriter, r *http.Request) error {
+	q := parseQuery(r, []string{"to"}, nil)
+	to, err := strconv.Atoi(q.text("to", 10))
+	if err != nil {
+		q.fail("to", "want the number of ranges that there are to be")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	if err := s.node.SplitRanges(r.Context(), to); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusAccepted)

@@ -58,6 +58,7 @@ func (s *Server) routes() *http.ServeMux {
 	call("GET /v1/nodes", s.nodes)
 	call("POST /v1/nodes/{action}", s.changeNode)
 	mux.Handle("GET /v1/ranges/{id}/recovery", s.call(recoverTimeout, s.planRecovery))
+	call("POST /v1/ranges:split", s.splitRanges)
 	mux.Handle("POST /v1/ranges/{action}", s.call(recoverTimeout, s.recoverRange))
 	long(routeBackup, s.backup)
 	long(routeRestore, s.restore)

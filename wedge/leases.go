@@ -1,6 +1,7 @@
 package wedge
 
 import (
+	"slices"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -43,7 +44,9 @@ func (p *Poller) expire(now time.Time) {
 	}
 	for _, r := range over {
 		p.mu.ranges.Remove(r)
-		p.engine.Drop(idsOf(p.engine.Ordered(r))...)
+		p.engine.Drop(slices.DeleteFunc(idsOf(p.engine.Ordered(r)), func(id channel.ID) bool {
+			return p.mu.ranges.At(id.Bucket()) != nil // it has been split off since, and ordered
+		})...)
 	}
 }
 

@@ -37,6 +37,7 @@ type Owner struct {
 		sync.Mutex // taken after the primary owner's own, before the local poller's
 		members    membership
 		led        channel.ByRange[*lead]
+		begins     uint64 // how often ranges were ordered from the beginning
 		seats      seats
 		boxes      map[string]*outbox // of other nodes
 		stopped    bool
@@ -50,7 +51,7 @@ type Owner struct {
 type lead struct {
 	channel.Range
 	term     uint64
-	begins   uint64 // how often all its channels were ordered from the beginning
+	begins   uint64 // the number of the latest time that all its channels were ordered from the beginning
 	partial  bool   // not all of them have been ordered since: who polls the others is not known
 	sequence uint64 // of the last batch to this node's own poller
 }
@@ -169,7 +170,8 @@ func (o *Owner) Begin(r channel.Range, term uint64) {
 		l = &lead{Range: r, term: term}
 		o.mu.led.Set(r, l)
 	}
-	l.begins++
+	o.mu.begins++ // of all ranges: one that was split begins again in the same term
+	l.begins = o.mu.begins
 	l.sequence, l.partial = l.first(), true
 	for _, m := range o.mu.members.roster().members {
 		if m.ID != o.config.Self {

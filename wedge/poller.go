@@ -153,7 +153,7 @@ func (p *Poller) obey(b batch) verdict {
 	if v, next := r.place(&b.Session, b.begin); !next {
 		return v
 	}
-	if r == nil || r.Term < b.Term {
+	if r == nil || r.Term < b.Term || r.Range != b.Range {
 		r = new(obeyed)
 		p.mu.ranges.Set(b.Range, r)
 	}

@@ -136,7 +136,7 @@ func (s *Stream) readPages(ctx context.Context, ranges []int) []page {
 
 // readRange reads a page of all updates of a range.
 func (s *Stream) readRange(ctx context.Context, r channel.Range, after, until channel.Cursor, limit int) page {
-	updates, closed, more, err := s.hub.store.Since(ctx, r.ID, after, limit)
+	updates, closed, more, err := s.hub.store.Since(ctx, r, after, limit)
 	if err != nil {
 		return page{err: fmt.Errorf("read updates: %w", err)}
 	}

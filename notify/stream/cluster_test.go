@@ -171,10 +171,10 @@ func (v view) Table() (table []channel.Range) {
 	return table
 }
 
-func (v view) ClosedIn(id uint32) uint64 {
+func (v view) ClosedIn(r channel.Range) uint64 {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	return v.closed(v.shards[id])
+	return v.closed(v.shards[r.ID])
 }
 
 // Locked.
@@ -185,10 +185,10 @@ func (v view) closed(s *shard) (stamp uint64) {
 	return stamp
 }
 
-func (v view) Since(_ context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+func (v view) Since(_ context.Context, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := v.shards[id]
+	s := v.shards[of.ID]
 	if s.nodes[v.node].away {
 		return nil, 0, false, errAway
 	}
@@ -204,21 +204,21 @@ func (v view) Since(_ context.Context, id uint32, after channel.Cursor, limit in
 	return updates, v.closed(s), false, nil
 }
 
-func (v view) Changed(id uint32) <-chan struct{} {
+func (v view) Changed(of channel.Range) <-chan struct{} {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	r := &v.shards[id].nodes[v.node]
+	r := &v.shards[of.ID].nodes[v.node]
 	if r.changed == nil {
 		r.changed = make(chan struct{})
 	}
 	return r.changed
 }
 
-func (v view) Demand(id uint32, stamp uint64) {
+func (v view) Demand(of channel.Range, stamp uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.demanded = max(v.demanded, stamp)
-	v.tick(v.shards[id], stamp)
+	v.tick(v.shards[of.ID], stamp)
 }
 
 func (v view) Channel(id channel.ID) (channel.Channel, error) {

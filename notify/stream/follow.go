@@ -15,7 +15,7 @@ const followPage = 256 // updates of a range read from the store at a time
 func (s *session) follow(ctx context.Context, i int) {
 	f, failing := s.followers[i], false
 	for ctx.Err() == nil {
-		changed, poke := s.hub.store.Changed(f.Range.ID), f.poke
+		changed, poke := s.hub.store.Changed(f.Range), f.poke
 		var retry <-chan time.Time
 		f.reading.Lock()
 		full, err := s.read(ctx, i)
@@ -61,7 +61,7 @@ func (s *session) read(ctx context.Context, i int) (full bool, err error) {
 	if !room {
 		return true, nil
 	}
-	page, closed, full, err := h.store.Since(ctx, f.Range.ID, after, followPage)
+	page, closed, full, err := h.store.Since(ctx, f.Range, after, followPage)
 	if err != nil {
 		return false, err
 	}

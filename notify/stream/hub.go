@@ -107,7 +107,7 @@ func (h *Hub) now() (table []channel.Range, at place) {
 	table = h.store.Table()
 	closed := make([]uint64, len(table))
 	for i, r := range table {
-		closed[i] = h.store.ClosedIn(r.ID)
+		closed[i] = h.store.ClosedIn(r)
 	}
 	at.base = channel.EndOf(slices.Max(closed))
 	for i, r := range table {

@@ -51,7 +51,7 @@ func inOtherRanges(n *node) (a, b channel.ID) {
 // stall keeps a range from closing anything, or from being read; heal ends that.
 var stalls = map[string]func(n *node, id uint32) (heal func()){
 	"does not close": func(n *node, id uint32) func() {
-		n.store.Hold(id, n.store.ClosedIn(id)+1)
+		n.store.Hold(id, n.store.ClosedIn(channel.Range{ID: id})+1)
 		return func() { n.store.Hold(id, 0) }
 	},
 	"cannot be read": func(n *node, id uint32) func() {
@@ -119,7 +119,7 @@ func TestManyRangesLag(t *testing.T) {
 		var late channel.ID
 		for _, r := range table {
 			if r.ID != well {
-				n.store.Hold(r.ID, n.store.ClosedIn(r.ID)+1)
+				n.store.Hold(r.ID, n.store.ClosedIn(channel.Range{ID: r.ID})+1)
 				elapse(time.Millisecond)
 			}
 		}
@@ -196,7 +196,7 @@ func TestDemands(t *testing.T) {
 		if got := n.store.Demands(held); got != 0 {
 			t.Fatalf("%d demands while nothing waits", got)
 		}
-		n.store.Hold(held, n.store.ClosedIn(held)+1)
+		n.store.Hold(held, n.store.ClosedIn(channel.Range{ID: held})+1)
 		for range 100 {
 			n.store.Commit(a)
 			elapse(9 * time.Millisecond)
@@ -228,7 +228,7 @@ func TestResumedPlaceIsClosedAgain(t *testing.T) {
 		n.hub.config.Ahead = time.Hour
 		a, b := inOtherRanges(n)
 		back := n.store.Range(b).ID
-		n.store.Hold(back, n.store.ClosedIn(back)+1)
+		n.store.Hold(back, n.store.ClosedIn(channel.Range{ID: back})+1)
 		elapse(time.Second)
 		u := n.store.Commit(a)
 		for i, at := range []uint64{u.Stamp, u.Stamp + 60e6} {
@@ -238,7 +238,7 @@ func TestResumedPlaceIsClosedAgain(t *testing.T) {
 			}
 			s.Close()
 		}
-		if highest := n.store.Demanded(); highest > n.store.ClosedIn(n.store.Range(a).ID) {
+		if highest := n.store.Demanded(); highest > n.store.ClosedIn(n.store.Range(a)) {
 			t.Errorf("stamp %d was asked for", highest)
 		}
 	})
@@ -264,7 +264,7 @@ func TestRangesAreDivided(t *testing.T) {
 		for i, ranges := range []int{16, 5, 64, 7, 2} {
 			n.store.Split(ranges)
 			held := n.store.Range(ids[i]).ID
-			n.store.Hold(held, n.store.ClosedIn(held)+1)
+			n.store.Hold(held, n.store.ClosedIn(channel.Range{ID: held})+1)
 			commit()
 			for range 3 {
 				event, cursor, _ := next(t, s)

@@ -92,7 +92,7 @@ func (h *Hub) closeAgain(at place) {
 	}
 	newest := uint64(0)
 	for _, f := range s.followers {
-		newest = max(newest, h.store.ClosedIn(f.Range.ID))
+		newest = max(newest, h.store.ClosedIn(f.Range))
 	}
 	for i, f := range s.followers {
 		if a := (ask{i, min(at.highest(f.Range).Stamp, newest), true}); !s.hasClosed(a) {

@@ -162,14 +162,14 @@ func (s *session) askOf(i int, stamp uint64, now time.Time) ask {
 
 // hasClosed reports whether this node has what is asked for.
 func (s *session) hasClosed(a ask) bool {
-	return s.hub.store.ClosedIn(s.followers[a.feed].Range.ID) >= a.stamp
+	return s.hub.store.ClosedIn(s.followers[a.feed].Range) >= a.stamp
 }
 
 // demand asks a range to close a stamp, unless it has just been asked.
 func (s *session) demand(a ask) {
 	if f := s.followers[a.feed]; a.may && s.mayAsk(f) {
 		s.hub.metrics.demands.Inc()
-		s.hub.store.Demand(f.Range.ID, a.stamp)
+		s.hub.store.Demand(f.Range, a.stamp)
 	}
 }
 

@@ -8,7 +8,8 @@ import (
 
 // Store is the replicated state that streams read. It is safe for concurrent use.
 //
-// A range has the same buckets for as long as it has its ID. What it has closed stays
+// A range that is split has other buckets than before: calls with those of before read nothing
+// then, and fail until the caller has looked at the table. What it has closed stays
 // closed, on every node and over restarts and changes of leader: it gives no update a
 // stamp up to there any more. A stamp that an update of any range has is as good as
 // closed: no range goes behind it when it starts again.
@@ -28,17 +29,18 @@ type Store interface {
 	Table() []channel.Range
 	// ClosedIn returns the stamp up to which everything of a range is readable here,
 	// and nothing more will come. It never falls, and stands still in an idle range
-	// until a later stamp is demanded. It does not wait.
-	ClosedIn(id uint32) uint64
+	// until a later stamp is demanded. It does not wait. Of a range that was split it is what
+	// all its parts have closed.
+	ClosedIn(r channel.Range) uint64
 	// Since returns at most limit updates of a range behind a cursor, in the order of
 	// (stamp, bucket), and the stamp up to which the range is closed: at least what
 	// ClosedIn returned before. Unless there are more, it has all up to there. The error
 	// is [channel.ErrTooOld] when some of them are no longer kept; any other may go.
-	Since(ctx context.Context, id uint32, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error)
+	Since(ctx context.Context, r channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error)
 	// Changed returns what is closed when a range has more to read than now, once
 	// ClosedIn has come to it, or has closed a stamp that was demanded, or can be read
 	// again.
-	Changed(id uint32) <-chan struct{}
+	Changed(r channel.Range) <-chan struct{}
 	// Demand asks a range to close a stamp soon. It does not wait.
-	Demand(id uint32, stamp uint64)
+	Demand(r channel.Range, stamp uint64)
 }

@@ -3,6 +3,7 @@ package backup
 import (
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -40,6 +41,9 @@ func (w *Writer) Range(r channel.Range, stream io.Reader, now time.Time) error {
 		return err
 	}
 	defer in.Close()
+	if h := in.Header(); h.From != uint32(r.From) || h.To != uint32(r.To) {
+		return fmt.Errorf("range %d has buckets %d to %d now, not %d to %d: back up again", r.ID, h.From, h.To, r.From, r.To)
+	}
 	inventory := state.NewInventory(r.From, r.To)
 	for {
 		key, value, err := in.Next()

@@ -19,6 +19,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -56,9 +57,9 @@ type Asker interface {
 
 // Config is what a node needs to know. Every field but Logger is required.
 type Config struct {
-	Self   string          // node ID
-	Ranges []channel.Range // all of the cluster, in the order of their buckets
-	Others func() []string // IDs of the cluster's other nodes, as they are now
+	Self   string                 // node ID
+	Ranges func() []channel.Range // all of the cluster as they are now, in the order of their buckets
+	Others func() []string        // IDs of the cluster's other nodes, as they are now
 	Store  Store
 	Ask    Asker
 	// Call has another node's [Node.Serve] answer.
@@ -76,9 +77,11 @@ type Node struct {
 	ctx     context.Context
 	stop    context.CancelFunc
 
-	leaders channel.ByRange[*outbox] // of what this node was told by hosts
-	others  outboxes                 // of what this node commits
+	leaders atomic.Pointer[channel.ByRange[*outbox]] // of what this node was told by hosts
+	others  outboxes                                 // of what this node commits
 	shares  shares
+
+	splitting sync.Mutex // held by followSplits
 
 	mu struct {
 		sync.Mutex // held to begin what Run waits for
@@ -95,10 +98,9 @@ func New(config Config, registerer prometheus.Registerer) *Node {
 	}
 	n := &Node{config: config, metrics: newMetrics()}
 	n.ctx, n.stop = context.WithCancel(context.Background())
-	for _, r := range config.Ranges {
-		n.leaders.Set(r, n.outbox(func(ctx context.Context, rests []byte) error { return config.Ask.Refused(ctx, r.From, rests) }))
-	}
-	n.shares.init(config.Ranges)
+	n.leaders.Store(new(channel.ByRange[*outbox]))
+	n.shares.init()
+	n.followSplits()
 	if registerer != nil {
 		registerer.MustRegister(n.metrics.all...)
 	}
@@ -123,13 +125,15 @@ func (n *Node) box(node string) *outbox {
 		if n.others.of == nil {
 			n.others.of = make(map[string]*outbox)
 		}
-		box = n.outbox(func(ctx context.Context, rests []byte) error { return n.config.Call(ctx, node, rests) })
+		box = n.outbox(func(ctx context.Context, rests []channel.Rest) error {
+			return n.config.Call(ctx, node, encode(rests, time.Now()))
+		})
 		n.others.of[node] = box
 	}
 	return box
 }
 
-func (n *Node) outbox(send func(context.Context, []byte) error) *outbox {
+func (n *Node) outbox(send func(context.Context, []channel.Rest) error) *outbox {
 	return &outbox{send: send, begin: n.begin, failed: n.metrics.failures.Inc}
 }
 
@@ -149,7 +153,7 @@ func (n *Node) Start(e Engine) { n.engine = e }
 // Run asks which hosts rest, and for what is needed of hosts' caps. It returns when ctx is
 // done and nothing is sent any more.
 func (n *Node) Run(ctx context.Context) {
-	for _, r := range n.config.Ranges {
+	for _, r := range n.config.Ranges() {
 		n.begin(func(ctx context.Context) { n.learn(ctx, r) })
 	}
 	n.keepShares(ctx)
@@ -174,7 +178,7 @@ func (n *Node) learn(ctx context.Context, r channel.Range) {
 // Refused records that a host has refused this node. It does not block.
 func (n *Node) Refused(rest channel.Rest) {
 	n.metrics.reported.Inc()
-	n.leaders.At(rest.Host.Bucket()).add(rest)
+	n.leaders.Load().At(rest.Host.Bucket()).add(rest)
 }
 
 // ServeRefused records, at the leader of a range, that hosts of it have refused a node,
@@ -222,6 +226,7 @@ func (n *Node) ServeResting(r channel.Range, node string) error {
 // their caps are granted when all nodes have told what they hold, or the leases of that
 // leader are over. It does not block.
 func (n *Node) RangeGained(r channel.Range) {
+	n.followSplits()
 	n.openTable(r, n.shares.gained(r, append(slices.Clip(n.config.Others()), n.config.Self)))
 	n.begin(func(context.Context) {
 		rests, err := n.config.Store.RestsIn(r)

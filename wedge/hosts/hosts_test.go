@@ -70,7 +70,7 @@ func (w *world) start(name string, all []string) *testNode {
 			others = append(others, other)
 		}
 	}
-	n.Node = New(Config{Self: name, Ranges: w.ranges, Others: func() []string { return others }, Store: n, Ask: n, Call: n.call, Held: n.callHeld}, nil)
+	n.Node = New(Config{Self: name, Ranges: func() []channel.Range { return w.ranges }, Others: func() []string { return others }, Store: n, Ask: n, Call: n.call, Held: n.callHeld}, nil)
 	n.Start(n)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup

@@ -98,7 +98,8 @@ func (n *Node) unsound(err error) error {
 // ServeHeld tells the new leader of a range, by its ID, what this node holds of the caps of
 // its hosts, and what it owns. From then on the node heeds no answer of a leader before.
 func (n *Node) ServeHeld(id uint64) ([]byte, error) {
-	for _, r := range n.config.Ranges {
+	n.followSplits()
+	for _, r := range n.config.Ranges() {
 		if uint64(r.ID) == id {
 			return json.Marshal(n.held(r))
 		}
@@ -107,7 +108,7 @@ func (n *Node) ServeHeld(id uint64) ([]byte, error) {
 }
 
 func (n *Node) held(r channel.Range) (held Held) {
-	a := n.shares.askers.At(r.From)
+	a := n.shares.askers.Load().At(r.From)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	held.Number, held.Shares = a.holder.Tell(time.Now())

@@ -11,7 +11,7 @@ import (
 // outbox is what one receiver is to be told: of each host what follows from all that
 // was said. One message is on its way at a time; while there is none, nothing runs.
 type outbox struct {
-	send   func(ctx context.Context, rests []byte) error
+	send   func(ctx context.Context, rests []channel.Rest) error
 	begin  func(run func(ctx context.Context)) (begun bool)
 	failed func() // is told of each attempt that failed
 
@@ -75,7 +75,7 @@ func (b *outbox) run(ctx context.Context) {
 		if len(rests) == 0 {
 			return
 		}
-		if b.send(ctx, encode(rests, time.Now())) == nil {
+		if b.send(ctx, rests) == nil {
 			pause = firstPause
 			continue
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -33,7 +34,8 @@ type Answer struct {
 // shares is what this node takes of hosts' caps, and what it grants of those whose
 // ranges it leads.
 type shares struct {
-	askers channel.ByRange[*asker]
+	askers atomic.Pointer[channel.ByRange[*asker]]
+	began  uint64 // no earlier run has asked so often
 
 	mu     sync.Mutex
 	tables channel.ByRange[*table] // of the ranges that this node leads
@@ -52,6 +54,7 @@ type asker struct {
 	mu     sync.Mutex
 	holder *grants.Holder
 	busy   bool
+	over   bool                 // its range was split: others ask for its hosts
 	owned  map[channel.ID]int64 // channels that this node owns, of hosts whose caps could be passed
 	all    map[channel.ID]int64 // that all nodes own, as far as they were told
 	left   []channel.Led        // hosts that it owns no channels of any more
@@ -59,11 +62,9 @@ type asker struct {
 	told   time.Time            // when all of owned was to be told
 }
 
-func (s *shares) init(ranges []channel.Range) {
-	began := uint64(time.Now().UnixMicro()) // no earlier run has asked so often
-	for _, r := range ranges {
-		s.askers.Set(r, &asker{r: r, holder: grants.NewHolder(began), all: make(map[channel.ID]int64)})
-	}
+func (s *shares) init() {
+	s.began = uint64(time.Now().UnixMicro())
+	s.askers.Store(new(channel.ByRange[*asker]))
 }
 
 // lookEvery is how often a node looks whether it needs more of a host's cap.
@@ -78,12 +79,13 @@ const tellEvery = grants.Lease / 3
 func (n *Node) keepShares(ctx context.Context) {
 	for sleep(ctx, lookEvery) {
 		n.engine.SetNodes(1 + len(n.config.Others()))
-		demands := make(map[*asker][]channel.Demand)
+		n.followSplits()
+		demands, askers := make(map[*asker][]channel.Demand), n.shares.askers.Load()
 		for _, d := range n.engine.Demands() {
-			a := n.shares.askers.At(d.Host.Bucket())
+			a := askers.At(d.Host.Bucket())
 			demands[a] = append(demands[a], d)
 		}
-		for _, a := range n.shares.askers.All() {
+		for _, a := range askers.All() {
 			if ended := a.lapse(demands[a]); len(ended) > 0 {
 				n.engine.Grant(ended...)
 			}
@@ -98,19 +100,19 @@ func (n *Node) keepShares(ctx context.Context) {
 // Parts records of how many channels of hosts this node is the owner, and returns which
 // part of all channels of each host that is; 0: not known. It does not wait.
 func (n *Node) Parts(owned []channel.Led) (parts []float64) {
-	byAsker := make(map[*asker]map[channel.ID]int64)
+	byAsker, askers := make(map[*asker]map[channel.ID]int64), n.shares.askers.Load()
 	for _, one := range owned {
-		a := n.shares.askers.At(one.Host.Bucket())
+		a := askers.At(one.Host.Bucket())
 		if byAsker[a] == nil {
 			byAsker[a] = make(map[channel.ID]int64)
 		}
 		byAsker[a][one.Host] = one.Channels
 	}
-	for _, a := range n.shares.askers.All() {
+	for _, a := range askers.All() {
 		a.own(byAsker[a])
 	}
 	for _, one := range owned {
-		parts = append(parts, n.shares.askers.At(one.Host.Bucket()).part(one))
+		parts = append(parts, askers.At(one.Host.Bucket()).part(one))
 	}
 	return parts
 }
@@ -155,6 +157,9 @@ func (a *asker) part(one channel.Led) float64 {
 func (a *asker) lapse(demands []channel.Demand) []channel.Grant {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.over {
+		return nil
+	}
 	return a.holder.Lapse(demands, time.Now())
 }
 
@@ -162,7 +167,7 @@ func (a *asker) lapse(demands []channel.Demand) []channel.Grant {
 func (a *asker) ask(demands []channel.Demand) (q Question) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.busy {
+	if a.busy || a.over {
 		return q
 	}
 	now := time.Now()
@@ -196,6 +201,10 @@ func (n *Node) askFor(ctx context.Context, a *asker, q Question) {
 		n.metrics.failures.Inc()
 	}
 	a.mu.Lock()
+	if a.over {
+		a.mu.Unlock()
+		return // as if the answer were lost
+	}
 	granted := a.holder.Take(q.Number, answer.Shares, answer.Kept, time.Now())
 	for _, one := range answer.All {
 		if a.owned[one.Host] > 0 { // else it is the number of the others

@@ -31,7 +31,7 @@ func NewCommand() *cobra.Command {
 	var flags cli.NodeFlags
 	cmd := &cobra.Command{
 		Use:               "nodes",
-		Short:             "Print the nodes of a cluster; drain, remove and recover",
+		Short:             "Print the nodes of a cluster; drain, remove, split and recover",
 		Long:              long,
 		Example:           example,
 		Args:              cli.WantArgs(),
@@ -39,7 +39,7 @@ func NewCommand() *cobra.Command {
 		RunE:              func(cmd *cobra.Command, _ []string) error { return list(cmd, &flags) },
 	}
 	flags.Add(cmd)
-	cmd.AddCommand(newDrain(), newUndrain(), newRemove(), newRecover())
+	cmd.AddCommand(newDrain(), newUndrain(), newRemove(), newSplit(), newRecover())
 	return cmd
 }
 

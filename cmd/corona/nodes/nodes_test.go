@@ -92,3 +92,33 @@ func TestRecoverAll(t *testing.T) {
 		t.Errorf("a range without a leader: %v", err)
 	}
 }
+
+// TestSplit: the command asks for the splits, says how many ranges there are whenever that
+// changes, and ends when they are as many as are wanted.
+func TestSplit(t *testing.T) {
+	var asked []string
+	answers := []string{`{"nodes":[],"ranges":16}`, `{"nodes":[],"ranges":20}`}
+	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = append(asked, r.Method+" "+r.URL.String())
+		if r.Method == http.MethodPost {
+			w.WriteHeader(http.StatusAccepted)
+			return
+		}
+		io.WriteString(w, answers[0])
+		answers = answers[1:]
+	}))
+	defer node.Close()
+	var out strings.Builder
+	cmd := NewCommand()
+	cmd.SetOut(&out)
+	cmd.SetArgs([]string{"split", "20", "--server", node.URL})
+	if err := cmd.ExecuteContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if want := "16 ranges of 20\n20 ranges of 20\n"; out.String() != want {
+		t.Errorf("printed %q, want %q", out.String(), want)
+	}
+	if asked[0] != "POST /v1/ranges:split?to=20" || len(asked) != 3 {
+		t.Errorf("asked %q", asked)
+	}
+}

@@ -47,10 +47,11 @@ func (s *Store) rangeOf(id channel.ID) channel.Range {
 	return s.table[slices.IndexFunc(s.table, func(r channel.Range) bool { return r.Has(id.Bucket()) })]
 }
 
-func (s *Store) Since(_ context.Context, id uint32, after channel.Cursor, limit int) (out []channel.Update, closed uint64, more bool, err error) {
+func (s *Store) Since(_ context.Context, of channel.Range, after channel.Cursor, limit int) (out []channel.Update, closed uint64, more bool, err error) {
+	id := of.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.table, func(r channel.Range) bool { return r.ID == id })
+	i := slices.Index(s.table, of)
 	if i < 0 {
 		return nil, 0, false, ErrSplit
 	}
@@ -89,10 +90,10 @@ func (s *Store) Closed() uint64 {
 	return closed
 }
 
-func (s *Store) ClosedIn(id uint32) uint64 {
+func (s *Store) ClosedIn(r channel.Range) uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.closed(id)
+	return s.closed(r.ID)
 }
 
 func (s *Store) closed(id uint32) uint64 {
@@ -102,7 +103,8 @@ func (s *Store) closed(id uint32) uint64 {
 	return max(s.stamp, uint64(time.Now().UnixMicro())-1)
 }
 
-func (s *Store) Changed(id uint32) <-chan struct{} {
+func (s *Store) Changed(r channel.Range) <-chan struct{} {
+	id := r.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.changed[id] == nil {
@@ -124,7 +126,8 @@ func (s *Store) ringAll() {
 	}
 }
 
-func (s *Store) Demand(id uint32, stamp uint64) {
+func (s *Store) Demand(r channel.Range, stamp uint64) {
+	id := r.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.demands[id]++

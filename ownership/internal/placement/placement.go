@@ -53,7 +53,9 @@ type Range struct {
 	Replicas []Replica // that have all of the range; the first leads when all is well
 	Joining  []Replica // that are to become such
 	Damaged  []string  // IDs of those whose data is damaged
-	View     *View     // nil: its leader has given none
+	// Splitting says that another range is being split off it: it gets no step.
+	Splitting bool
+	View      *View // nil: its leader has given none
 }
 
 // View is a range's raft configuration, committed, as its leader knows it.

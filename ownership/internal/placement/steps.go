@@ -16,7 +16,7 @@ func (p *planner) step(r *Range, kind Kind, replica Replica, why string) {
 
 // goOn takes the next step of what was begun for a range.
 func (p *planner) goOn(r *Range) {
-	if r.View == nil {
+	if r.View == nil || r.Splitting {
 		p.waits = true
 		return
 	}
@@ -143,7 +143,7 @@ func (p *planner) repair() {
 
 // idle reports whether nothing is under way for a range.
 func (p *planner) idle(r *Range) bool {
-	return len(r.Joining) == 0 && len(r.Replicas) <= p.Replicas &&
+	return !r.Splitting && len(r.Joining) == 0 && len(r.Replicas) <= p.Replicas &&
 		!slices.ContainsFunc(p.steps, func(s Step) bool { return s.Range == r.ID })
 }
 

@@ -336,6 +336,20 @@ func (t *Transport) preVote(ctx context.Context, call peer.Call) ([]byte, error)
 	return encodeBallot(ballot{v.RPCHeader, v.Term, v.Granted}), nil
 }
 
+// Stand has a replica of this node stand for election at once.
+func (n *Net) Stand(ctx context.Context, of Replica) error {
+	t, err := n.replica(of.Group())
+	if err != nil {
+		return err
+	}
+	if t.hooks.Barred() {
+		return errBarred
+	}
+	header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(of.ID()), Addr: []byte(of.Address())}
+	_, err = t.deliver(ctx, raft.RPC{Command: &raft.TimeoutNowRequest{RPCHeader: header}})
+	return err
+}
+
 // handover serves a leader's request that this replica take over. Raft obeys it from any
 // sender at any time, so here it must come from the leader of this replica's term.
 func (t *Transport) handover(ctx context.Context, call peer.Call) ([]byte, error) {

@@ -30,6 +30,9 @@ func (tx *Tx) Reach(index uint64) bool {
 	return true
 }
 
+// InTerm says in which term the next entry was proposed.
+func (tx *Tx) InTerm(term uint64) { tx.term = term }
+
 // Apply applies an entry's commands and returns their results. An error means that the
 // state can no longer follow the log: tx must not be written.
 func (tx *Tx) Apply(entry []byte) ([]Result, error) {
@@ -41,7 +44,7 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	for i, command := range commands {
 		tx.start(command.timeUS)
 		results[i], err = applyCommand(tx, command)
-		if errors.Is(err, ErrInvalid) || errors.Is(err, ErrRestoring) {
+		if errors.Is(err, ErrInvalid) || errors.Is(err, ErrRestoring) || errors.Is(err, ErrMoved) {
 			results[i], err = Result{Err: err}, nil
 		}
 		if err != nil {
@@ -52,7 +55,7 @@ func (tx *Tx) Apply(entry []byte) ([]Result, error) {
 	return results, nil
 }
 
-// applyCommand dispatches. An ErrInvalid or ErrRestoring means that the command was
+// applyCommand dispatches. An ErrInvalid, ErrRestoring or ErrMoved means that the command was
 // refused before it changed anything, any other error that state could not be read or
 // written. What does not fit the state is in the result.
 func applyCommand(tx *Tx, command command) (Result, error) {
@@ -83,6 +86,8 @@ func applyCommand(tx *Tx, command command) (Result, error) {
 		return applyRestore(tx, c.Restore)
 	case *wire.Command_Compare:
 		return applyCompare(tx, c.Compare)
+	case *wire.Command_Split:
+		return applySplit(tx, c.Split)
 	case *wire.Command_Tick:
 		return Result{}, nil
 	default:

@@ -21,7 +21,7 @@ const (
 	fieldTime      protowire.Number = 1  // Command.time_us
 	fieldClaim     protowire.Number = 2  // Command.claim
 	fieldSubscribe protowire.Number = 3  // Command.subscribe
-	fieldLast      protowire.Number = 15 // the last of Command.change
+	fieldLast      protowire.Number = 16 // the last of Command.change
 	fieldItems     protowire.Number = 1  // Claim.items, Subscribe.items
 )
 

@@ -92,7 +92,7 @@ func TestHash(t *testing.T) {
 func TestCompareCommand(t *testing.T) {
 	m := newMachine(t)
 	m.open(t, channel.Range{From: 10, To: 20})
-	for b, want := range map[channel.Bucket]error{9: ErrInvalid, 10: nil, 20: nil, 21: ErrInvalid} {
+	for b, want := range map[channel.Bucket]error{9: ErrMoved, 10: nil, 20: nil, 21: ErrMoved} {
 		tx := m.Begin(false)
 		results, err := tx.Apply(marshal(t, &wire.Entry{Commands: []*wire.Command{NewCompare(b)}}))
 		if err != nil {

@@ -40,12 +40,15 @@ func (r *Reader) reading() (done func(), err error) {
 // Drop forgets the state of a range, whose machine must not be used any more. It is durable
 // once the pebble is flushed. A damaged state may be dropped too: its files are not read, but
 // where they are cut. The error is ErrCorrupt if damage is there; then nothing has changed.
-func (d *DB) Drop(r channel.Range) error {
+// Begun are the ranges that were split off it and never ran here.
+func (d *DB) Drop(r channel.Range, begun ...uint32) error {
 	d.gate.Lock()
 	defer d.gate.Unlock()
 	err := d.excise(r)
-	if err == nil {
-		err = d.db.Delete(AppliedKey(r.ID), pebble.NoSync)
+	for _, id := range append(begun, r.ID) {
+		if err == nil {
+			err = d.db.Delete(AppliedKey(id), pebble.NoSync)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("drop state of range %d: %w", r.ID, err)

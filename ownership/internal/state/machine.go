@@ -21,12 +21,14 @@ import (
 // Begin, Write, Reload and Applied belong to one goroutine of the caller; the other
 // methods may be called from any.
 type Machine struct {
-	group    uint32
-	from, to channel.Bucket
-	all      *DB
-	db       *pebble.DB
+	group uint32
+	from  channel.Bucket
+	to    atomic.Uint32 // the last bucket: a split takes those behind it away
+	all   *DB
+	db    *pebble.DB
 
 	applied position
+	spanned bool           // the state says which buckets it has
 	buckets []*wire.Bucket // from..to, the newest state
 	known   []known        // from..to
 	knowing sync.RWMutex   // held to change what is known, and to ask for it from other goroutines
@@ -48,10 +50,12 @@ type hot struct {
 	newest                               atomic.Uint64   // stamp of an update
 }
 
-// Machine returns the state of a range as it is on disk.
+// Machine returns the state of a range as it is on disk. The buckets are those of a state that
+// was never split; of another one, they are all that it may have had.
 func (d *DB) Machine(r channel.Range) (*Machine, error) {
 	n := int(r.To-r.From) + 1
-	m := &Machine{group: r.ID, from: r.From, to: r.To, all: d, db: d.db, buckets: emptyBuckets(n)}
+	m := &Machine{group: r.ID, from: r.From, all: d, db: d.db, buckets: emptyBuckets(n)}
+	m.to.Store(uint32(r.To))
 	m.hot.lastStamp, m.hot.trimmedStamp = make([]atomic.Uint64, n), make([]atomic.Uint64, n)
 	m.hot.keyDay = make([]atomic.Uint32, n)
 	return m, m.Reload()
@@ -64,10 +68,19 @@ func (m *Machine) Reload() error {
 	if err := Get(m.db, AppliedKey(m.group), at); err != nil && !isMissing(err) {
 		return err
 	}
+	if at.Index > 0 {
+		m.to.Store(uint32(m.from) + uint32(len(m.buckets)) - 1)
+	}
+	if m.spanned = at.Span != nil; m.spanned {
+		if at.Span.From != uint32(m.from) || at.Span.To < at.Span.From || int(at.Span.To) >= int(m.from)+len(m.buckets) {
+			return misfit("state of range %d has buckets %d to %d, want some of %d from %d on", m.group, at.Span.From, at.Span.To, len(m.buckets), m.from)
+		}
+		m.to.Store(at.Span.To)
+	}
 	buckets := emptyBuckets(len(m.buckets))
 	err := eachInBuckets(m.db, kindBucket, bucketKey(m.from), func(key, value []byte) (bool, error) {
 		b, _ := keyBucket(key)
-		if b > m.to {
+		if b > m.last() || at.Index == 0 { // without an entry, what is there is another range's
 			return false, nil
 		}
 		return true, unmarshal(key, value, buckets[b-m.from])
@@ -115,6 +128,9 @@ func (m *Machine) Write(tx *Tx) error {
 		m.news.reset(tx.applied.timeUS) // it has not seen the backup's
 	}
 	m.news.add(tx.news)
+	if m.spanned = tx.spanned; tx.to < m.last() {
+		m.divide(tx.to)
+	}
 	// Last, since it closes the range up to this time: a stream that sees it before the
 	// newest stamp would skip the updates of this transaction.
 	m.hot.timeUS.Store(m.applied.timeUS)
@@ -130,6 +146,22 @@ func (h *hot) count(i int, before, after *wire.Bucket) {
 	h.newest.Store(max(h.newest.Load(), after.LastStamp))
 	h.trimmedStamp[i].Store(after.TrimmedStamp)
 	h.keyDay[i].Store(after.FirstKeyDay)
+}
+
+// last returns the last bucket.
+func (m *Machine) last() channel.Bucket { return channel.Bucket(m.to.Load()) }
+
+// Range returns the range with the buckets that the state has. A Time that was read before it
+// is one up to which those are closed.
+func (m *Machine) Range() channel.Range {
+	return channel.Range{ID: m.group, From: m.from, To: m.last()}
+}
+
+// Narrow says which bucket is the last while the state has nothing.
+func (m *Machine) Narrow(to channel.Bucket) {
+	if m.applied.index == 0 {
+		m.to.Store(uint32(to))
+	}
 }
 
 // Index returns the index of the last entry that the state has.

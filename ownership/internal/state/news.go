@@ -56,6 +56,19 @@ func (n *news) add(updates []channel.Update) {
 	n.updates = n.updates[old:]
 }
 
+// leave forgets the updates of buckets behind one.
+func (n *news) leave(to channel.Bucket) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.updates = slices.DeleteFunc(n.updates, func(u channel.Update) bool {
+		gone := u.Channel.Bucket() > to
+		if gone {
+			n.bytes -= len(u.Data)
+		}
+		return gone
+	})
+}
+
 // since returns a page of what lies behind a cursor and is closed, and whether there is
 // more; not ok: some of it is only in the state.
 func (n *news) since(after channel.Cursor, closed uint64, limit int) (updates []channel.Update, more, ok bool) {

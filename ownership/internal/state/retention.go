@@ -105,7 +105,7 @@ func (m *Machine) ExpireKeys(at time.Time) *wire.Command {
 		return nil
 	}
 	return &wire.Command{Change: &wire.Command_ExpireKeys{
-		ExpireKeys: &wire.ExpireKeys{From: uint32(m.from), To: uint32(m.to), BeforeDay: before},
+		ExpireKeys: &wire.ExpireKeys{From: uint32(m.from), To: m.to.Load(), BeforeDay: before},
 	}}
 }
 

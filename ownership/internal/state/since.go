@@ -64,7 +64,7 @@ type stampMerge struct {
 // It reads the trimmed stamps after the view was taken, so that they cover all that the
 // view lacks.
 func (m *stampMerge) begin(of *Machine, after channel.Cursor) error {
-	for b := of.from; b <= of.to; b++ {
+	for b := of.from; b <= of.last(); b++ {
 		from := after.Stamp
 		if b <= after.Bucket && from < math.MaxUint64 {
 			from++

@@ -18,6 +18,9 @@ var (
 	ErrKeyReused = errors.New("idempotency key used before with another request")
 	// ErrInvalid says that a command breaks the rules of its type.
 	ErrInvalid = errors.New("invalid command")
+	// ErrMoved says that a command is about a bucket that its range does not have, or no
+	// longer: it was not carried out, and may be sent to the range that has it.
+	ErrMoved = errors.New("bucket of another range")
 	// ErrRestoring says that a backup is being restored, and that nothing else changes
 	// until it is whole.
 	ErrRestoring = errors.New("a backup is being restored")

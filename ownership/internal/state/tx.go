@@ -19,6 +19,8 @@ type Tx struct {
 	m *Machine
 	changes
 	applied  position
+	to       channel.Bucket // the last one
+	spanned  bool           // see Machine
 	buckets  map[channel.Bucket]*wire.Bucket
 	channels map[channel.ID]*wire.Channel // nil for one that does not exist
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
@@ -28,6 +30,8 @@ type Tx struct {
 	telling  bool                         // events are worth building
 	events   []func(Observer)
 	news     []channel.Update
+
+	term uint64 // of the entry being applied
 
 	// Of the command being applied.
 	command int
@@ -42,6 +46,8 @@ func (m *Machine) Begin(telling bool) *Tx {
 	return &Tx{
 		m: m, changes: changes{db: m.db},
 		applied:  m.applied,
+		to:       m.last(),
+		spanned:  m.spanned,
 		buckets:  make(map[channel.Bucket]*wire.Bucket),
 		channels: make(map[channel.ID]*wire.Channel),
 		dirty:    make(map[channel.ID]int),
@@ -111,13 +117,16 @@ func (tx *Tx) commit() error {
 		}
 	}
 	at := &wire.Applied{Index: tx.applied.index, TimeUs: tx.applied.timeUS}
+	if tx.spanned {
+		at.Span = &wire.Span{From: uint32(tx.m.from), To: uint32(tx.to)}
+	}
 	if err := tx.put(AppliedKey(tx.m.group), at); err != nil {
 		return err
 	}
 	return tx.changes.commit()
 }
 
-// id reads a channel's or a key's ID. Its error is ErrInvalid, also for one of
+// id reads a channel's or a key's ID. Its error is ErrInvalid, or ErrMoved for one of
 // another range.
 func (tx *Tx) id(text string) (channel.ID, error) {
 	id, err := textID(text)
@@ -139,8 +148,8 @@ func (tx *Tx) own(b channel.Bucket) error {
 }
 
 func (tx *Tx) inRange(b channel.Bucket) error {
-	if b < tx.m.from || b > tx.m.to {
-		return fmt.Errorf("%w: bucket %d is not in range %d, %d to %d", ErrInvalid, b, tx.m.group, tx.m.from, tx.m.to)
+	if b < tx.m.from || b > tx.to {
+		return fmt.Errorf("%w: bucket %d is not in range %d, %d to %d", ErrMoved, b, tx.m.group, tx.m.from, tx.to)
 	}
 	return nil
 }

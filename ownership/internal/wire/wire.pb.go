@@ -93,6 +93,7 @@ type Command struct {
 	//	*Command_Rest
 	//	*Command_Restore
 	//	*Command_Compare
+	//	*Command_Split
 	Change        isCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -268,6 +269,15 @@ func (x *Command) GetCompare() *Compare {
 	return nil
 }
 
+func (x *Command) GetSplit() *Split {
+	if x != nil {
+		if x, ok := x.Change.(*Command_Split); ok {
+			return x.Split
+		}
+	}
+	return nil
+}
+
 type isCommand_Change interface {
 	isCommand_Change()
 }
@@ -328,6 +338,10 @@ type Command_Compare struct {
 	Compare *Compare `protobuf:"bytes,15,opt,name=compare,proto3,oneof"`
 }
 
+type Command_Split struct {
+	Split *Split `protobuf:"bytes,16,opt,name=split,proto3,oneof"`
+}
+
 func (*Command_Claim) isCommand_Change() {}
 
 func (*Command_Subscribe) isCommand_Change() {}
@@ -355,6 +369,8 @@ func (*Command_Rest) isCommand_Change() {}
 func (*Command_Restore) isCommand_Change() {}
 
 func (*Command_Compare) isCommand_Change() {}
+
+func (*Command_Split) isCommand_Change() {}
 
 // Claim ties idempotency keys to requests, in the range of the keys.
 type Claim struct {
@@ -1322,6 +1338,68 @@ func (x *Compare) GetBucket() uint32 {
 	return 0
 }
 
+// Split ends the range before a bucket: what lies from there on is another range's, which
+// begins with it. Once more it changes nothing.
+type Split struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Child         uint32                 `protobuf:"varint,1,opt,name=child,proto3" json:"child,omitempty"`      // ID of that range
+	From          uint32                 `protobuf:"varint,2,opt,name=from,proto3" json:"from,omitempty"`        // its first bucket
+	Founders      []string               `protobuf:"bytes,3,rep,name=founders,proto3" json:"founders,omitempty"` // raft server IDs of its voters
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Split) Reset() {
+	*x = Split{}
+	mi := &file_wire_proto_msgTypes[18]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Split) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Split) ProtoMessage() {}
+
+func (x *Split) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[18]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Split.ProtoReflect.Descriptor instead.
+func (*Split) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{18}
+}
+
+func (x *Split) GetChild() uint32 {
+	if x != nil {
+		return x.Child
+	}
+	return 0
+}
+
+func (x *Split) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Split) GetFounders() []string {
+	if x != nil {
+		return x.Founders
+	}
+	return nil
+}
+
 // Restore makes a fresh range what a backup of another cluster holds. It comes in steps:
 // all buckets are begun, which refuses every other command on them; records are put, in
 // any order and as often as one likes; all are ended. A range may be begun and ended by
@@ -1342,7 +1420,7 @@ type Restore struct {
 
 func (x *Restore) Reset() {
 	*x = Restore{}
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1354,7 +1432,7 @@ func (x *Restore) String() string {
 func (*Restore) ProtoMessage() {}
 
 func (x *Restore) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[18]
+	mi := &file_wire_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1367,7 +1445,7 @@ func (x *Restore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore.ProtoReflect.Descriptor instead.
 func (*Restore) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18}
+	return file_wire_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Restore) GetBackup() []byte {
@@ -1452,13 +1530,16 @@ type Applied struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Index         uint64                 `protobuf:"varint,1,opt,name=index,proto3" json:"index,omitempty"`
 	TimeUs        uint64                 `protobuf:"varint,2,opt,name=time_us,json=timeUs,proto3" json:"time_us,omitempty"` // the newest command's
+	Span          *Span                  `protobuf:"bytes,3,opt,name=span,proto3" json:"span,omitempty"`                    // absent: the range was never split, nor split off
+	Term          uint64                 `protobuf:"varint,5,opt,name=term,proto3" json:"term,omitempty"`                   // with founders: of the entry that has split it off
+	Founders      []string               `protobuf:"bytes,4,rep,name=founders,proto3" json:"founders,omitempty"`            // of a range that was split off and has no entry yet: raft server IDs of its voters
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Applied) Reset() {
 	*x = Applied{}
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1470,7 +1551,7 @@ func (x *Applied) String() string {
 func (*Applied) ProtoMessage() {}
 
 func (x *Applied) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[19]
+	mi := &file_wire_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1483,7 +1564,7 @@ func (x *Applied) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Applied.ProtoReflect.Descriptor instead.
 func (*Applied) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{19}
+	return file_wire_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Applied) GetIndex() uint64 {
@@ -1496,6 +1577,80 @@ func (x *Applied) GetIndex() uint64 {
 func (x *Applied) GetTimeUs() uint64 {
 	if x != nil {
 		return x.TimeUs
+	}
+	return 0
+}
+
+func (x *Applied) GetSpan() *Span {
+	if x != nil {
+		return x.Span
+	}
+	return nil
+}
+
+func (x *Applied) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
+}
+
+func (x *Applied) GetFounders() []string {
+	if x != nil {
+		return x.Founders
+	}
+	return nil
+}
+
+// Span is a run of buckets.
+type Span struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	From          uint32                 `protobuf:"varint,1,opt,name=from,proto3" json:"from,omitempty"`
+	To            uint32                 `protobuf:"varint,2,opt,name=to,proto3" json:"to,omitempty"` // inclusive
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Span) Reset() {
+	*x = Span{}
+	mi := &file_wire_proto_msgTypes[21]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Span) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Span) ProtoMessage() {}
+
+func (x *Span) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[21]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Span.ProtoReflect.Descriptor instead.
+func (*Span) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{21}
+}
+
+func (x *Span) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Span) GetTo() uint32 {
+	if x != nil {
+		return x.To
 	}
 	return 0
 }
@@ -1519,7 +1674,7 @@ type Bucket struct {
 
 func (x *Bucket) Reset() {
 	*x = Bucket{}
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1531,7 +1686,7 @@ func (x *Bucket) String() string {
 func (*Bucket) ProtoMessage() {}
 
 func (x *Bucket) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[20]
+	mi := &file_wire_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1544,7 +1699,7 @@ func (x *Bucket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Bucket.ProtoReflect.Descriptor instead.
 func (*Bucket) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{20}
+	return file_wire_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Bucket) GetLastSeq() uint64 {
@@ -1656,7 +1811,7 @@ type Channel struct {
 
 func (x *Channel) Reset() {
 	*x = Channel{}
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1668,7 +1823,7 @@ func (x *Channel) String() string {
 func (*Channel) ProtoMessage() {}
 
 func (x *Channel) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[21]
+	mi := &file_wire_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1681,7 +1836,7 @@ func (x *Channel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Channel.ProtoReflect.Descriptor instead.
 func (*Channel) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{21}
+	return file_wire_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Channel) GetUrl() string {
@@ -1865,7 +2020,7 @@ type Subscription struct {
 
 func (x *Subscription) Reset() {
 	*x = Subscription{}
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +2032,7 @@ func (x *Subscription) String() string {
 func (*Subscription) ProtoMessage() {}
 
 func (x *Subscription) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[22]
+	mi := &file_wire_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +2045,7 @@ func (x *Subscription) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Subscription.ProtoReflect.Descriptor instead.
 func (*Subscription) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{22}
+	return file_wire_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Subscription) GetSinkType() string {
@@ -1937,7 +2092,7 @@ type Claimed struct {
 
 func (x *Claimed) Reset() {
 	*x = Claimed{}
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2104,7 @@ func (x *Claimed) String() string {
 func (*Claimed) ProtoMessage() {}
 
 func (x *Claimed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[23]
+	mi := &file_wire_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2117,7 @@ func (x *Claimed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Claimed.ProtoReflect.Descriptor instead.
 func (*Claimed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{23}
+	return file_wire_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Claimed) GetDigest() []byte {
@@ -1986,7 +2141,7 @@ type Done struct {
 
 func (x *Done) Reset() {
 	*x = Done{}
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1998,7 +2153,7 @@ func (x *Done) String() string {
 func (*Done) ProtoMessage() {}
 
 func (x *Done) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[24]
+	mi := &file_wire_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2011,7 +2166,7 @@ func (x *Done) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Done.ProtoReflect.Descriptor instead.
 func (*Done) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{24}
+	return file_wire_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Done) GetDigest() []byte {
@@ -2055,7 +2210,7 @@ type Update struct {
 
 func (x *Update) Reset() {
 	*x = Update{}
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2067,7 +2222,7 @@ func (x *Update) String() string {
 func (*Update) ProtoMessage() {}
 
 func (x *Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[25]
+	mi := &file_wire_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2080,7 +2235,7 @@ func (x *Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Update.ProtoReflect.Descriptor instead.
 func (*Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{25}
+	return file_wire_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Update) GetIncarnation() uint64 {
@@ -2130,7 +2285,7 @@ type Stamped struct {
 
 func (x *Stamped) Reset() {
 	*x = Stamped{}
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2142,7 +2297,7 @@ func (x *Stamped) String() string {
 func (*Stamped) ProtoMessage() {}
 
 func (x *Stamped) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[26]
+	mi := &file_wire_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2155,7 +2310,7 @@ func (x *Stamped) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stamped.ProtoReflect.Descriptor instead.
 func (*Stamped) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{26}
+	return file_wire_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Stamped) GetChannel() []byte {
@@ -2188,7 +2343,7 @@ type Seen struct {
 
 func (x *Seen) Reset() {
 	*x = Seen{}
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2200,7 +2355,7 @@ func (x *Seen) String() string {
 func (*Seen) ProtoMessage() {}
 
 func (x *Seen) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[27]
+	mi := &file_wire_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2213,7 +2368,7 @@ func (x *Seen) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Seen.ProtoReflect.Descriptor instead.
 func (*Seen) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{27}
+	return file_wire_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Seen) GetIdentities() []uint64 {
@@ -2234,7 +2389,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2246,7 +2401,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[28]
+	mi := &file_wire_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2259,7 +2414,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{28}
+	return file_wire_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Position) GetIncarnation() uint64 {
@@ -2298,7 +2453,7 @@ type Endpoint struct {
 
 func (x *Endpoint) Reset() {
 	*x = Endpoint{}
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2310,7 +2465,7 @@ func (x *Endpoint) String() string {
 func (*Endpoint) ProtoMessage() {}
 
 func (x *Endpoint) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[29]
+	mi := &file_wire_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2323,7 +2478,7 @@ func (x *Endpoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Endpoint.ProtoReflect.Descriptor instead.
 func (*Endpoint) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{29}
+	return file_wire_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Endpoint) GetUrl() string {
@@ -2386,7 +2541,7 @@ type Resting struct {
 
 func (x *Resting) Reset() {
 	*x = Resting{}
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2398,7 +2553,7 @@ func (x *Resting) String() string {
 func (*Resting) ProtoMessage() {}
 
 func (x *Resting) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[30]
+	mi := &file_wire_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2411,7 +2566,7 @@ func (x *Resting) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Resting.ProtoReflect.Descriptor instead.
 func (*Resting) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{30}
+	return file_wire_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Resting) GetUntilUs() uint64 {
@@ -2446,7 +2601,7 @@ type Identity struct {
 
 func (x *Identity) Reset() {
 	*x = Identity{}
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2458,7 +2613,7 @@ func (x *Identity) String() string {
 func (*Identity) ProtoMessage() {}
 
 func (x *Identity) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[31]
+	mi := &file_wire_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2471,7 +2626,7 @@ func (x *Identity) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Identity.ProtoReflect.Descriptor instead.
 func (*Identity) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{31}
+	return file_wire_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Identity) GetCluster() []byte {
@@ -2496,13 +2651,14 @@ type Marker struct {
 	Applied       uint64                 `protobuf:"varint,2,opt,name=applied,proto3" json:"applied,omitempty"`
 	Received      string                 `protobuf:"bytes,3,opt,name=received,proto3" json:"received,omitempty"` // a state from elsewhere: the directory of its files until they are the state
 	Files         uint32                 `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"`      // how many
+	To            uint32                 `protobuf:"varint,5,opt,name=to,proto3" json:"to,omitempty"`            // the last bucket of that state; 0: that of the range
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Marker) Reset() {
 	*x = Marker{}
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2514,7 +2670,7 @@ func (x *Marker) String() string {
 func (*Marker) ProtoMessage() {}
 
 func (x *Marker) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[32]
+	mi := &file_wire_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2527,7 +2683,7 @@ func (x *Marker) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Marker.ProtoReflect.Descriptor instead.
 func (*Marker) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{32}
+	return file_wire_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Marker) GetGroup() uint32 {
@@ -2558,6 +2714,13 @@ func (x *Marker) GetFiles() uint32 {
 	return 0
 }
 
+func (x *Marker) GetTo() uint32 {
+	if x != nil {
+		return x.To
+	}
+	return 0
+}
+
 // SnapshotMeta is what raft keeps about a group's newest snapshot.
 type SnapshotMeta struct {
 	state              protoimpl.MessageState `protogen:"open.v1"`
@@ -2572,7 +2735,7 @@ type SnapshotMeta struct {
 
 func (x *SnapshotMeta) Reset() {
 	*x = SnapshotMeta{}
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2584,7 +2747,7 @@ func (x *SnapshotMeta) String() string {
 func (*SnapshotMeta) ProtoMessage() {}
 
 func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[33]
+	mi := &file_wire_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2597,7 +2760,7 @@ func (x *SnapshotMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SnapshotMeta.ProtoReflect.Descriptor instead.
 func (*SnapshotMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{33}
+	return file_wire_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *SnapshotMeta) GetIndex() uint64 {
@@ -2649,7 +2812,7 @@ type TransferHeader struct {
 
 func (x *TransferHeader) Reset() {
 	*x = TransferHeader{}
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2661,7 +2824,7 @@ func (x *TransferHeader) String() string {
 func (*TransferHeader) ProtoMessage() {}
 
 func (x *TransferHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[34]
+	mi := &file_wire_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2674,7 +2837,7 @@ func (x *TransferHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferHeader.ProtoReflect.Descriptor instead.
 func (*TransferHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{34}
+	return file_wire_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *TransferHeader) GetFormat() uint32 {
@@ -2730,7 +2893,7 @@ type TransferTrailer struct {
 
 func (x *TransferTrailer) Reset() {
 	*x = TransferTrailer{}
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2742,7 +2905,7 @@ func (x *TransferTrailer) String() string {
 func (*TransferTrailer) ProtoMessage() {}
 
 func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[35]
+	mi := &file_wire_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2755,7 +2918,7 @@ func (x *TransferTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TransferTrailer.ProtoReflect.Descriptor instead.
 func (*TransferTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{35}
+	return file_wire_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TransferTrailer) GetPairs() uint64 {
@@ -2793,7 +2956,7 @@ type BackupHeader struct {
 
 func (x *BackupHeader) Reset() {
 	*x = BackupHeader{}
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2805,7 +2968,7 @@ func (x *BackupHeader) String() string {
 func (*BackupHeader) ProtoMessage() {}
 
 func (x *BackupHeader) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[36]
+	mi := &file_wire_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2818,7 +2981,7 @@ func (x *BackupHeader) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupHeader.ProtoReflect.Descriptor instead.
 func (*BackupHeader) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{36}
+	return file_wire_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *BackupHeader) GetFormat() uint32 {
@@ -2876,7 +3039,7 @@ type BackupSection struct {
 
 func (x *BackupSection) Reset() {
 	*x = BackupSection{}
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2888,7 +3051,7 @@ func (x *BackupSection) String() string {
 func (*BackupSection) ProtoMessage() {}
 
 func (x *BackupSection) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[37]
+	mi := &file_wire_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2901,7 +3064,7 @@ func (x *BackupSection) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupSection.ProtoReflect.Descriptor instead.
 func (*BackupSection) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{37}
+	return file_wire_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *BackupSection) GetRange() uint32 {
@@ -2951,7 +3114,7 @@ type BackupTrailer struct {
 
 func (x *BackupTrailer) Reset() {
 	*x = BackupTrailer{}
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2963,7 +3126,7 @@ func (x *BackupTrailer) String() string {
 func (*BackupTrailer) ProtoMessage() {}
 
 func (x *BackupTrailer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[38]
+	mi := &file_wire_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2976,7 +3139,7 @@ func (x *BackupTrailer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use BackupTrailer.ProtoReflect.Descriptor instead.
 func (*BackupTrailer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{38}
+	return file_wire_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *BackupTrailer) GetRanges() uint32 {
@@ -3065,6 +3228,9 @@ type MetaCommand struct {
 	//	*MetaCommand_RaiseVersion
 	//	*MetaCommand_RecoverRange
 	//	*MetaCommand_RecoverMeta
+	//	*MetaCommand_WantRanges
+	//	*MetaCommand_PlanSplit
+	//	*MetaCommand_FinishSplit
 	//	*MetaCommand_RangeDamaged
 	Change        isMetaCommand_Change `protobuf_oneof:"change"`
 	unknownFields protoimpl.UnknownFields
@@ -3073,7 +3239,7 @@ type MetaCommand struct {
 
 func (x *MetaCommand) Reset() {
 	*x = MetaCommand{}
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3085,7 +3251,7 @@ func (x *MetaCommand) String() string {
 func (*MetaCommand) ProtoMessage() {}
 
 func (x *MetaCommand) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[39]
+	mi := &file_wire_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3098,7 +3264,7 @@ func (x *MetaCommand) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MetaCommand.ProtoReflect.Descriptor instead.
 func (*MetaCommand) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{39}
+	return file_wire_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *MetaCommand) GetChange() isMetaCommand_Change {
@@ -3216,6 +3382,33 @@ func (x *MetaCommand) GetRecoverMeta() *RecoverMeta {
 	return nil
 }
 
+func (x *MetaCommand) GetWantRanges() *WantRanges {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_WantRanges); ok {
+			return x.WantRanges
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetPlanSplit() *PlanSplit {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_PlanSplit); ok {
+			return x.PlanSplit
+		}
+	}
+	return nil
+}
+
+func (x *MetaCommand) GetFinishSplit() *FinishSplit {
+	if x != nil {
+		if x, ok := x.Change.(*MetaCommand_FinishSplit); ok {
+			return x.FinishSplit
+		}
+	}
+	return nil
+}
+
 func (x *MetaCommand) GetRangeDamaged() *MoveReplica {
 	if x != nil {
 		if x, ok := x.Change.(*MetaCommand_RangeDamaged); ok {
@@ -3277,6 +3470,18 @@ type MetaCommand_RecoverMeta struct {
 	RecoverMeta *RecoverMeta `protobuf:"bytes,42,opt,name=recover_meta,json=recoverMeta,proto3,oneof"`
 }
 
+type MetaCommand_WantRanges struct {
+	WantRanges *WantRanges `protobuf:"bytes,43,opt,name=want_ranges,json=wantRanges,proto3,oneof"`
+}
+
+type MetaCommand_PlanSplit struct {
+	PlanSplit *PlanSplit `protobuf:"bytes,44,opt,name=plan_split,json=planSplit,proto3,oneof"`
+}
+
+type MetaCommand_FinishSplit struct {
+	FinishSplit *FinishSplit `protobuf:"bytes,45,opt,name=finish_split,json=finishSplit,proto3,oneof"`
+}
+
 type MetaCommand_RangeDamaged struct {
 	RangeDamaged *MoveReplica `protobuf:"bytes,20,opt,name=range_damaged,json=rangeDamaged,proto3,oneof"` // the replica's data is damaged: it cannot stay, another one may take its place on its node
 }
@@ -3305,6 +3510,12 @@ func (*MetaCommand_RecoverRange) isMetaCommand_Change() {}
 
 func (*MetaCommand_RecoverMeta) isMetaCommand_Change() {}
 
+func (*MetaCommand_WantRanges) isMetaCommand_Change() {}
+
+func (*MetaCommand_PlanSplit) isMetaCommand_Change() {}
+
+func (*MetaCommand_FinishSplit) isMetaCommand_Change() {}
+
 func (*MetaCommand_RangeDamaged) isMetaCommand_Change() {}
 
 // Birth founds the cluster. A second one changes nothing.
@@ -3321,7 +3532,7 @@ type Birth struct {
 
 func (x *Birth) Reset() {
 	*x = Birth{}
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3333,7 +3544,7 @@ func (x *Birth) String() string {
 func (*Birth) ProtoMessage() {}
 
 func (x *Birth) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[40]
+	mi := &file_wire_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3346,7 +3557,7 @@ func (x *Birth) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Birth.ProtoReflect.Descriptor instead.
 func (*Birth) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{40}
+	return file_wire_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *Birth) GetCluster() []byte {
@@ -3393,7 +3604,7 @@ type RangesBorn struct {
 
 func (x *RangesBorn) Reset() {
 	*x = RangesBorn{}
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3405,7 +3616,7 @@ func (x *RangesBorn) String() string {
 func (*RangesBorn) ProtoMessage() {}
 
 func (x *RangesBorn) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[41]
+	mi := &file_wire_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3418,7 +3629,153 @@ func (x *RangesBorn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RangesBorn.ProtoReflect.Descriptor instead.
 func (*RangesBorn) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{41}
+	return file_wire_proto_rawDescGZIP(), []int{43}
+}
+
+// WantRanges says how many ranges the cluster is to have. There are never fewer than before.
+type WantRanges struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Ranges        uint32                 `protobuf:"varint,1,opt,name=ranges,proto3" json:"ranges,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WantRanges) Reset() {
+	*x = WantRanges{}
+	mi := &file_wire_proto_msgTypes[44]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WantRanges) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WantRanges) ProtoMessage() {}
+
+func (x *WantRanges) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[44]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WantRanges.ProtoReflect.Descriptor instead.
+func (*WantRanges) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{44}
+}
+
+func (x *WantRanges) GetRanges() uint32 {
+	if x != nil {
+		return x.Ranges
+	}
+	return 0
+}
+
+// PlanSplit has a range be split: the upper half of its buckets becomes another one, which
+// gets replicas on the same nodes. It is refused unless the table is still of the revision
+// that it was decided for.
+type PlanSplit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Range         uint32                 `protobuf:"varint,1,opt,name=range,proto3" json:"range,omitempty"`
+	Revision      uint64                 `protobuf:"varint,2,opt,name=revision,proto3" json:"revision,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlanSplit) Reset() {
+	*x = PlanSplit{}
+	mi := &file_wire_proto_msgTypes[45]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlanSplit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlanSplit) ProtoMessage() {}
+
+func (x *PlanSplit) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[45]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlanSplit.ProtoReflect.Descriptor instead.
+func (*PlanSplit) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{45}
+}
+
+func (x *PlanSplit) GetRange() uint32 {
+	if x != nil {
+		return x.Range
+	}
+	return 0
+}
+
+func (x *PlanSplit) GetRevision() uint64 {
+	if x != nil {
+		return x.Revision
+	}
+	return 0
+}
+
+// FinishSplit says that the leader of the range that was split has applied that: the other one
+// may begin. Once more it is refused.
+type FinishSplit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Child         uint32                 `protobuf:"varint,1,opt,name=child,proto3" json:"child,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FinishSplit) Reset() {
+	*x = FinishSplit{}
+	mi := &file_wire_proto_msgTypes[46]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FinishSplit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FinishSplit) ProtoMessage() {}
+
+func (x *FinishSplit) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[46]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FinishSplit.ProtoReflect.Descriptor instead.
+func (*FinishSplit) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{46}
+}
+
+func (x *FinishSplit) GetChild() uint32 {
+	if x != nil {
+		return x.Child
+	}
+	return 0
 }
 
 // Join makes a node one of the cluster's; of one that is, it changes nothing.
@@ -3432,7 +3789,7 @@ type Join struct {
 
 func (x *Join) Reset() {
 	*x = Join{}
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[47]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3444,7 +3801,7 @@ func (x *Join) String() string {
 func (*Join) ProtoMessage() {}
 
 func (x *Join) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[42]
+	mi := &file_wire_proto_msgTypes[47]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3457,7 +3814,7 @@ func (x *Join) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Join.ProtoReflect.Descriptor instead.
 func (*Join) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{42}
+	return file_wire_proto_rawDescGZIP(), []int{47}
 }
 
 func (x *Join) GetNode() *Node {
@@ -3487,7 +3844,7 @@ type RaiseVersion struct {
 
 func (x *RaiseVersion) Reset() {
 	*x = RaiseVersion{}
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[48]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3499,7 +3856,7 @@ func (x *RaiseVersion) String() string {
 func (*RaiseVersion) ProtoMessage() {}
 
 func (x *RaiseVersion) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[43]
+	mi := &file_wire_proto_msgTypes[48]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3512,7 +3869,7 @@ func (x *RaiseVersion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RaiseVersion.ProtoReflect.Descriptor instead.
 func (*RaiseVersion) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{43}
+	return file_wire_proto_rawDescGZIP(), []int{48}
 }
 
 func (x *RaiseVersion) GetVersion() uint32 {
@@ -3541,7 +3898,7 @@ type RecoverRange struct {
 
 func (x *RecoverRange) Reset() {
 	*x = RecoverRange{}
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[49]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3553,7 +3910,7 @@ func (x *RecoverRange) String() string {
 func (*RecoverRange) ProtoMessage() {}
 
 func (x *RecoverRange) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[44]
+	mi := &file_wire_proto_msgTypes[49]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3566,7 +3923,7 @@ func (x *RecoverRange) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverRange.ProtoReflect.Descriptor instead.
 func (*RecoverRange) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{44}
+	return file_wire_proto_rawDescGZIP(), []int{49}
 }
 
 func (x *RecoverRange) GetRecovery() *Recovery {
@@ -3597,7 +3954,7 @@ type RecoverMeta struct {
 
 func (x *RecoverMeta) Reset() {
 	*x = RecoverMeta{}
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[50]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3609,7 +3966,7 @@ func (x *RecoverMeta) String() string {
 func (*RecoverMeta) ProtoMessage() {}
 
 func (x *RecoverMeta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[45]
+	mi := &file_wire_proto_msgTypes[50]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3622,7 +3979,7 @@ func (x *RecoverMeta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RecoverMeta.ProtoReflect.Descriptor instead.
 func (*RecoverMeta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{45}
+	return file_wire_proto_rawDescGZIP(), []int{50}
 }
 
 func (x *RecoverMeta) GetRecovery() *Recovery {
@@ -3670,7 +4027,7 @@ type Recovery struct {
 
 func (x *Recovery) Reset() {
 	*x = Recovery{}
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[51]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3682,7 +4039,7 @@ func (x *Recovery) String() string {
 func (*Recovery) ProtoMessage() {}
 
 func (x *Recovery) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[46]
+	mi := &file_wire_proto_msgTypes[51]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3695,7 +4052,7 @@ func (x *Recovery) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Recovery.ProtoReflect.Descriptor instead.
 func (*Recovery) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{46}
+	return file_wire_proto_rawDescGZIP(), []int{51}
 }
 
 func (x *Recovery) GetRange() uint32 {
@@ -3769,7 +4126,7 @@ type ReplicaLog struct {
 
 func (x *ReplicaLog) Reset() {
 	*x = ReplicaLog{}
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[52]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3781,7 +4138,7 @@ func (x *ReplicaLog) String() string {
 func (*ReplicaLog) ProtoMessage() {}
 
 func (x *ReplicaLog) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[47]
+	mi := &file_wire_proto_msgTypes[52]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3794,7 +4151,7 @@ func (x *ReplicaLog) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplicaLog.ProtoReflect.Descriptor instead.
 func (*ReplicaLog) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{47}
+	return file_wire_proto_rawDescGZIP(), []int{52}
 }
 
 func (x *ReplicaLog) GetReplica() string {
@@ -3850,7 +4207,7 @@ type Support struct {
 
 func (x *Support) Reset() {
 	*x = Support{}
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[53]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3862,7 +4219,7 @@ func (x *Support) String() string {
 func (*Support) ProtoMessage() {}
 
 func (x *Support) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[48]
+	mi := &file_wire_proto_msgTypes[53]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3875,7 +4232,7 @@ func (x *Support) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Support.ProtoReflect.Descriptor instead.
 func (*Support) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{48}
+	return file_wire_proto_rawDescGZIP(), []int{53}
 }
 
 func (x *Support) GetOldest() uint32 {
@@ -3903,7 +4260,7 @@ type SetNode struct {
 
 func (x *SetNode) Reset() {
 	*x = SetNode{}
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[54]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3915,7 +4272,7 @@ func (x *SetNode) String() string {
 func (*SetNode) ProtoMessage() {}
 
 func (x *SetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[49]
+	mi := &file_wire_proto_msgTypes[54]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3928,7 +4285,7 @@ func (x *SetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetNode.ProtoReflect.Descriptor instead.
 func (*SetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{49}
+	return file_wire_proto_rawDescGZIP(), []int{54}
 }
 
 func (x *SetNode) GetId() string {
@@ -3955,7 +4312,7 @@ type ForgetNode struct {
 
 func (x *ForgetNode) Reset() {
 	*x = ForgetNode{}
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[55]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3967,7 +4324,7 @@ func (x *ForgetNode) String() string {
 func (*ForgetNode) ProtoMessage() {}
 
 func (x *ForgetNode) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[50]
+	mi := &file_wire_proto_msgTypes[55]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3980,7 +4337,7 @@ func (x *ForgetNode) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForgetNode.ProtoReflect.Descriptor instead.
 func (*ForgetNode) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{50}
+	return file_wire_proto_rawDescGZIP(), []int{55}
 }
 
 func (x *ForgetNode) GetId() string {
@@ -4001,7 +4358,7 @@ type PlanReplica struct {
 
 func (x *PlanReplica) Reset() {
 	*x = PlanReplica{}
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[56]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4013,7 +4370,7 @@ func (x *PlanReplica) String() string {
 func (*PlanReplica) ProtoMessage() {}
 
 func (x *PlanReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[51]
+	mi := &file_wire_proto_msgTypes[56]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4026,7 +4383,7 @@ func (x *PlanReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlanReplica.ProtoReflect.Descriptor instead.
 func (*PlanReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{51}
+	return file_wire_proto_rawDescGZIP(), []int{56}
 }
 
 func (x *PlanReplica) GetRange() uint32 {
@@ -4054,7 +4411,7 @@ type MoveReplica struct {
 
 func (x *MoveReplica) Reset() {
 	*x = MoveReplica{}
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[57]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4066,7 +4423,7 @@ func (x *MoveReplica) String() string {
 func (*MoveReplica) ProtoMessage() {}
 
 func (x *MoveReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[52]
+	mi := &file_wire_proto_msgTypes[57]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4079,7 +4436,7 @@ func (x *MoveReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MoveReplica.ProtoReflect.Descriptor instead.
 func (*MoveReplica) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{52}
+	return file_wire_proto_rawDescGZIP(), []int{57}
 }
 
 func (x *MoveReplica) GetRange() uint32 {
@@ -4104,15 +4461,17 @@ type Range struct {
 	// Raft server IDs: of a cluster of one the raft ID of its node, else node ID / replica
 	// number. The first is the one that leads when all is well.
 	Replicas      []string `protobuf:"bytes,4,rep,name=replicas,proto3" json:"replicas,omitempty"`
-	Joining       []string `protobuf:"bytes,5,rep,name=joining,proto3" json:"joining,omitempty"`  // raft server IDs of replicas that do not have all of the range yet
-	Damaged       []string `protobuf:"bytes,20,rep,name=damaged,proto3" json:"damaged,omitempty"` // those of both whose data is damaged
+	Joining       []string `protobuf:"bytes,5,rep,name=joining,proto3" json:"joining,omitempty"`   // raft server IDs of replicas that do not have all of the range yet
+	Damaged       []string `protobuf:"bytes,20,rep,name=damaged,proto3" json:"damaged,omitempty"`  // those of both whose data is damaged
+	Planned       bool     `protobuf:"varint,22,opt,name=planned,proto3" json:"planned,omitempty"` // it is to be split off; its buckets are its parent's still
+	Parent        uint32   `protobuf:"varint,23,opt,name=parent,proto3" json:"parent,omitempty"`   // 1 + ID of the range that it was split off; 0: of none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Range) Reset() {
 	*x = Range{}
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[58]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4124,7 +4483,7 @@ func (x *Range) String() string {
 func (*Range) ProtoMessage() {}
 
 func (x *Range) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[53]
+	mi := &file_wire_proto_msgTypes[58]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4137,7 +4496,7 @@ func (x *Range) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Range.ProtoReflect.Descriptor instead.
 func (*Range) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{53}
+	return file_wire_proto_rawDescGZIP(), []int{58}
 }
 
 func (x *Range) GetId() uint32 {
@@ -4182,6 +4541,20 @@ func (x *Range) GetDamaged() []string {
 	return nil
 }
 
+func (x *Range) GetPlanned() bool {
+	if x != nil {
+		return x.Planned
+	}
+	return false
+}
+
+func (x *Range) GetParent() uint32 {
+	if x != nil {
+		return x.Parent
+	}
+	return 0
+}
+
 type Node struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Id            string                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // its name, a dot, the incarnation of its directory
@@ -4194,7 +4567,7 @@ type Node struct {
 
 func (x *Node) Reset() {
 	*x = Node{}
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[59]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4206,7 +4579,7 @@ func (x *Node) String() string {
 func (*Node) ProtoMessage() {}
 
 func (x *Node) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[54]
+	mi := &file_wire_proto_msgTypes[59]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4219,7 +4592,7 @@ func (x *Node) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Node.ProtoReflect.Descriptor instead.
 func (*Node) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{54}
+	return file_wire_proto_rawDescGZIP(), []int{59}
 }
 
 func (x *Node) GetId() string {
@@ -4264,6 +4637,7 @@ type Meta struct {
 	LastReplica   uint32                 `protobuf:"varint,9,opt,name=last_replica,json=lastReplica,proto3" json:"last_replica,omitempty"`     // the newest replica number given
 	StateMachine  uint32                 `protobuf:"varint,10,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // the version of commands that all nodes write and apply; 0: 4
 	Revision      uint64                 `protobuf:"varint,11,opt,name=revision,proto3" json:"revision,omitempty"`                             // index of the last command in the meta group's log that changed this; 0: as the founder decided it
+	RangesWanted  uint32                 `protobuf:"varint,12,opt,name=ranges_wanted,json=rangesWanted,proto3" json:"ranges_wanted,omitempty"` // that there are to be; fewer than there are: no more
 	Recoveries    []*Recovery            `protobuf:"bytes,40,rep,name=recoveries,proto3" json:"recoveries,omitempty"`                          // all there have ever been
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -4271,7 +4645,7 @@ type Meta struct {
 
 func (x *Meta) Reset() {
 	*x = Meta{}
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[60]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4283,7 +4657,7 @@ func (x *Meta) String() string {
 func (*Meta) ProtoMessage() {}
 
 func (x *Meta) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[55]
+	mi := &file_wire_proto_msgTypes[60]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4296,7 +4670,7 @@ func (x *Meta) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Meta.ProtoReflect.Descriptor instead.
 func (*Meta) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{55}
+	return file_wire_proto_rawDescGZIP(), []int{60}
 }
 
 func (x *Meta) GetCluster() []byte {
@@ -4376,6 +4750,13 @@ func (x *Meta) GetRevision() uint64 {
 	return 0
 }
 
+func (x *Meta) GetRangesWanted() uint32 {
+	if x != nil {
+		return x.RangesWanted
+	}
+	return 0
+}
+
 func (x *Meta) GetRecoveries() []*Recovery {
 	if x != nil {
 		return x.Recoveries
@@ -4394,7 +4775,7 @@ type Held struct {
 
 func (x *Held) Reset() {
 	*x = Held{}
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[61]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4406,7 +4787,7 @@ func (x *Held) String() string {
 func (*Held) ProtoMessage() {}
 
 func (x *Held) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[56]
+	mi := &file_wire_proto_msgTypes[61]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4419,7 +4800,7 @@ func (x *Held) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Held.ProtoReflect.Descriptor instead.
 func (*Held) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{56}
+	return file_wire_proto_rawDescGZIP(), []int{61}
 }
 
 func (x *Held) GetReplicas() []*MoveReplica {
@@ -4451,7 +4832,7 @@ type Answer struct {
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[62]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4463,7 +4844,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[57]
+	mi := &file_wire_proto_msgTypes[62]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4476,7 +4857,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57}
+	return file_wire_proto_rawDescGZIP(), []int{62}
 }
 
 func (x *Answer) GetFailure() *Failure {
@@ -4532,7 +4913,7 @@ type Failure struct {
 
 func (x *Failure) Reset() {
 	*x = Failure{}
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[63]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4544,7 +4925,7 @@ func (x *Failure) String() string {
 func (*Failure) ProtoMessage() {}
 
 func (x *Failure) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[58]
+	mi := &file_wire_proto_msgTypes[63]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4557,7 +4938,7 @@ func (x *Failure) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failure.ProtoReflect.Descriptor instead.
 func (*Failure) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{58}
+	return file_wire_proto_rawDescGZIP(), []int{63}
 }
 
 func (x *Failure) GetClass() uint32 {
@@ -4578,14 +4959,16 @@ func (x *Failure) GetText() string {
 type Question struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          string                 `protobuf:"bytes,1,opt,name=kind,proto3" json:"kind,omitempty"`
-	Query         []byte                 `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"` // as its kind has it
+	Query         []byte                 `protobuf:"bytes,2,opt,name=query,proto3" json:"query,omitempty"`    // as its kind has it
+	From          uint32                 `protobuf:"varint,3,opt,name=from,proto3" json:"from,omitempty"`     // the buckets that it is about, which the range has to have
+	Beyond        uint32                 `protobuf:"varint,4,opt,name=beyond,proto3" json:"beyond,omitempty"` // the one behind them; 0: not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[64]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4597,7 +4980,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[59]
+	mi := &file_wire_proto_msgTypes[64]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4610,7 +4993,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{59}
+	return file_wire_proto_rawDescGZIP(), []int{64}
 }
 
 func (x *Question) GetKind() string {
@@ -4627,6 +5010,20 @@ func (x *Question) GetQuery() []byte {
 	return nil
 }
 
+func (x *Question) GetFrom() uint32 {
+	if x != nil {
+		return x.From
+	}
+	return 0
+}
+
+func (x *Question) GetBeyond() uint32 {
+	if x != nil {
+		return x.Beyond
+	}
+	return 0
+}
+
 // Page is what the leader of a range tells of its updates behind a cursor.
 type Page struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -4639,7 +5036,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[65]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4651,7 +5048,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[60]
+	mi := &file_wire_proto_msgTypes[65]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4664,7 +5061,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60}
+	return file_wire_proto_rawDescGZIP(), []int{65}
 }
 
 func (x *Page) GetUpdates() []*Page_Update {
@@ -4700,7 +5097,7 @@ type Room struct {
 
 func (x *Room) Reset() {
 	*x = Room{}
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[66]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4712,7 +5109,7 @@ func (x *Room) String() string {
 func (*Room) ProtoMessage() {}
 
 func (x *Room) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[61]
+	mi := &file_wire_proto_msgTypes[66]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4725,7 +5122,7 @@ func (x *Room) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Room.ProtoReflect.Descriptor instead.
 func (*Room) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{61}
+	return file_wire_proto_rawDescGZIP(), []int{66}
 }
 
 func (x *Room) GetRange() uint32 {
@@ -4763,7 +5160,7 @@ type Promise struct {
 
 func (x *Promise) Reset() {
 	*x = Promise{}
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[67]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4775,7 +5172,7 @@ func (x *Promise) String() string {
 func (*Promise) ProtoMessage() {}
 
 func (x *Promise) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[62]
+	mi := &file_wire_proto_msgTypes[67]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4788,7 +5185,7 @@ func (x *Promise) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Promise.ProtoReflect.Descriptor instead.
 func (*Promise) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{62}
+	return file_wire_proto_rawDescGZIP(), []int{67}
 }
 
 func (x *Promise) GetNode() *Node {
@@ -4830,7 +5227,7 @@ type Terms struct {
 
 func (x *Terms) Reset() {
 	*x = Terms{}
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[68]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4842,7 +5239,7 @@ func (x *Terms) String() string {
 func (*Terms) ProtoMessage() {}
 
 func (x *Terms) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[63]
+	mi := &file_wire_proto_msgTypes[68]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4855,7 +5252,7 @@ func (x *Terms) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Terms.ProtoReflect.Descriptor instead.
 func (*Terms) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{63}
+	return file_wire_proto_rawDescGZIP(), []int{68}
 }
 
 func (x *Terms) GetReplicas() []uint64 {
@@ -4882,7 +5279,7 @@ type Claim_Item struct {
 
 func (x *Claim_Item) Reset() {
 	*x = Claim_Item{}
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[69]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4894,7 +5291,7 @@ func (x *Claim_Item) String() string {
 func (*Claim_Item) ProtoMessage() {}
 
 func (x *Claim_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[64]
+	mi := &file_wire_proto_msgTypes[69]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4941,7 +5338,7 @@ type Subscribe_Item struct {
 
 func (x *Subscribe_Item) Reset() {
 	*x = Subscribe_Item{}
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[70]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4953,7 +5350,7 @@ func (x *Subscribe_Item) String() string {
 func (*Subscribe_Item) ProtoMessage() {}
 
 func (x *Subscribe_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[65]
+	mi := &file_wire_proto_msgTypes[70]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5030,7 +5427,7 @@ type Rest_Item struct {
 
 func (x *Rest_Item) Reset() {
 	*x = Rest_Item{}
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[71]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5042,7 +5439,7 @@ func (x *Rest_Item) String() string {
 func (*Rest_Item) ProtoMessage() {}
 
 func (x *Rest_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[66]
+	mi := &file_wire_proto_msgTypes[71]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5099,7 +5496,7 @@ type Advance_Item struct {
 
 func (x *Advance_Item) Reset() {
 	*x = Advance_Item{}
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[72]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5111,7 +5508,7 @@ func (x *Advance_Item) String() string {
 func (*Advance_Item) ProtoMessage() {}
 
 func (x *Advance_Item) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[67]
+	mi := &file_wire_proto_msgTypes[72]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5172,7 +5569,7 @@ type Restore_Buckets struct {
 
 func (x *Restore_Buckets) Reset() {
 	*x = Restore_Buckets{}
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[73]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5184,7 +5581,7 @@ func (x *Restore_Buckets) String() string {
 func (*Restore_Buckets) ProtoMessage() {}
 
 func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[68]
+	mi := &file_wire_proto_msgTypes[73]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5197,7 +5594,7 @@ func (x *Restore_Buckets) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Buckets.ProtoReflect.Descriptor instead.
 func (*Restore_Buckets) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 0}
+	return file_wire_proto_rawDescGZIP(), []int{19, 0}
 }
 
 func (x *Restore_Buckets) GetFrom() uint32 {
@@ -5224,7 +5621,7 @@ type Restore_Pair struct {
 
 func (x *Restore_Pair) Reset() {
 	*x = Restore_Pair{}
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[74]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5236,7 +5633,7 @@ func (x *Restore_Pair) String() string {
 func (*Restore_Pair) ProtoMessage() {}
 
 func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[69]
+	mi := &file_wire_proto_msgTypes[74]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5249,7 +5646,7 @@ func (x *Restore_Pair) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Pair.ProtoReflect.Descriptor instead.
 func (*Restore_Pair) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 1}
+	return file_wire_proto_rawDescGZIP(), []int{19, 1}
 }
 
 func (x *Restore_Pair) GetKey() []byte {
@@ -5275,7 +5672,7 @@ type Restore_Records struct {
 
 func (x *Restore_Records) Reset() {
 	*x = Restore_Records{}
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[75]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5287,7 +5684,7 @@ func (x *Restore_Records) String() string {
 func (*Restore_Records) ProtoMessage() {}
 
 func (x *Restore_Records) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[70]
+	mi := &file_wire_proto_msgTypes[75]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5300,7 +5697,7 @@ func (x *Restore_Records) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_Records.ProtoReflect.Descriptor instead.
 func (*Restore_Records) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 2}
+	return file_wire_proto_rawDescGZIP(), []int{19, 2}
 }
 
 func (x *Restore_Records) GetPairs() []*Restore_Pair {
@@ -5320,7 +5717,7 @@ type Restore_End struct {
 
 func (x *Restore_End) Reset() {
 	*x = Restore_End{}
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[76]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5332,7 +5729,7 @@ func (x *Restore_End) String() string {
 func (*Restore_End) ProtoMessage() {}
 
 func (x *Restore_End) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[71]
+	mi := &file_wire_proto_msgTypes[76]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5345,7 +5742,7 @@ func (x *Restore_End) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Restore_End.ProtoReflect.Descriptor instead.
 func (*Restore_End) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{18, 3}
+	return file_wire_proto_rawDescGZIP(), []int{19, 3}
 }
 
 func (x *Restore_End) GetFrom() uint32 {
@@ -5376,7 +5773,7 @@ type Answer_Subscribed struct {
 
 func (x *Answer_Subscribed) Reset() {
 	*x = Answer_Subscribed{}
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[77]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5388,7 +5785,7 @@ func (x *Answer_Subscribed) String() string {
 func (*Answer_Subscribed) ProtoMessage() {}
 
 func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[72]
+	mi := &file_wire_proto_msgTypes[77]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5401,7 +5798,7 @@ func (x *Answer_Subscribed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer_Subscribed.ProtoReflect.Descriptor instead.
 func (*Answer_Subscribed) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{57, 0}
+	return file_wire_proto_rawDescGZIP(), []int{62, 0}
 }
 
 func (x *Answer_Subscribed) GetSeq() uint64 {
@@ -5463,7 +5860,7 @@ type Page_Update struct {
 
 func (x *Page_Update) Reset() {
 	*x = Page_Update{}
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[78]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -5475,7 +5872,7 @@ func (x *Page_Update) String() string {
 func (*Page_Update) ProtoMessage() {}
 
 func (x *Page_Update) ProtoReflect() protoreflect.Message {
-	mi := &file_wire_proto_msgTypes[73]
+	mi := &file_wire_proto_msgTypes[78]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -5488,7 +5885,7 @@ func (x *Page_Update) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page_Update.ProtoReflect.Descriptor instead.
 func (*Page_Update) Descriptor() ([]byte, []int) {
-	return file_wire_proto_rawDescGZIP(), []int{60, 0}
+	return file_wire_proto_rawDescGZIP(), []int{65, 0}
 }
 
 func (x *Page_Update) GetChannel() []byte {
@@ -5554,7 +5951,7 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"wire.proto\x12\x13corona.ownership.v1\"A\n" +
 	"\x05Entry\x128\n" +
-	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\xe4\x06\n" +
+	"\bcommands\x18\x01 \x03(\v2\x1c.corona.ownership.v1.CommandR\bcommands\"\x98\a\n" +
 	"\aCommand\x12\x17\n" +
 	"\atime_us\x18\x01 \x01(\x04R\x06timeUs\x122\n" +
 	"\x05claim\x18\x02 \x01(\v2\x1a.corona.ownership.v1.ClaimH\x00R\x05claim\x12>\n" +
@@ -5573,7 +5970,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04tick\x18\f \x01(\v2\x19.corona.ownership.v1.TickH\x00R\x04tick\x12/\n" +
 	"\x04rest\x18\r \x01(\v2\x19.corona.ownership.v1.RestH\x00R\x04rest\x128\n" +
 	"\arestore\x18\x0e \x01(\v2\x1c.corona.ownership.v1.RestoreH\x00R\arestore\x128\n" +
-	"\acompare\x18\x0f \x01(\v2\x1c.corona.ownership.v1.CompareH\x00R\acompareB\b\n" +
+	"\acompare\x18\x0f \x01(\v2\x1c.corona.ownership.v1.CompareH\x00R\acompare\x122\n" +
+	"\x05split\x18\x10 \x01(\v2\x1a.corona.ownership.v1.SplitH\x00R\x05splitB\b\n" +
 	"\x06change\"p\n" +
 	"\x05Claim\x125\n" +
 	"\x05items\x18\x01 \x03(\v2\x1f.corona.ownership.v1.Claim.ItemR\x05items\x1a0\n" +
@@ -5666,7 +6064,11 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"before_day\x18\x03 \x01(\rR\tbeforeDay\"!\n" +
 	"\aCompare\x12\x16\n" +
-	"\x06bucket\x18\x01 \x01(\rR\x06bucket\"\x88\x04\n" +
+	"\x06bucket\x18\x01 \x01(\rR\x06bucket\"M\n" +
+	"\x05Split\x12\x14\n" +
+	"\x05child\x18\x01 \x01(\rR\x05child\x12\x12\n" +
+	"\x04from\x18\x02 \x01(\rR\x04from\x12\x1a\n" +
+	"\bfounders\x18\x03 \x03(\tR\bfounders\"\x88\x04\n" +
 	"\aRestore\x12\x16\n" +
 	"\x06backup\x18\x01 \x01(\fR\x06backup\x12<\n" +
 	"\x05begin\x18\x02 \x01(\v2$.corona.ownership.v1.Restore.BucketsH\x00R\x05begin\x128\n" +
@@ -5684,10 +6086,16 @@ const file_wire_proto_rawDesc = "" +
 	"\x03End\x12\x12\n" +
 	"\x04from\x18\x01 \x01(\rR\x04from\x125\n" +
 	"\abuckets\x18\x02 \x03(\v2\x1b.corona.ownership.v1.BucketR\abucketsB\x06\n" +
-	"\x04step\"8\n" +
+	"\x04step\"\x97\x01\n" +
 	"\aApplied\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x17\n" +
-	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\"\xf3\x02\n" +
+	"\atime_us\x18\x02 \x01(\x04R\x06timeUs\x12-\n" +
+	"\x04span\x18\x03 \x01(\v2\x19.corona.ownership.v1.SpanR\x04span\x12\x12\n" +
+	"\x04term\x18\x05 \x01(\x04R\x04term\x12\x1a\n" +
+	"\bfounders\x18\x04 \x03(\tR\bfounders\"*\n" +
+	"\x04Span\x12\x12\n" +
+	"\x04from\x18\x01 \x01(\rR\x04from\x12\x0e\n" +
+	"\x02to\x18\x02 \x01(\rR\x02to\"\xf3\x02\n" +
 	"\x06Bucket\x12\x19\n" +
 	"\blast_seq\x18\x01 \x01(\x04R\alastSeq\x12)\n" +
 	"\x10last_incarnation\x18\x02 \x01(\x04R\x0flastIncarnation\x12\x1d\n" +
@@ -5782,12 +6190,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x04turn\x18\x03 \x01(\x06R\x04turn\"=\n" +
 	"\bIdentity\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
-	"\araft_id\x18\x02 \x01(\tR\x06raftId\"j\n" +
+	"\araft_id\x18\x02 \x01(\tR\x06raftId\"z\n" +
 	"\x06Marker\x12\x14\n" +
 	"\x05group\x18\x01 \x01(\rR\x05group\x12\x18\n" +
 	"\aapplied\x18\x02 \x01(\x04R\aapplied\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\tR\breceived\x12\x14\n" +
-	"\x05files\x18\x04 \x01(\rR\x05files\"\xa9\x01\n" +
+	"\x05files\x18\x04 \x01(\rR\x05files\x12\x0e\n" +
+	"\x02to\x18\x05 \x01(\rR\x02to\"\xa9\x01\n" +
 	"\fSnapshotMeta\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\x02 \x01(\x04R\x04term\x12$\n" +
@@ -5828,7 +6237,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04keys\x18\b \x01(\x04R\x04keys\x12\x1c\n" +
 	"\tpositions\x18\t \x01(\x04R\tpositions\x12\x16\n" +
 	"\x06sha256\x18\n" +
-	" \x01(\fR\x06sha256\"\x8d\a\n" +
+	" \x01(\fR\x06sha256\"\xd9\b\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
@@ -5843,7 +6252,12 @@ const file_wire_proto_rawDesc = "" +
 	"\x0eprefer_replica\x18\t \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\rpreferReplica\x12H\n" +
 	"\rraise_version\x18( \x01(\v2!.corona.ownership.v1.RaiseVersionH\x00R\fraiseVersion\x12H\n" +
 	"\rrecover_range\x18) \x01(\v2!.corona.ownership.v1.RecoverRangeH\x00R\frecoverRange\x12E\n" +
-	"\frecover_meta\x18* \x01(\v2 .corona.ownership.v1.RecoverMetaH\x00R\vrecoverMeta\x12G\n" +
+	"\frecover_meta\x18* \x01(\v2 .corona.ownership.v1.RecoverMetaH\x00R\vrecoverMeta\x12B\n" +
+	"\vwant_ranges\x18+ \x01(\v2\x1f.corona.ownership.v1.WantRangesH\x00R\n" +
+	"wantRanges\x12?\n" +
+	"\n" +
+	"plan_split\x18, \x01(\v2\x1e.corona.ownership.v1.PlanSplitH\x00R\tplanSplit\x12E\n" +
+	"\ffinish_split\x18- \x01(\v2 .corona.ownership.v1.FinishSplitH\x00R\vfinishSplit\x12G\n" +
 	"\rrange_damaged\x18\x14 \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\frangeDamagedB\b\n" +
 	"\x06change\"\xbb\x01\n" +
 	"\x05Birth\x12\x18\n" +
@@ -5853,7 +6267,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x06ranges\x18\x04 \x03(\v2\x1a.corona.ownership.v1.RangeR\x06ranges\x12/\n" +
 	"\x05table\x18\x05 \x01(\v2\x19.corona.ownership.v1.MetaR\x05table\"\f\n" +
 	"\n" +
-	"RangesBorn\"m\n" +
+	"RangesBorn\"$\n" +
+	"\n" +
+	"WantRanges\x12\x16\n" +
+	"\x06ranges\x18\x01 \x01(\rR\x06ranges\"=\n" +
+	"\tPlanSplit\x12\x14\n" +
+	"\x05range\x18\x01 \x01(\rR\x05range\x12\x1a\n" +
+	"\brevision\x18\x02 \x01(\x04R\brevision\"#\n" +
+	"\vFinishSplit\x12\x14\n" +
+	"\x05child\x18\x01 \x01(\rR\x05child\"m\n" +
 	"\x04Join\x12-\n" +
 	"\x04node\x18\x01 \x01(\v2\x19.corona.ownership.v1.NodeR\x04node\x126\n" +
 	"\asupport\x18( \x01(\v2\x1c.corona.ownership.v1.SupportR\asupport\"D\n" +
@@ -5899,19 +6321,21 @@ const file_wire_proto_rawDesc = "" +
 	"\x04node\x18\x02 \x01(\tR\x04node\"=\n" +
 	"\vMoveReplica\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
-	"\areplica\x18\x02 \x01(\tR\areplica\"\x8b\x01\n" +
+	"\areplica\x18\x02 \x01(\tR\areplica\"\xbd\x01\n" +
 	"\x05Range\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\rR\x02id\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
 	"\x02to\x18\x03 \x01(\rR\x02to\x12\x1a\n" +
 	"\breplicas\x18\x04 \x03(\tR\breplicas\x12\x18\n" +
 	"\ajoining\x18\x05 \x03(\tR\ajoining\x12\x18\n" +
-	"\adamaged\x18\x14 \x03(\tR\adamaged\"Z\n" +
+	"\adamaged\x18\x14 \x03(\tR\adamaged\x12\x18\n" +
+	"\aplanned\x18\x16 \x01(\bR\aplanned\x12\x16\n" +
+	"\x06parent\x18\x17 \x01(\rR\x06parent\"Z\n" +
 	"\x04Node\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x18\n" +
 	"\aaddress\x18\x03 \x01(\tR\aaddress\x12\x14\n" +
-	"\x05state\x18\x04 \x01(\rR\x05state\"\xc4\x03\n" +
+	"\x05state\x18\x04 \x01(\rR\x05state\"\xe9\x03\n" +
 	"\x04Meta\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
 	"\aborn_us\x18\x02 \x01(\x04R\x06bornUs\x12\x1a\n" +
@@ -5926,7 +6350,8 @@ const file_wire_proto_rawDesc = "" +
 	"\flast_replica\x18\t \x01(\rR\vlastReplica\x12#\n" +
 	"\rstate_machine\x18\n" +
 	" \x01(\rR\fstateMachine\x12\x1a\n" +
-	"\brevision\x18\v \x01(\x04R\brevision\x12=\n" +
+	"\brevision\x18\v \x01(\x04R\brevision\x12#\n" +
+	"\rranges_wanted\x18\f \x01(\rR\frangesWanted\x12=\n" +
 	"\n" +
 	"recoveries\x18( \x03(\v2\x1d.corona.ownership.v1.RecoveryR\n" +
 	"recoveries\"^\n" +
@@ -5953,10 +6378,12 @@ const file_wire_proto_rawDesc = "" +
 	"\afailure\x18\x06 \x01(\v2\x1c.corona.ownership.v1.FailureR\afailure\"3\n" +
 	"\aFailure\x12\x14\n" +
 	"\x05class\x18\x01 \x01(\rR\x05class\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"4\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"`\n" +
 	"\bQuestion\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
-	"\x05query\x18\x02 \x01(\fR\x05query\"\xb4\x02\n" +
+	"\x05query\x18\x02 \x01(\fR\x05query\x12\x12\n" +
+	"\x04from\x18\x03 \x01(\rR\x04from\x12\x16\n" +
+	"\x06beyond\x18\x04 \x01(\rR\x06beyond\"\xb4\x02\n" +
 	"\x04Page\x12:\n" +
 	"\aupdates\x18\x01 \x03(\v2 .corona.ownership.v1.Page.UpdateR\aupdates\x12\x16\n" +
 	"\x06closed\x18\x02 \x01(\x04R\x06closed\x12\x12\n" +
@@ -5995,7 +6422,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 74)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -6015,62 +6442,67 @@ var file_wire_proto_goTypes = []any{
 	(*Trim)(nil),              // 15: corona.ownership.v1.Trim
 	(*ExpireKeys)(nil),        // 16: corona.ownership.v1.ExpireKeys
 	(*Compare)(nil),           // 17: corona.ownership.v1.Compare
-	(*Restore)(nil),           // 18: corona.ownership.v1.Restore
-	(*Applied)(nil),           // 19: corona.ownership.v1.Applied
-	(*Bucket)(nil),            // 20: corona.ownership.v1.Bucket
-	(*Channel)(nil),           // 21: corona.ownership.v1.Channel
-	(*Subscription)(nil),      // 22: corona.ownership.v1.Subscription
-	(*Claimed)(nil),           // 23: corona.ownership.v1.Claimed
-	(*Done)(nil),              // 24: corona.ownership.v1.Done
-	(*Update)(nil),            // 25: corona.ownership.v1.Update
-	(*Stamped)(nil),           // 26: corona.ownership.v1.Stamped
-	(*Seen)(nil),              // 27: corona.ownership.v1.Seen
-	(*Position)(nil),          // 28: corona.ownership.v1.Position
-	(*Endpoint)(nil),          // 29: corona.ownership.v1.Endpoint
-	(*Resting)(nil),           // 30: corona.ownership.v1.Resting
-	(*Identity)(nil),          // 31: corona.ownership.v1.Identity
-	(*Marker)(nil),            // 32: corona.ownership.v1.Marker
-	(*SnapshotMeta)(nil),      // 33: corona.ownership.v1.SnapshotMeta
-	(*TransferHeader)(nil),    // 34: corona.ownership.v1.TransferHeader
-	(*TransferTrailer)(nil),   // 35: corona.ownership.v1.TransferTrailer
-	(*BackupHeader)(nil),      // 36: corona.ownership.v1.BackupHeader
-	(*BackupSection)(nil),     // 37: corona.ownership.v1.BackupSection
-	(*BackupTrailer)(nil),     // 38: corona.ownership.v1.BackupTrailer
-	(*MetaCommand)(nil),       // 39: corona.ownership.v1.MetaCommand
-	(*Birth)(nil),             // 40: corona.ownership.v1.Birth
-	(*RangesBorn)(nil),        // 41: corona.ownership.v1.RangesBorn
-	(*Join)(nil),              // 42: corona.ownership.v1.Join
-	(*RaiseVersion)(nil),      // 43: corona.ownership.v1.RaiseVersion
-	(*RecoverRange)(nil),      // 44: corona.ownership.v1.RecoverRange
-	(*RecoverMeta)(nil),       // 45: corona.ownership.v1.RecoverMeta
-	(*Recovery)(nil),          // 46: corona.ownership.v1.Recovery
-	(*ReplicaLog)(nil),        // 47: corona.ownership.v1.ReplicaLog
-	(*Support)(nil),           // 48: corona.ownership.v1.Support
-	(*SetNode)(nil),           // 49: corona.ownership.v1.SetNode
-	(*ForgetNode)(nil),        // 50: corona.ownership.v1.ForgetNode
-	(*PlanReplica)(nil),       // 51: corona.ownership.v1.PlanReplica
-	(*MoveReplica)(nil),       // 52: corona.ownership.v1.MoveReplica
-	(*Range)(nil),             // 53: corona.ownership.v1.Range
-	(*Node)(nil),              // 54: corona.ownership.v1.Node
-	(*Meta)(nil),              // 55: corona.ownership.v1.Meta
-	(*Held)(nil),              // 56: corona.ownership.v1.Held
-	(*Answer)(nil),            // 57: corona.ownership.v1.Answer
-	(*Failure)(nil),           // 58: corona.ownership.v1.Failure
-	(*Question)(nil),          // 59: corona.ownership.v1.Question
-	(*Page)(nil),              // 60: corona.ownership.v1.Page
-	(*Room)(nil),              // 61: corona.ownership.v1.Room
-	(*Promise)(nil),           // 62: corona.ownership.v1.Promise
-	(*Terms)(nil),             // 63: corona.ownership.v1.Terms
-	(*Claim_Item)(nil),        // 64: corona.ownership.v1.Claim.Item
-	(*Subscribe_Item)(nil),    // 65: corona.ownership.v1.Subscribe.Item
-	(*Rest_Item)(nil),         // 66: corona.ownership.v1.Rest.Item
-	(*Advance_Item)(nil),      // 67: corona.ownership.v1.Advance.Item
-	(*Restore_Buckets)(nil),   // 68: corona.ownership.v1.Restore.Buckets
-	(*Restore_Pair)(nil),      // 69: corona.ownership.v1.Restore.Pair
-	(*Restore_Records)(nil),   // 70: corona.ownership.v1.Restore.Records
-	(*Restore_End)(nil),       // 71: corona.ownership.v1.Restore.End
-	(*Answer_Subscribed)(nil), // 72: corona.ownership.v1.Answer.Subscribed
-	(*Page_Update)(nil),       // 73: corona.ownership.v1.Page.Update
+	(*Split)(nil),             // 18: corona.ownership.v1.Split
+	(*Restore)(nil),           // 19: corona.ownership.v1.Restore
+	(*Applied)(nil),           // 20: corona.ownership.v1.Applied
+	(*Span)(nil),              // 21: corona.ownership.v1.Span
+	(*Bucket)(nil),            // 22: corona.ownership.v1.Bucket
+	(*Channel)(nil),           // 23: corona.ownership.v1.Channel
+	(*Subscription)(nil),      // 24: corona.ownership.v1.Subscription
+	(*Claimed)(nil),           // 25: corona.ownership.v1.Claimed
+	(*Done)(nil),              // 26: corona.ownership.v1.Done
+	(*Update)(nil),            // 27: corona.ownership.v1.Update
+	(*Stamped)(nil),           // 28: corona.ownership.v1.Stamped
+	(*Seen)(nil),              // 29: corona.ownership.v1.Seen
+	(*Position)(nil),          // 30: corona.ownership.v1.Position
+	(*Endpoint)(nil),          // 31: corona.ownership.v1.Endpoint
+	(*Resting)(nil),           // 32: corona.ownership.v1.Resting
+	(*Identity)(nil),          // 33: corona.ownership.v1.Identity
+	(*Marker)(nil),            // 34: corona.ownership.v1.Marker
+	(*SnapshotMeta)(nil),      // 35: corona.ownership.v1.SnapshotMeta
+	(*TransferHeader)(nil),    // 36: corona.ownership.v1.TransferHeader
+	(*TransferTrailer)(nil),   // 37: corona.ownership.v1.TransferTrailer
+	(*BackupHeader)(nil),      // 38: corona.ownership.v1.BackupHeader
+	(*BackupSection)(nil),     // 39: corona.ownership.v1.BackupSection
+	(*BackupTrailer)(nil),     // 40: corona.ownership.v1.BackupTrailer
+	(*MetaCommand)(nil),       // 41: corona.ownership.v1.MetaCommand
+	(*Birth)(nil),             // 42: corona.ownership.v1.Birth
+	(*RangesBorn)(nil),        // 43: corona.ownership.v1.RangesBorn
+	(*WantRanges)(nil),        // 44: corona.ownership.v1.WantRanges
+	(*PlanSplit)(nil),         // 45: corona.ownership.v1.PlanSplit
+	(*FinishSplit)(nil),       // 46: corona.ownership.v1.FinishSplit
+	(*Join)(nil),              // 47: corona.ownership.v1.Join
+	(*RaiseVersion)(nil),      // 48: corona.ownership.v1.RaiseVersion
+	(*RecoverRange)(nil),      // 49: corona.ownership.v1.RecoverRange
+	(*RecoverMeta)(nil),       // 50: corona.ownership.v1.RecoverMeta
+	(*Recovery)(nil),          // 51: corona.ownership.v1.Recovery
+	(*ReplicaLog)(nil),        // 52: corona.ownership.v1.ReplicaLog
+	(*Support)(nil),           // 53: corona.ownership.v1.Support
+	(*SetNode)(nil),           // 54: corona.ownership.v1.SetNode
+	(*ForgetNode)(nil),        // 55: corona.ownership.v1.ForgetNode
+	(*PlanReplica)(nil),       // 56: corona.ownership.v1.PlanReplica
+	(*MoveReplica)(nil),       // 57: corona.ownership.v1.MoveReplica
+	(*Range)(nil),             // 58: corona.ownership.v1.Range
+	(*Node)(nil),              // 59: corona.ownership.v1.Node
+	(*Meta)(nil),              // 60: corona.ownership.v1.Meta
+	(*Held)(nil),              // 61: corona.ownership.v1.Held
+	(*Answer)(nil),            // 62: corona.ownership.v1.Answer
+	(*Failure)(nil),           // 63: corona.ownership.v1.Failure
+	(*Question)(nil),          // 64: corona.ownership.v1.Question
+	(*Page)(nil),              // 65: corona.ownership.v1.Page
+	(*Room)(nil),              // 66: corona.ownership.v1.Room
+	(*Promise)(nil),           // 67: corona.ownership.v1.Promise
+	(*Terms)(nil),             // 68: corona.ownership.v1.Terms
+	(*Claim_Item)(nil),        // 69: corona.ownership.v1.Claim.Item
+	(*Subscribe_Item)(nil),    // 70: corona.ownership.v1.Subscribe.Item
+	(*Rest_Item)(nil),         // 71: corona.ownership.v1.Rest.Item
+	(*Advance_Item)(nil),      // 72: corona.ownership.v1.Advance.Item
+	(*Restore_Buckets)(nil),   // 73: corona.ownership.v1.Restore.Buckets
+	(*Restore_Pair)(nil),      // 74: corona.ownership.v1.Restore.Pair
+	(*Restore_Records)(nil),   // 75: corona.ownership.v1.Restore.Records
+	(*Restore_End)(nil),       // 76: corona.ownership.v1.Restore.End
+	(*Answer_Subscribed)(nil), // 77: corona.ownership.v1.Answer.Subscribed
+	(*Page_Update)(nil),       // 78: corona.ownership.v1.Page.Update
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -6086,62 +6518,67 @@ var file_wire_proto_depIdxs = []int32{
 	7,  // 10: corona.ownership.v1.Command.forget:type_name -> corona.ownership.v1.Forget
 	9,  // 11: corona.ownership.v1.Command.tick:type_name -> corona.ownership.v1.Tick
 	10, // 12: corona.ownership.v1.Command.rest:type_name -> corona.ownership.v1.Rest
-	18, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
+	19, // 13: corona.ownership.v1.Command.restore:type_name -> corona.ownership.v1.Restore
 	17, // 14: corona.ownership.v1.Command.compare:type_name -> corona.ownership.v1.Compare
-	64, // 15: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
-	65, // 16: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
-	8,  // 17: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 18: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
-	66, // 19: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
-	67, // 20: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
-	29, // 21: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
-	29, // 22: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
-	68, // 23: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
-	70, // 24: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
-	71, // 25: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
-	68, // 26: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
-	8,  // 27: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
-	6,  // 28: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
-	19, // 29: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
-	40, // 30: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
-	41, // 31: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
-	42, // 32: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
-	49, // 33: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
-	50, // 34: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
-	51, // 35: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
-	52, // 36: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
-	52, // 37: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
-	52, // 38: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
-	43, // 39: corona.ownership.v1.MetaCommand.raise_version:type_name -> corona.ownership.v1.RaiseVersion
-	44, // 40: corona.ownership.v1.MetaCommand.recover_range:type_name -> corona.ownership.v1.RecoverRange
-	45, // 41: corona.ownership.v1.MetaCommand.recover_meta:type_name -> corona.ownership.v1.RecoverMeta
-	52, // 42: corona.ownership.v1.MetaCommand.range_damaged:type_name -> corona.ownership.v1.MoveReplica
-	53, // 43: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
-	55, // 44: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
-	54, // 45: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
-	48, // 46: corona.ownership.v1.Join.support:type_name -> corona.ownership.v1.Support
-	46, // 47: corona.ownership.v1.RecoverRange.recovery:type_name -> corona.ownership.v1.Recovery
-	46, // 48: corona.ownership.v1.RecoverMeta.recovery:type_name -> corona.ownership.v1.Recovery
-	55, // 49: corona.ownership.v1.RecoverMeta.table:type_name -> corona.ownership.v1.Meta
-	53, // 50: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
-	54, // 51: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
-	46, // 52: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
-	52, // 53: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
-	58, // 54: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
-	72, // 55: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
-	58, // 56: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
-	73, // 57: corona.ownership.v1.Page.updates:type_name -> corona.ownership.v1.Page.Update
-	54, // 58: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	48, // 59: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
-	12, // 60: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	69, // 61: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
-	20, // 62: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
-	58, // 63: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	64, // [64:64] is the sub-list for method output_type
-	64, // [64:64] is the sub-list for method input_type
-	64, // [64:64] is the sub-list for extension type_name
-	64, // [64:64] is the sub-list for extension extendee
-	0,  // [0:64] is the sub-list for field type_name
+	18, // 15: corona.ownership.v1.Command.split:type_name -> corona.ownership.v1.Split
+	69, // 16: corona.ownership.v1.Claim.items:type_name -> corona.ownership.v1.Claim.Item
+	70, // 17: corona.ownership.v1.Subscribe.items:type_name -> corona.ownership.v1.Subscribe.Item
+	8,  // 18: corona.ownership.v1.Commit.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 19: corona.ownership.v1.Commit.hold:type_name -> corona.ownership.v1.Hold
+	71, // 20: corona.ownership.v1.Rest.items:type_name -> corona.ownership.v1.Rest.Item
+	72, // 21: corona.ownership.v1.Advance.items:type_name -> corona.ownership.v1.Advance.Item
+	31, // 22: corona.ownership.v1.SetEndpoint.endpoint:type_name -> corona.ownership.v1.Endpoint
+	31, // 23: corona.ownership.v1.SetEndpoint.was:type_name -> corona.ownership.v1.Endpoint
+	73, // 24: corona.ownership.v1.Restore.begin:type_name -> corona.ownership.v1.Restore.Buckets
+	75, // 25: corona.ownership.v1.Restore.put:type_name -> corona.ownership.v1.Restore.Records
+	76, // 26: corona.ownership.v1.Restore.end:type_name -> corona.ownership.v1.Restore.End
+	73, // 27: corona.ownership.v1.Restore.undo:type_name -> corona.ownership.v1.Restore.Buckets
+	21, // 28: corona.ownership.v1.Applied.span:type_name -> corona.ownership.v1.Span
+	8,  // 29: corona.ownership.v1.Channel.moved:type_name -> corona.ownership.v1.Moved
+	6,  // 30: corona.ownership.v1.Channel.hold:type_name -> corona.ownership.v1.Hold
+	20, // 31: corona.ownership.v1.TransferHeader.applied:type_name -> corona.ownership.v1.Applied
+	42, // 32: corona.ownership.v1.MetaCommand.birth:type_name -> corona.ownership.v1.Birth
+	43, // 33: corona.ownership.v1.MetaCommand.ranges_born:type_name -> corona.ownership.v1.RangesBorn
+	47, // 34: corona.ownership.v1.MetaCommand.join:type_name -> corona.ownership.v1.Join
+	54, // 35: corona.ownership.v1.MetaCommand.set_node:type_name -> corona.ownership.v1.SetNode
+	55, // 36: corona.ownership.v1.MetaCommand.forget_node:type_name -> corona.ownership.v1.ForgetNode
+	56, // 37: corona.ownership.v1.MetaCommand.plan_replica:type_name -> corona.ownership.v1.PlanReplica
+	57, // 38: corona.ownership.v1.MetaCommand.promote_replica:type_name -> corona.ownership.v1.MoveReplica
+	57, // 39: corona.ownership.v1.MetaCommand.forget_replica:type_name -> corona.ownership.v1.MoveReplica
+	57, // 40: corona.ownership.v1.MetaCommand.prefer_replica:type_name -> corona.ownership.v1.MoveReplica
+	48, // 41: corona.ownership.v1.MetaCommand.raise_version:type_name -> corona.ownership.v1.RaiseVersion
+	49, // 42: corona.ownership.v1.MetaCommand.recover_range:type_name -> corona.ownership.v1.RecoverRange
+	50, // 43: corona.ownership.v1.MetaCommand.recover_meta:type_name -> corona.ownership.v1.RecoverMeta
+	44, // 44: corona.ownership.v1.MetaCommand.want_ranges:type_name -> corona.ownership.v1.WantRanges
+	45, // 45: corona.ownership.v1.MetaCommand.plan_split:type_name -> corona.ownership.v1.PlanSplit
+	46, // 46: corona.ownership.v1.MetaCommand.finish_split:type_name -> corona.ownership.v1.FinishSplit
+	57, // 47: corona.ownership.v1.MetaCommand.range_damaged:type_name -> corona.ownership.v1.MoveReplica
+	58, // 48: corona.ownership.v1.Birth.ranges:type_name -> corona.ownership.v1.Range
+	60, // 49: corona.ownership.v1.Birth.table:type_name -> corona.ownership.v1.Meta
+	59, // 50: corona.ownership.v1.Join.node:type_name -> corona.ownership.v1.Node
+	53, // 51: corona.ownership.v1.Join.support:type_name -> corona.ownership.v1.Support
+	51, // 52: corona.ownership.v1.RecoverRange.recovery:type_name -> corona.ownership.v1.Recovery
+	51, // 53: corona.ownership.v1.RecoverMeta.recovery:type_name -> corona.ownership.v1.Recovery
+	60, // 54: corona.ownership.v1.RecoverMeta.table:type_name -> corona.ownership.v1.Meta
+	58, // 55: corona.ownership.v1.Meta.ranges:type_name -> corona.ownership.v1.Range
+	59, // 56: corona.ownership.v1.Meta.nodes:type_name -> corona.ownership.v1.Node
+	51, // 57: corona.ownership.v1.Meta.recoveries:type_name -> corona.ownership.v1.Recovery
+	57, // 58: corona.ownership.v1.Held.replicas:type_name -> corona.ownership.v1.MoveReplica
+	63, // 59: corona.ownership.v1.Answer.failure:type_name -> corona.ownership.v1.Failure
+	77, // 60: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
+	63, // 61: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
+	78, // 62: corona.ownership.v1.Page.updates:type_name -> corona.ownership.v1.Page.Update
+	59, // 63: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	53, // 64: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
+	12, // 65: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	74, // 66: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	22, // 67: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	63, // 68: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	69, // [69:69] is the sub-list for method output_type
+	69, // [69:69] is the sub-list for method input_type
+	69, // [69:69] is the sub-list for extension type_name
+	69, // [69:69] is the sub-list for extension extendee
+	0,  // [0:69] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -6164,14 +6601,15 @@ func file_wire_proto_init() {
 		(*Command_Rest)(nil),
 		(*Command_Restore)(nil),
 		(*Command_Compare)(nil),
+		(*Command_Split)(nil),
 	}
-	file_wire_proto_msgTypes[18].OneofWrappers = []any{
+	file_wire_proto_msgTypes[19].OneofWrappers = []any{
 		(*Restore_Begin)(nil),
 		(*Restore_Put)(nil),
 		(*Restore_End_)(nil),
 		(*Restore_Undo)(nil),
 	}
-	file_wire_proto_msgTypes[39].OneofWrappers = []any{
+	file_wire_proto_msgTypes[41].OneofWrappers = []any{
 		(*MetaCommand_Birth)(nil),
 		(*MetaCommand_RangesBorn)(nil),
 		(*MetaCommand_Join)(nil),
@@ -6184,6 +6622,9 @@ func file_wire_proto_init() {
 		(*MetaCommand_RaiseVersion)(nil),
 		(*MetaCommand_RecoverRange)(nil),
 		(*MetaCommand_RecoverMeta)(nil),
+		(*MetaCommand_WantRanges)(nil),
+		(*MetaCommand_PlanSplit)(nil),
+		(*MetaCommand_FinishSplit)(nil),
 		(*MetaCommand_RangeDamaged)(nil),
 	}
 	type x struct{}
@@ -6192,7 +6633,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   74,
+			NumMessages:   79,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

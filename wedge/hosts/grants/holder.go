@@ -40,6 +40,20 @@ func NewHolder(above uint64) *Holder {
 	return &Holder{number: above, hosts: make(map[channel.ID]*held)}
 }
 
+// Part returns a holder of what is held of some hosts, which none asks for any more here. Answers
+// to questions of before are not heeded.
+func (h *Holder) Part(of func(host channel.ID) bool) *Holder {
+	part := NewHolder(h.number)
+	for host, one := range h.hosts {
+		if of(host) {
+			mine := *one
+			mine.answered, mine.asked, mine.number = false, time.Time{}, 0
+			part.hosts[host] = &mine
+		}
+	}
+	return part
+}
+
 // Ask returns a question about those hosts of which something is to be asked, at most
 // so many, and its number.
 func (h *Holder) Ask(demands []channel.Demand, most int, now time.Time) (number uint64, asks []Ask) {
