@@ -14,8 +14,10 @@ import (
 type Record struct {
 	Interval time.Duration // the node's
 	From, To time.Time     // the window
-	Load     func(at time.Time) float64
-	// Load is what the generator's plan takes per interval, in the unit of the budget.
+
+	// Load is what the generator's plan for an instant takes per interval, in the unit of the
+	// budget.
+	Load func(at time.Time) float64
 
 	Points []Point
 	Looks  []Look

@@ -83,45 +83,35 @@ const (
 func (f *follower) loop(ctx context.Context) {
 	var point, look time.Time // when the next is due
 	for next := time.Now(); pause(ctx, next) == nil; next = next.Add(max(crowdEvery, time.Since(next))) {
-		err := f.lookAtCrowds(ctx)
+		for i, number := range f.crowds {
+			if number >= 0 {
+				now, err := f.look(ctx, []int{number})
+				f.keep(ctx, err, func() { f.mu.crowds[i] = append(f.mu.crowds[i], now) })
+			}
+		}
 		if !next.Before(point) {
 			point = next.Add(pointEvery)
-			err = errors.Join(err, f.point(ctx))
+			now, err := f.point(ctx)
+			f.keep(ctx, err, func() { f.mu.points = append(f.mu.points, now) })
 		}
 		if !next.Before(look) {
 			look = next.Add(f.run.settings.Interval / 2)
-			all, failed := f.look(ctx, f.sample)
-			err = errors.Join(err, failed)
-			f.keep(failed, func() { f.mu.looks = append(f.mu.looks, all) })
-		}
-		if ctx.Err() == nil {
-			f.keep(err, func() {})
+			now, err := f.look(ctx, f.sample)
+			f.keep(ctx, err, func() { f.mu.looks = append(f.mu.looks, now) })
 		}
 	}
 }
 
-// keep notes what was told, or the first error.
-func (f *follower) keep(err error, note func()) {
+// keep notes what was told, or the first error until the context ended.
+func (f *follower) keep(ctx context.Context, err error, note func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case err == nil:
 		note()
-	case f.mu.err == nil && !errors.Is(err, context.Canceled):
+	case f.mu.err == nil && ctx.Err() == nil:
 		f.mu.err = err
 	}
-}
-
-func (f *follower) lookAtCrowds(ctx context.Context) (err error) {
-	for i, number := range f.crowds {
-		if number < 0 {
-			continue
-		}
-		look, failed := f.look(ctx, []int{number})
-		f.keep(failed, func() { f.mu.crowds[i] = append(f.mu.crowds[i], look) })
-		err = errors.Join(err, failed)
-	}
-	return err
 }
 
 // look asks for the rates of channels. One that has ended has none.
@@ -144,21 +134,17 @@ func (f *follower) look(ctx context.Context, channels []int) (l rates.Look, err 
 	return l, nil
 }
 
-func (f *follower) point(ctx context.Context) error {
+// point asks for the load.
+func (f *follower) point(ctx context.Context) (p rates.Point, err error) {
 	status, err := f.client.Status(ctx)
 	if err != nil {
-		return err
+		return p, err
 	}
 	m, err := scrape.Read(ctx, f.run.cluster.nodes[0].url)
-	if err != nil {
-		return err
-	}
-	p := rates.Point{
+	return rates.Point{
 		At: time.Now(), Polls: m.Sum("corona_engine_polls_total"), Requests: float64(f.run.origin.Stats().Requests),
 		Planned: status.Load.PlannedPollsPerInterval, Load: status.Optimiser.Planned, Budget: status.Optimiser.Budget,
-	}
-	f.keep(nil, func() { f.mu.points = append(f.mu.points, p) })
-	return nil
+	}, err
 }
 
 // happened notes an event, the i-th of the scenario, that began at an instant and is done.
@@ -166,11 +152,12 @@ func (f *follower) happened(i int, begun time.Time) {
 	if f == nil {
 		return
 	}
-	do := f.run.Scenario.Events[i].Do
-	if do != scenario.Crowd && do != scenario.Leave {
+	if do := f.run.Scenario.Events[i].Do; do != scenario.Crowd && do != scenario.Leave {
 		return
 	}
-	f.keep(nil, func() { f.mu.events = append(f.mu.events, happening{i, rates.Event{Begin: begun, End: time.Now()}}) })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.mu.events = append(f.mu.events, happening{i, rates.Event{Begin: begun, End: time.Now()}})
 }
 
 // compareRates compares what the node said of its rates with what the origins were asked.
