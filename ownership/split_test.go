@@ -177,6 +177,18 @@ func TestSplitPowerLoss(t *testing.T) {
 	})
 }
 
+// TestSplitFaults: so they do under all faults of TestFaults.
+func TestSplitFaults(t *testing.T) {
+	t.Parallel()
+	testSplit(t, *faultSeed+80, 16, func(ctx context.Context, w *town, random *rand.Rand) {
+		soon, cancel := context.WithTimeout(ctx, *faultTime)
+		defer cancel()
+		w.faults(soon, random)
+		w.net.HealAll()
+		w.logf("all is healed")
+	})
+}
+
 // splits reports whether a node knows of a split that is under way.
 func (n *townNode) splits() bool {
 	return slices.ContainsFunc(n.store.known.Load().Ranges, (*wire.Range).GetPlanned)
