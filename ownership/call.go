@@ -202,7 +202,7 @@ func (rt *router) confirm(ctx context.Context, g *group) error {
 func (rt *router) serveCall(ctx context.Context, call peer.Call) ([]byte, error) {
 	r, err := rt.routeOf(call.Group)
 	if err != nil {
-		return nil, err
+		return elsewhere()
 	}
 	question := &wire.Question{}
 	if err := proto.Unmarshal(call.Payload, question); err != nil {

@@ -184,7 +184,7 @@ func (c *crowd) unsubscribe(s *Store, me int, url string, random *rand.Rand) {
 		return
 	}
 	c.mu.Lock()
-	first := !x.taken
+	first, id := !x.taken, x.id
 	x.taken = true
 	c.mu.Unlock()
 	if !first {
@@ -193,9 +193,9 @@ func (c *crowd) unsubscribe(s *Store, me int, url string, random *rand.Rand) {
 	ctx, cancel := soon()
 	defer cancel()
 	p := c.history.Begin(me, url, history.Unsubscribe, x.label)
-	err := s.Unsubscribe(ctx, x.id)
+	err := s.Unsubscribe(ctx, id)
 	if errors.Is(err, channel.ErrNotFound) {
-		c.w.t.Errorf("%s, %s, was acknowledged and is not known", x.label, x.id)
+		c.w.t.Errorf("%s, %s, was acknowledged and is not known", x.label, id)
 	}
 	c.end(p, url, err)
 	c.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -33,13 +34,14 @@ const (
 
 // driver is what the store's part of it needs besides.
 type driver struct {
-	views   Call[struct{}, placement.View]
-	steps   Call[placement.Step, struct{}]
-	splits  Call[splitQuery, struct{}]
-	filling filling              // of the meta group
-	silent  map[string]time.Time // since when nodes have not answered
-	looked  time.Time            // when all ranges were asked last
-	raised  time.Time            // when all nodes were asked last which versions they apply
+	views     Call[struct{}, placement.View]
+	steps     Call[placement.Step, struct{}]
+	splits    Call[splitQuery, struct{}]
+	filling   filling              // of the meta group
+	silent    map[string]time.Time // since when nodes have not answered
+	looked    time.Time            // when all ranges were asked last
+	splitting atomic.Bool          // steps of splits are under way
+	raised    time.Time            // when all nodes were asked last which versions they apply
 
 	changing sync.Mutex // held while a change of the table is checked and made
 }
@@ -80,16 +82,18 @@ func (s *Store) driveOnce(ctx context.Context) {
 	if len(table.Cluster) == 0 || newer(s.known.Load(), table) {
 		return // it has not applied its log yet
 	}
-	c, revision := s.clusterOf(table), table.Revision
+	c := s.clusterOf(table)
 	if err := s.driveMeta(ctx, table, c); err != nil && !errors.Is(err, errChanging) {
 		s.tools.log.Warn("the meta group's configuration does not change", "error", err)
 	}
 	if err := s.raise(ctx, table); err != nil {
 		s.tools.log.Debug("version of the state machine is not raised", "error", err)
 	}
-	s.driveSplits(ctx)
-	if table = s.meta.fsm.meta(); table.Revision != revision {
-		c = s.clusterOf(table)
+	if s.driver.splitting.CompareAndSwap(false, true) { // a range without a leader holds up no others
+		s.loops.Go(func() {
+			defer s.driver.splitting.Store(false)
+			s.driveSplits(ctx)
+		})
 	}
 	if placement.Settled(c) && time.Since(s.driver.looked) < lookEvery {
 		return

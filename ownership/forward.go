@@ -46,7 +46,7 @@ func (rt *router) call(ctx context.Context, r *route, node string, kind peer.Kin
 func (rt *router) servePropose(ctx context.Context, call peer.Call) ([]byte, error) {
 	r, err := rt.routeOf(call.Group)
 	if err != nil {
-		return nil, err
+		return elsewhere()
 	}
 	if err := state.CheckForwarded(call.Payload); err != nil {
 		return nil, err
@@ -62,6 +62,9 @@ func (rt *router) servePropose(ctx context.Context, call peer.Call) ([]byte, err
 	}
 	return rt.reply(r, done, err)
 }
+
+// elsewhere answers for a range that this node does not know yet: it was split off just now.
+func elsewhere() ([]byte, error) { return proto.Marshal(&wire.Answer{Elsewhere: true}) }
 
 // reply encodes what a forwarded call came to.
 func (rt *router) reply(r *route, done state.Result, err error) ([]byte, error) {

@@ -90,10 +90,7 @@ func (s *Store) adopt(table *wire.Meta) error {
 		}
 	}
 	var errs []error
-	for _, r := range table.Ranges {
-		errs = append(errs, s.beginSplit(r))
-	}
-	for _, r := range table.Ranges {
+	for _, r := range slices.Backward(table.Ranges) { // what is split off begins before its parent may go
 		if way := s.byID(r.Id); way != nil {
 			errs = append(errs, s.place(way, r))
 		}
@@ -122,11 +119,14 @@ func (s *Store) place(way *route, r *wire.Range) error {
 		return err
 	}
 	want := s.replicaHere(r)
-	if want != "" && way.local() == nil {
+	if way.local() == nil && (want != "" || r.Parent > 0) {
 		if !s.reserve(way.Range) {
 			return nil // until the replica that has its buckets here is split, or has gone
 		}
 		defer s.release()
+		if err := s.beginSplit(r, want); err != nil {
+			return err
+		}
 	}
 	if err := s.holdOnly(way, want); err != nil {
 		return err

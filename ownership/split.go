@@ -178,6 +178,9 @@ func (s *Store) splitHere(ctx context.Context, r channel.Range, q splitQuery) er
 		if err := s.doHere(ctx, way, state.NewSplit(q.Child, q.From, q.Founders)); err != nil {
 			return err
 		}
+		s.loops.Go(func() { // followers learn with the next entry that this one is committed, else after seconds
+			_ = s.doHere(s.running, way, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}})
+		})
 	}
 	if g.state.Range().To >= q.From || !g.serving.Load() {
 		return fmt.Errorf("range %d: %w: it has not been split", r.ID, ErrUnavailable)
@@ -281,16 +284,15 @@ func (s *Store) foundSplit(id uint32, replica string) (founded bool, err error) 
 }
 
 // beginSplit founds this node's replica of a range that was split off, or removes what there is
-// of one that this node is not to have. It is of followTable.
-func (s *Store) beginSplit(r *wire.Range) error {
-	if r.Planned || r.Parent == 0 || s.held[r.Id] != "" || s.covered(rangeOf(r)) {
+// of one that this node is not to have. It is of followTable; no other replica has the buckets.
+func (s *Store) beginSplit(r *wire.Range, want string) error {
+	if r.Parent == 0 || s.held[r.Id] != "" {
 		return nil
 	}
 	begins, err := s.state.Founding(r.Id)
 	if err != nil || begins == nil {
 		return err
 	}
-	want := s.replicaHere(r)
 	founded, err := s.foundSplit(r.Id, want)
 	switch {
 	case err != nil:

@@ -137,9 +137,7 @@ func testSplit(t *testing.T, seed uint64, ranges int, disturb func(ctx context.C
 		return errors.New("no node is up")
 	})
 	disturb(ctx, w, rand.New(rand.NewPCG(seed, 0)))
-	dbg := time.AfterFunc(40*time.Second, w.dumpRanges)
 	awaitRanges(t, w.nodes[0].store, ranges)
-	dbg.Stop()
 	w.logf("there are %d ranges", ranges)
 	pause(ctx, time.Second)
 	stop()
@@ -176,6 +174,18 @@ func TestSplitPowerLoss(t *testing.T) {
 				w.power(n)
 			}
 		}
+	})
+}
+
+// TestSplitFaults: so they do under all faults of TestFaults.
+func TestSplitFaults(t *testing.T) {
+	t.Parallel()
+	testSplit(t, *faultSeed+80, 16, func(ctx context.Context, w *town, random *rand.Rand) {
+		soon, cancel := context.WithTimeout(ctx, *faultTime)
+		defer cancel()
+		w.faults(soon, random)
+		w.net.HealAll()
+		w.logf("all is healed")
 	})
 }
 
@@ -297,6 +307,11 @@ func TestSplitStopOfThree(t *testing.T) {
 	splitTo(t, w.nodes[0].store, 32)
 	stop()
 	writing.Wait()
+	for _, n := range w.nodes {
+		if states := n.received(); states > 0 {
+			t.Errorf("%s was sent %d states: all begin with what they have", n.name, states)
+		}
+	}
 	slices.Sort(took)
 	at := func(part float64) time.Duration { return took[int(part*float64(len(took)-1))].Round(time.Millisecond) }
 	t.Logf("%d writes beside 28 splits: half within %s, 99 %% within %s, the longest took %s", len(took), at(0.5), at(0.99), at(1))
