@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -88,6 +89,48 @@ func TestSplitAlone(t *testing.T) {
 	}
 	if err := s.SplitRanges(context.Background(), 257); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many: %v", err)
+	}
+}
+
+// TestSplitAloneRestarts: a node alone that is stopped at any step of splits, or loses its power,
+// goes on where it was, with all that was acknowledged.
+func TestSplitAloneRestarts(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(*faultSeed, 77))
+	cfg, disk := testConfig(t), vfs.NewCrashableMem()
+	made := make(map[string]bool)
+	for round := 0; ; round++ {
+		cfg.files = disk
+		s := open(t, cfg)
+		if err := s.SplitRanges(context.Background(), 24); err != nil {
+			t.Fatal(err)
+		}
+		for end := time.Now().Add(time.Duration(random.IntN(900)) * time.Millisecond); time.Now().Before(end); {
+			made[subscribe(t, s, wish(fmt.Sprintf("http://example.com/%d", len(made)), "", stream)).ID] = true
+		}
+		ranges := len(s.Table())
+		if random.IntN(2) == 0 {
+			s.cancel() // what the store does from here on would have an effect on the meta group alone
+			s.loops.Wait()
+			disk = disk.CrashClone(vfs.CrashCloneCfg{})
+		}
+		shut(t, s)
+		if ranges == 24 {
+			break
+		}
+		if round == 100 {
+			t.Fatalf("after %d starts there are %d ranges", round, ranges)
+		}
+	}
+	cfg.files = disk
+	s := open(t, cfg)
+	for id := range made {
+		if _, err := s.View().Subscription(context.Background(), id); err != nil {
+			t.Errorf("subscription %s: %v", id, err)
+		}
+	}
+	if _, subscriptions, err := s.View().Counts(context.Background()); err != nil || int(subscriptions) != len(made) {
+		t.Errorf("%d subscriptions, %v; want %d", subscriptions, err, len(made))
 	}
 }
 

@@ -70,7 +70,7 @@ func (w *world) start(name string, all []string) *testNode {
 			others = append(others, other)
 		}
 	}
-	n.Node = New(Config{Self: name, Ranges: func() []channel.Range { return w.ranges }, Others: func() []string { return others }, Store: n, Ask: n, Call: n.call, Held: n.callHeld}, nil)
+	n.Node = New(Config{Self: name, Ranges: w.table, Others: func() []string { return others }, Store: n, Ask: n, Call: n.call, Held: n.callHeld}, nil)
 	n.Start(n)
 	ctx, stop := context.WithCancel(context.Background())
 	var running sync.WaitGroup
@@ -97,6 +97,27 @@ func (w *world) lead(r channel.Range, name string) {
 	}
 }
 
+func (w *world) table() []channel.Range {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.ranges
+}
+
+// split splits the first range, whose other half another node leads.
+func (w *world) split(other string) {
+	table := w.table()
+	first := table[0]
+	left := channel.Range{ID: first.ID, From: first.From, To: first.To / 2}
+	right := channel.Range{ID: uint32(len(table)), From: left.To + 1, To: first.To}
+	w.mu.Lock()
+	leader := w.nodes[w.leader[first.ID]]
+	w.ranges = append([]channel.Range{left, right}, table[1:]...)
+	w.mu.Unlock()
+	leader.RangeLost(first)
+	leader.RangeGained(left)
+	w.lead(right, other)
+}
+
 func (w *world) setCut(name string, cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +138,8 @@ func (w *world) reach(from, to string) (*testNode, error) {
 
 // leaderOf waits a second for a leader.
 func (n *testNode) leaderOf(b channel.Bucket) (*testNode, channel.Range, error) {
-	r := n.w.ranges[int(b)*len(n.w.ranges)/channel.Buckets]
+	table := n.w.table()
+	r := table[slices.IndexFunc(table, func(r channel.Range) bool { return r.Has(b) })]
 	for range 10 {
 		n.w.mu.Lock()
 		name := n.w.leader[r.ID]
