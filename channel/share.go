@@ -20,12 +20,12 @@ func Unasked(nodes int) int64 {
 
 // Shared returns how many requests an interval some nodes may divide among them of those
 // that a host takes: each of several may begin one more within one window of an interval
-// than its part says, wherever the window lies. Of a host that takes few, half.
+// than its part says, wherever the window lies. At most a twentieth is left out for that.
 func Shared(requests float64, nodes int) float64 {
 	if nodes <= 1 {
 		return requests
 	}
-	return max(requests-float64(nodes), requests/2)
+	return max(requests-float64(nodes), requests*19/20)
 }
 
 // Demand is how much of a host's cap a node's channels and waiting polls need.

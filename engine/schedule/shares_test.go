@@ -104,7 +104,7 @@ func TestCapOfSeveral(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		const start = int64(1e18)
 		nodes := rapid.IntRange(2, 7).Draw(t, "nodes")
-		cap := rapid.Int64Range(2*int64(nodes), 60).Draw(t, "cap")
+		cap := rapid.Int64Range(20*int64(nodes), 200).Draw(t, "cap")
 		part := (channel.WholeCap - channel.KeptBack) / int64(nodes)
 		var asked []int64
 		for range nodes {
