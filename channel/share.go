@@ -20,7 +20,8 @@ func Unasked(nodes int) int64 {
 
 // Shared returns how many requests an interval some nodes may divide among them of those
 // that a host takes: each of several may begin one more within one window of an interval
-// than its part says, wherever the window lies. At most a twentieth is left out for that.
+// than its part says, wherever the window lies. At most a twentieth is left out for that, and
+// owners plan with less than what is left.
 func Shared(requests float64, nodes int) float64 {
 	if nodes <= 1 {
 		return requests

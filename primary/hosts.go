@@ -97,7 +97,7 @@ func (h *hosts) drop(number int32) {
 
 // capOf returns this node's part of a host's cap, in polls per interval: that of the host's
 // channels, or, where that is not known, as much as any node's. Of a cap that nodes
-// share, what no node is granted is not planned for, nor what [channel.Shared] leaves out.
+// share, what no node is granted is not planned for.
 func (h *hosts) capOf(number int32) float64 {
 	one := &h.list[number]
 	if h.pollers == 1 {
@@ -107,7 +107,7 @@ func (h *hosts) capOf(number int32) float64 {
 	if part == 0 {
 		part = 1 / float64(h.pollers)
 	}
-	return channel.Shared(one.cap, h.pollers) * part * (channel.WholeCap - channel.KeptBack) / channel.WholeCap
+	return one.cap * part * (channel.WholeCap - channel.KeptBack) / channel.WholeCap
 }
 
 // divide records which parts of hosts' channels are this node's, of those whose caps

@@ -462,8 +462,8 @@ func TestSharesOfBudgetAndHosts(t *testing.T) {
 	if plan.Budget != 100 || plan.Polls > 22.6 || plan.Polls < 20 {
 		t.Errorf("a quarter of the ranges: budget %v, %v polls; want 100 and at most 22.56", plan.Budget, plan.Polls)
 	}
-	if e, err := owner.Explain(in(quarters()[0], 1, 0).ID); err != nil || math.Abs(e.HostCap-(95-4)*0.95/4) > 1e-9 {
-		t.Errorf("host cap %v, %v; want a quarter of 91 but for what is kept back", e.HostCap, err)
+	if e, err := owner.Explain(in(quarters()[0], 1, 0).ID); err != nil || math.Abs(e.HostCap-95*0.95/4) > 1e-9 {
+		t.Errorf("host cap %v, %v; want a quarter of 95 but for what is kept back", e.HostCap, err)
 	}
 	share, pollers = 1, 1
 	for _, r := range quarters()[1:] {
