@@ -185,9 +185,9 @@ func (s streamStore) Channel(id channel.ID) (channel.Channel, error) {
 	return s.View().Channel(context.Background(), id)
 }
 
-// Subscription implements [stream.Store].
-func (s streamStore) Subscription(id string) (channel.Subscription, error) {
-	return s.View().Subscription(context.Background(), id)
+// Beginnings implements [stream.Store].
+func (s streamStore) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
+	return s.View().Beginnings(ctx, ids, exist)
 }
 
 // Updates implements [stream.Store].

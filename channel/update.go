@@ -26,6 +26,15 @@ func (u Update) Cursor() Cursor { return Cursor{Stamp: u.Stamp, Bucket: u.Channe
 // Gap says that the updates of the versions From to To are no longer kept.
 type Gap struct{ From, To uint64 }
 
+// Beginning is where a stream of a subscription begins.
+type Beginning struct {
+	Missing bool // there is no such subscription, or no more; all else is zero then
+	Channel ID
+	From    uint64 // the subscription's first version
+	Gap     *Gap   // versions from From on that are no longer kept; nil: none
+	News    Cursor // of the first update that is kept from From on, else of the notice that the channel is gone; zero: there is neither
+}
+
 // Cursor is a place in the order of all updates: by stamp, then bucket. A bucket
 // gives no stamp twice, so no two updates share a place.
 type Cursor struct {

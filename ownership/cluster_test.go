@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
 // TestThreeNodes: what one node acknowledges, every node shows, and still does when the
@@ -42,6 +44,18 @@ func TestThreeNodes(t *testing.T) {
 		channels, err := n.store.View().Channels(ctx, nil, 100)
 		if err != nil || len(channels) != len(made) {
 			t.Errorf("%d channels at %s, %v; want %d", len(channels), n.name, err, len(made))
+		}
+		ids := append(slices.Sorted(maps.Keys(made)), state.SubscriptionID(5, 1<<40))
+		for _, exist := range []bool{false, true} {
+			begin, err := n.store.View().Beginnings(ctx, ids, exist)
+			if err != nil || len(begin) != len(ids) || !begin[len(made)].Missing {
+				t.Fatalf("beginnings at %s: %+v, %v", n.name, begin, err)
+			}
+			for i, id := range ids[:len(made)] {
+				if want := (channel.Beginning{Channel: made[id], From: begin[i].From}); begin[i] != want || exist == (begin[i].From == 2) {
+					t.Errorf("subscription %s at %s begins at %+v", id, n.name, begin[i])
+				}
+			}
 		}
 		listed := 0
 		for q := (SubscriptionQuery{Limit: 7}); ; {

@@ -2,10 +2,13 @@ package ownership
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
@@ -44,6 +47,59 @@ func TestFromVersion(t *testing.T) {
 		if got := subscribe(t, s, w).FromVersion; got != want {
 			t.Errorf("from_version %d at version %d, want %d", got, version, want)
 		}
+	}
+}
+
+// TestBeginnings: a stream begins where single calls, which are asked of nodes of before, say that
+// its subscriptions do.
+func TestBeginnings(t *testing.T) {
+	ctx := context.Background()
+	clock, cfg := newFakeClock(), testConfig(t)
+	cfg.Now = clock.now
+	s := open(t, cfg)
+	var ids []string
+	for i, version := range []uint64{0, 1, 2, state.KeepVersions + 9} {
+		for _, gone := range []bool{false, true} {
+			w := wish(fmt.Sprintf("http://example.com/%d%t", i, gone), "", stream)
+			ids = append(ids, subscribe(t, s, w).ID)
+			grow(t, s, w.Channel, version)
+			ids = append(ids, subscribe(t, s, w).ID)
+			if gone {
+				if err := s.Commit(ctx, Commit{Channel: w.Channel, Incarnation: 1, Base: version, Version: version, Gone: true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	ended := subscribe(t, s, wish("http://example.com/ended", "", stream)).ID
+	if err := s.Unsubscribe(ctx, ended); err != nil {
+		t.Fatal(err)
+	}
+	ids = append(ids, ended)
+	clock.advance(1000 * time.Hour)
+	pass(newSweeper(s))
+	got, err := s.Beginnings(ctx, ids, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	news, gaps := 0, 0
+	for i, id := range ids {
+		want, err := s.View().beginning(ctx, id)
+		if err != nil || !reflect.DeepEqual(got[i], want) {
+			t.Errorf("subscription %s: %+v, want %+v, %v", id, got[i], want, err)
+		}
+		if got[i].News != (channel.Cursor{}) {
+			news++
+		}
+		if got[i].Gap != nil {
+			gaps++
+		}
+	}
+	if news < 6 || gaps == 0 || !got[len(ids)-1].Missing {
+		t.Errorf("%d with news, %d with gaps: %+v", news, gaps, got)
+	}
+	if _, err := s.Beginnings(ctx, []string{"sub_x"}, true); !errors.Is(err, channel.ErrNotFound) {
+		t.Errorf("of no subscription's ID: %v", err)
 	}
 }
 

@@ -27,7 +27,7 @@ type viewCalls struct {
 	progress      Call[channel.ID, channel.Progress]
 	endpoint      Call[string, channel.Endpoint]
 	channels      Call[channelsQuery, []channel.Channel]
-	subscriptions Call[SubscriptionQuery, subscriptionsPage]
+	subscriptions Call[subscriptionsQuery, subscriptionsPage]
 	updates       Call[updatesQuery, updatesPage]
 	counts        Call[struct{}, rangeCounts]
 }
@@ -39,9 +39,15 @@ type (
 		After *channel.ID
 		Limit int
 	}
+	subscriptionsQuery struct {
+		SubscriptionQuery
+		Begin []string // if not nil, the page is of where these begin; nodes before 2026-11-26 do not know it
+		Exist bool     // only whether they are missing
+	}
 	subscriptionsPage struct {
-		Page []channel.Subscription
-		Next string
+		Page       []channel.Subscription
+		Next       string
+		Beginnings []channel.Beginning
 	}
 	updatesQuery struct {
 		Channel channel.ID
@@ -67,9 +73,13 @@ func newViewCalls(s *Store) viewCalls {
 		channels: NewCall(s, "channels", func(_ context.Context, r channel.Range, q channelsQuery) ([]channel.Channel, error) {
 			return s.ChannelsIn(r, q.After, q.Limit)
 		}),
-		subscriptions: NewCall(s, "subscriptions", func(_ context.Context, r channel.Range, q SubscriptionQuery) (subscriptionsPage, error) {
-			page, next, err := s.SubscriptionsIn(r, q)
-			return subscriptionsPage{page, next}, err
+		subscriptions: NewCall(s, "subscriptions", func(ctx context.Context, r channel.Range, q subscriptionsQuery) (page subscriptionsPage, err error) {
+			if q.Begin != nil {
+				page.Beginnings, err = s.Beginnings(ctx, q.Begin, q.Exist)
+				return page, err
+			}
+			page.Page, page.Next, err = s.SubscriptionsIn(r, q.SubscriptionQuery)
+			return page, err
 		}),
 		updates: NewCall(s, "updates", func(_ context.Context, _ channel.Range, q updatesQuery) (updatesPage, error) {
 			updates, gap, err := s.Updates(q.Channel, q.After, q.Limit)
@@ -99,6 +109,73 @@ func (v View) Subscription(ctx context.Context, id string) (channel.Subscription
 		return channel.Subscription{}, err
 	}
 	return v.s.views.subscription.At(ctx, b, id)
+}
+
+// Beginnings returns where streams of subscriptions begin, in their order; with exist only whether
+// they are missing, and their channels. Each range is asked once.
+func (v View) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
+	buckets := make([]channel.Bucket, len(ids))
+	for i, id := range ids {
+		var err error
+		if buckets[i], _, err = state.ParseSubscriptionID(id); err != nil {
+			return nil, err
+		}
+	}
+	all := make([]channel.Beginning, len(ids))
+	err := v.s.EachRange(ctx, 0, func(r channel.Range) (more bool, err error) {
+		q := subscriptionsQuery{SubscriptionQuery: SubscriptionQuery{Limit: 1}, Exist: exist}
+		var at []int
+		for i, b := range buckets {
+			if r.Has(b) {
+				at, q.Begin = append(at, i), append(q.Begin, ids[i])
+			}
+		}
+		if at == nil {
+			return true, nil
+		}
+		page, err := v.s.views.subscriptions.In(ctx, r, q)
+		if err != nil {
+			return false, err
+		}
+		for n, i := range at {
+			if page.Beginnings != nil {
+				all[i] = page.Beginnings[n]
+			} else if all[i], err = v.beginning(ctx, ids[i]); err != nil {
+				return false, err
+			}
+		}
+		return true, nil
+	})
+	return all, err
+}
+
+// beginning asks a node that does not know Begin.
+func (v View) beginning(ctx context.Context, id string) (b channel.Beginning, err error) {
+	sub, err := v.Subscription(ctx, id)
+	if errors.Is(err, channel.ErrNotFound) {
+		return channel.Beginning{Missing: true}, nil
+	}
+	if err != nil {
+		return b, err
+	}
+	b.Channel, b.From = sub.Channel, sub.FromVersion
+	updates, gap, err := v.Updates(ctx, sub.Channel, max(sub.FromVersion, 2)-1, 1)
+	if err != nil && !errors.Is(err, channel.ErrNotFound) {
+		return b, err
+	}
+	b.Gap = gap
+	if len(updates) > 0 {
+		b.News = updates[0].Cursor()
+		return b, nil
+	}
+	ch, err := v.Channel(ctx, sub.Channel)
+	if err != nil && !errors.Is(err, channel.ErrNotFound) {
+		return b, err
+	}
+	if ch.GoneStamp > 0 {
+		b.News = channel.Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()}
+	}
+	return b, nil
 }
 
 // Progress returns how far a channel's deliveries are, or ErrNotFound.
@@ -162,7 +239,7 @@ func (s *Store) EachRange(ctx context.Context, first channel.Bucket, visit func(
 // ErrNotFound.
 func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []channel.Subscription, next string, err error) {
 	if q.Limit = max(q.Limit, 1); q.Channel != nil {
-		got, err := v.s.views.subscriptions.At(ctx, q.Channel.Bucket(), q)
+		got, err := v.s.views.subscriptions.At(ctx, q.Channel.Bucket(), subscriptionsQuery{SubscriptionQuery: q})
 		return got.Page, got.Next, err
 	}
 	bucket := channel.Bucket(0)
@@ -173,7 +250,7 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 	}
 	limit := q.Limit
 	err = v.s.EachRange(ctx, bucket, func(r channel.Range) (more bool, err error) {
-		got, err := v.s.views.subscriptions.In(ctx, r, q)
+		got, err := v.s.views.subscriptions.In(ctx, r, subscriptionsQuery{SubscriptionQuery: q})
 		if err != nil {
 			return false, err
 		}

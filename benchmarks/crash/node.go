@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 
+	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/benchmarks/internal/diskfault"
 	"github.com/seed-91e7e7c1/corona/internal/child"
 )
@@ -17,6 +18,7 @@ import (
 type node struct {
 	*child.Process
 	address string
+	api     *api.Client
 	folder  string // of all that the test keeps of it
 	data    string // the data directory
 }
@@ -43,6 +45,9 @@ func newNode(ctx context.Context, folder, program string) (n *node, err error) {
 	}
 	n = &node{folder: folder, data: filepath.Join(folder, diskName, "data")}
 	if n.address, err = child.OwnAddress(ctx); err != nil {
+		return nil, err
+	}
+	if n.api, err = api.NewClient("http://"+n.address, nil); err != nil {
 		return nil, err
 	}
 	n.Process, err = child.New(filepath.Join(folder, nodeLog), program, "serve",

@@ -58,6 +58,11 @@ func (r *run) awaitMoment(ctx context.Context) error {
 	if err := r.ready(ctx); err != nil {
 		return err
 	}
+	if r.random.IntN(4) == 0 {
+		if err := r.split(ctx); err != nil {
+			return err
+		}
+	}
 	if kind == 1 {
 		witness.Pause(ctx, witness.UpTo(r.random, 3*time.Second))
 		return nil
@@ -66,6 +71,50 @@ func (r *run) awaitMoment(ctx context.Context) error {
 	r.recorder.Await(ctx, witness.Moment(r.random.IntN(int(witness.Moments))), time.Second)
 	witness.Pause(ctx, time.Duration(r.random.ExpFloat64()*float64(afterMoment)))
 	return nil
+}
+
+// How many ranges the node begins with, a split adds, and there are at most.
+const (
+	rangesFirst = 16
+	rangesMore  = 4
+	rangesMost  = 256
+)
+
+// split has some ranges split, which takes as long as it takes: the process may end meanwhile,
+// and the next one goes on.
+func (r *run) split(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, splitWithin)
+	defer cancel()
+	r.ranges = min(max(r.ranges, rangesFirst)+rangesMore, rangesMost)
+	if err := r.node.api.SplitRanges(ctx, r.ranges); err != nil {
+		return fmt.Errorf("%w: %s: %w", errViolated, ruleSplit, err)
+	}
+	return nil
+}
+
+// splitWithin bounds how long the node takes to decide that ranges are split, and then to split
+// them.
+const splitWithin = 10 * time.Second
+
+const ruleSplit = "ranges are split as asked, over the ends of processes"
+
+// areSplit waits until there are as many ranges as were asked for.
+func (r *run) areSplit(ctx context.Context) error {
+	for from := r.recorder.Now(); ; witness.Pause(ctx, settlePause) {
+		nodes, err := r.node.api.Nodes(ctx)
+		switch {
+		case err == nil && nodes.Ranges >= r.ranges:
+			return nil
+		case err == nil:
+			err = fmt.Errorf("%d of %d", nodes.Ranges, r.ranges)
+		}
+		if ended := errors.Join(ctx.Err(), r.node.Alive()); ended != nil {
+			return ended
+		}
+		if r.recorder.Now()-from > splitWithin {
+			return fmt.Errorf("%w: %s: after %s: %w", errViolated, ruleSplit, splitWithin, err)
+		}
+	}
 }
 
 // kill ends the process, which must live.

@@ -38,6 +38,7 @@ type run struct {
 	node     *node
 	started  witness.Instant // when the process began that runs now
 	served   bool            // it has been ready
+	ranges   int             // that the node was asked for; 0: none
 	killed   int             // rounds
 	early    int             // those that ended, or had their fault, before the process served
 	slowest  time.Duration
@@ -204,6 +205,9 @@ func (r *run) killAll(ctx context.Context) error {
 // and judges the whole state.
 func (r *run) check(ctx context.Context) error {
 	if err := r.ready(ctx); err != nil {
+		return err
+	}
+	if err := r.areSplit(ctx); err != nil {
 		return err
 	}
 	r.workload.Gate.Lock()

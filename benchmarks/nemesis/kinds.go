@@ -40,6 +40,7 @@ const (
 	links     slot = "links"     // between nodes
 	placement slot = "placement" // which nodes there are, and what lies on their disks
 	programs  slot = "programs"  // which of the two programs each node runs
+	splits    slot = "splits"    // how many ranges there are
 )
 
 const everyNode = -1
@@ -56,13 +57,13 @@ var kinds = []kind{
 	{name: "slow", says: "each sync of a node takes 2 s", inDeck: 1, nodes: 1, inflict: (*nemesis).disk},
 	{name: "eio", says: "a sync of a node fails, which ends its process; a new one follows", inDeck: 1, nodes: 1, inflict: (*nemesis).disk},
 	{name: "enospc", says: "writes of a node fail for want of space", inDeck: 1, nodes: 1, inflict: (*nemesis).disk},
+	{name: "split", says: "ranges are split, four more than there are", inDeck: 1, slot: splits, may: (*nemesis).maySplit, inflict: (*nemesis).split},
 
 	{name: "join", says: "a fresh node joins the cluster, and gets replicas", class: ofLongRun, inDeck: 2, slot: placement, may: (*nemesis).mayJoin, inflict: (*nemesis).join},
 	{name: "drain", says: "a node gives away what it has, is stopped and removed", class: ofLongRun, inDeck: 1, slot: placement, may: (*nemesis).mayShrink, inflict: (*nemesis).drain},
 	{name: "remove", says: "a node is killed and removed, and half of the time comes back", class: ofLongRun, inDeck: 1, slot: placement, nodes: 1, may: (*nemesis).mayShrink, inflict: (*nemesis).remove},
 	{name: "wipe", says: "a node is killed, and starts with an empty directory under its old name", class: ofLongRun, inDeck: 1, slot: placement, nodes: 1, may: (*nemesis).mayLose, inflict: (*nemesis).wipe},
 	{name: "roll", says: "one node after the other is stopped, and started with the other of two programs", class: ofLongRun, inDeck: 1, slot: programs, inflict: (*nemesis).roll},
-
 	{name: "flip", says: "a bit of a file of a node's log or state is another one after a kill", class: ofDamage, inDeck: 1, slot: placement, nodes: 1, may: (*nemesis).mayLose, inflict: (*nemesis).flip},
 	{name: "tail", says: "the end of a node's log, which was synced, is gone after a kill", class: ofDamage, inDeck: 1, slot: placement, nodes: 1, may: (*nemesis).mayLose, inflict: (*nemesis).tail},
 }

@@ -3,8 +3,8 @@
 // Command nemesis runs three nodes in network namespaces of their own, and lets faults
 // happen to them, drawn from a seed: kills, suspensions, cuts in one direction or both,
 // the isolation of a node, disks that fail or are slow, a stop in order, the kill of
-// all; in long runs several at a time, and nodes join, are drained, removed and wiped, and
-// run the other of two programs one after the other. Meanwhile clients subscribe, look, list and unsubscribe at any node, streams and
+// all, ranges that are split; in long runs several at a time, and nodes join, are drained,
+// removed and wiped, and run the other of two programs one after the other. Meanwhile clients subscribe, look, list and unsubscribe at any node, streams and
 // webhooks receive, endpoints that many subscriptions share fail for a time, and an origin
 // keeps changing; then it checks that nothing that was acknowledged is lost, nothing that
 // was deleted is back, no ID was given twice, no update is missing, histories are
@@ -37,7 +37,7 @@ import (
 const usage = `Runs a cluster of three nodes, or of up to five that come and go, beside faults and checks
 what clients were promised.
 
-  go run ./benchmarks/nemesis                              # one seed, 16 faults, two minutes
+  go run ./benchmarks/nemesis                              # one seed, 17 faults, two minutes
   go run ./benchmarks/nemesis -seed 7 -keep                # another one; data and logs stay
   go run ./benchmarks/nemesis -seeds 3                     # what "make nemesis" runs
   go run ./benchmarks/nemesis -seed 1 -seeds 30            # thirty of them, by hand

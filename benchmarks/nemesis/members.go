@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -20,6 +21,12 @@ import (
 // How many nodes there are while they come and go: three at least, or a range would have
 // fewer replicas than it should.
 const nodesMost = 5
+
+// How many ranges a split adds, and how many there are at most.
+const (
+	rangesMore = 4
+	rangesMost = 32
+)
 
 // What a fault may do depends on the look at the cluster just before it.
 //
@@ -35,6 +42,8 @@ func (n *nemesis) mayJoin() bool {
 }
 
 func (n *nemesis) mayShrink() bool { return n.isWhole() && len(n.fleet.members()) > replicasOfRange }
+
+func (n *nemesis) maySplit() bool { return n.ranges < rangesMost }
 
 // join has a fresh node join, and waits until it has replicas.
 func (n *nemesis) join(ctx context.Context, f *fault) error {
@@ -264,3 +273,13 @@ func (n *nemesis) roll(ctx context.Context, f *fault) error {
 // readyWithin is how long the next node of a roll waits for the one before: other faults may
 // keep that from being ready.
 const readyWithin = 20 * time.Second
+
+// split has ranges split, and waits until the new ones have all replicas.
+func (n *nemesis) split(ctx context.Context, f *fault) error {
+	n.ranges += rangesMore
+	f.what = fmt.Sprintf("to %d", n.ranges)
+	if err := n.corona(ctx, nil, "nodes", "split", strconv.Itoa(n.ranges)); err != nil {
+		return err
+	}
+	return n.awaitWhole(ctx, nil)
+}

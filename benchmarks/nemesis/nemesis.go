@@ -54,6 +54,7 @@ type nemesis struct {
 	most    int      // faults at a time
 	between time.Duration
 	whole   witness.Instant // when the cluster was seen to be whole last
+	ranges  int             // that there are, or will be when the split that lasts is over
 	running sync.WaitGroup
 	mu      struct {
 		sync.Mutex
@@ -64,7 +65,7 @@ type nemesis struct {
 }
 
 func newNemesis(r *run, o *options) *nemesis {
-	n := &nemesis{run: r, random: rand.New(rand.NewPCG(r.seed, 0)), most: 1, between: betweenMost}
+	n := &nemesis{run: r, random: rand.New(rand.NewPCG(r.seed, 0)), most: 1, between: betweenMost, ranges: ranges}
 	if o.long > 0 {
 		n.most, n.between = faultsAtOnce, betweenLong
 	}
@@ -189,7 +190,7 @@ func (n *nemesis) prepare(k *kind) *fault {
 	if len(free) < wanted {
 		return nil
 	}
-	f := &fault{kind: k.name, length: k.least, stops: k.slot != links, random: rand.New(rand.NewPCG(n.random.Uint64(), n.random.Uint64()))}
+	f := &fault{kind: k.name, length: k.least, stops: k.slot != links && k.slot != splits, random: rand.New(rand.NewPCG(n.random.Uint64(), n.random.Uint64()))}
 	for _, nodes := range [][]*cluster.Node{free, others} {
 		n.random.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 	}

@@ -41,7 +41,8 @@ type Result struct {
 	SubscriptionsLost  int64 `json:"subscriptions_lost"`  // acknowledged, and not among the subscribers that a node tells
 	SubscriptionsExtra int64 `json:"subscriptions_extra"` // told by a node, and never asked for
 
-	Fill Fill `json:"fill"`
+	Fill    Fill     `json:"fill"`
+	Singles *Singles `json:"subscribe_ms,omitempty"` // if the scenario makes single subscriptions
 
 	CPUSeconds   float64 `json:"cpu_s"` // of all nodes, in the window
 	CPUPerPollUs float64 `json:"cpu_us_per_poll"`
@@ -53,9 +54,11 @@ type Result struct {
 	Lists   *Lists   `json:"lists,omitempty"`   // likewise
 	Audit   *Audit   `json:"audit,omitempty"`   // if the scenario has requests audited
 	Rates   *Rates   `json:"rates,omitempty"`   // if the scenario has rates followed
+	Backup  *Backup  `json:"backup,omitempty"`  // if the scenario probes it
 	Entries *Entries `json:"entries,omitempty"` // if the origins replay recorded documents
 
-	EventsFailed int64 `json:"events_failed"`
+	EventsFailed  int64   `json:"events_failed"`
+	EventsLongest float64 `json:"events_longest_s"`
 
 	Nodes      []Node    `json:"nodes"`
 	Generator  Generator `json:"generator"`
@@ -78,6 +81,15 @@ type Fill struct {
 	FirstPollsS float64 `json:"first_polls_s"`                 // from then until each channel had content
 	ChannelUs   float64 `json:"cpu_us_per_channel"`            // from the first request until then
 	RSSMax      int64   `json:"rss_max_bytes"`                 // of the largest node until then
+}
+
+// Singles is from when a single subscription was due until it was acknowledged, at whichever node.
+type Singles struct {
+	Spread
+	Calm           Spread  `json:"calm"`             // of those that no event was beside
+	Beside         Spread  `json:"beside"`           // of the others
+	BesideOverCalm float64 `json:"beside_over_calm"` // p99
+	Failed         int     `json:"failed"`           // were not made, or not ended
 }
 
 // Disk is what all nodes keep and write.
@@ -160,6 +172,15 @@ type Restart struct {
 	KilledStartS float64 `json:"killed_start_s"`   // to serve again after SIGKILL
 }
 
+// Backup is a backup of all nodes, and what fresh nodes have after a restore of it.
+type Backup struct {
+	Seconds  float64 `json:"s"`
+	Bytes    int64   `json:"bytes"`
+	RestoreS float64 `json:"restore_s"`
+	Lost     int64   `json:"lost"`  // subscriptions that fresh nodes lack
+	Extra    int64   `json:"extra"` // that nobody asked for
+}
+
 // Lists is how long lists and single requests take at the first node.
 type Lists struct {
 	Channels      List           `json:"channels"`
@@ -226,9 +247,10 @@ type Entries struct {
 
 // Event is something that happened in the window.
 type Event struct {
-	AtS  float64 `json:"at_s"` // when it was meant to
-	What string  `json:"what"`
-	Err  string  `json:"error,omitempty"`
+	AtS   float64 `json:"at_s"` // when it was meant to
+	TookS float64 `json:"took_s"`
+	What  string  `json:"what"`
+	Err   string  `json:"error,omitempty"`
 }
 
 // OK reports whether no threshold is broken and the generator was not the limit.

@@ -40,19 +40,46 @@ func (c *cluster) start(ctx context.Context) error {
 	if err := c.make(ctx); err != nil {
 		return err
 	}
+	if err := c.found(ctx); err != nil {
+		return err
+	}
+	urls := make([]string, len(c.nodes))
+	for i, n := range c.nodes {
+		urls[i] = n.url
+	}
+	return c.connect(ctx, urls)
+}
+
+// found starts all nodes, whose directories are empty, and waits until they serve.
+func (c *cluster) found(ctx context.Context) error {
 	for _, n := range c.nodes {
 		if err := n.process.Start(); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrNode, n.name, err)
 		}
 	}
-	urls := make([]string, len(c.nodes))
-	for i, n := range c.nodes {
+	for _, n := range c.nodes {
 		if err := child.AwaitURL(ctx, n.url+"/readyz", n.process); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrNode, n.name, err)
 		}
-		urls[i] = n.url
+		n.away = false
 	}
-	return c.connect(ctx, urls)
+	return nil
+}
+
+// foundAnew kills all nodes and starts them with empty directories: another cluster.
+func (c *cluster) foundAnew(ctx context.Context) error {
+	for _, n := range c.nodes {
+		if err := n.do(ctx, scenario.Kill); err != nil {
+			return err
+		}
+	}
+	for _, n := range c.nodes {
+		n.keep()
+		if err := n.empty(); err != nil {
+			return err
+		}
+	}
+	return c.found(ctx)
 }
 
 // connect makes clients of nodes that serve, and asks the first one for its version.
@@ -247,4 +274,70 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
+}
+
+// wholeWithin is how long a cluster may take until all ranges have their replicas.
+const wholeWithin = 30 * time.Minute
+
+// replace has a node lose all that it has, and waits until the cluster has filled it again.
+func (c *cluster) replace(ctx context.Context, n *node) error {
+	if err := n.do(ctx, scenario.Replace); err != nil {
+		return err
+	}
+	return c.awaitWhole(ctx, 1)
+}
+
+// split has ranges split, and waits until there are so many.
+func (c *cluster) split(ctx context.Context, ranges int) error {
+	if err := c.clients[0].SplitRanges(ctx, ranges); err != nil {
+		return err
+	}
+	return c.awaitWhole(ctx, ranges)
+}
+
+// awaitWhole waits until each node knows of so many ranges, each of which has all its replicas
+// and a leader.
+func (c *cluster) awaitWhole(ctx context.Context, ranges int) error {
+	var lacks error
+	for begun := time.Now(); time.Since(begun) < wholeWithin; {
+		if lacks = c.whole(ctx, ranges); lacks == nil {
+			return nil
+		}
+		if err := pause(ctx, time.Now().Add(retryPause)); err != nil {
+			return err
+		}
+	}
+	return fmt.Errorf("not whole after %s: %w", wholeWithin, lacks)
+}
+
+// mostReplicas is how many replicas a range has where there are as many nodes.
+const mostReplicas = 3
+
+func (c *cluster) whole(ctx context.Context, ranges int) error {
+	for _, client := range c.clients {
+		known, err := client.Nodes(ctx)
+		if err != nil {
+			return err
+		}
+		status, err := client.Status(ctx)
+		if err != nil {
+			return err
+		}
+		replicas, want := 0, min(len(known.Nodes), mostReplicas)
+		for _, n := range known.Nodes {
+			if n.State != "alive" || len(known.Nodes) != len(c.clients) {
+				return fmt.Errorf("node %s is %s, one of %d", n.Name, n.State, len(known.Nodes))
+			}
+			replicas += n.Replicas
+		}
+		for _, of := range status.Cluster.Ranges {
+			if len(of.Replicas) != want || of.Leader == "" {
+				return fmt.Errorf("range %d has replicas on %v, leader %q", of.ID, of.Replicas, of.Leader)
+			}
+		}
+		if n := len(status.Cluster.Ranges); n < ranges || replicas != want*n {
+			return fmt.Errorf("%d ranges have %d replicas", n, replicas)
+		}
+	}
+	return nil
 }

@@ -29,6 +29,7 @@ func (r *run) events(ctx context.Context, begin time.Time) (err error) {
 			if err := r.happen(ctx, e, at); err != nil {
 				happened[i].Err = err.Error()
 			}
+			happened[i].TookS = time.Since(at).Seconds()
 		}
 		if e.Do == scenario.Crowd || e.Do == scenario.Update || e.Do == scenario.Leave {
 			do()
@@ -48,6 +49,8 @@ func describe(e scenario.Event) string {
 		return fmt.Sprintf("update of channel %d", e.Channel)
 	case scenario.Leave:
 		return fmt.Sprintf("%s of all subscriptions end", e.Share)
+	case scenario.Split:
+		return fmt.Sprintf("split into %d ranges", e.Ranges)
 	}
 	return fmt.Sprintf("%s node %d", e.Do, e.Node)
 }
@@ -67,19 +70,24 @@ func (r *run) happen(ctx context.Context, e scenario.Event, at time.Time) error 
 		return nil
 	case scenario.Leave:
 		return errors.Join(r.subscriber.leave(ctx, float64(e.Share)), r.solve(ctx, time.Now()))
+	case scenario.Split:
+		return r.cluster.split(ctx, e.Ranges)
 	}
 	n := r.cluster.nodes[e.Node-1]
 	if e.Do == scenario.Kill || e.Do == scenario.Start {
 		defer func() { r.auditor.restart(e.Do == scenario.Kill, time.Now()) }()
 	}
 	switch e.Do {
-	case scenario.Kill, scenario.Stop, scenario.Pause:
+	case scenario.Kill, scenario.Stop, scenario.Pause, scenario.Replace:
 		r.tracker.Disturb(at)
 		if len(r.cluster.nodes) > 1 {
 			r.tracker.Calm(at.Add(takeoverTime))
 		}
 	default:
 		defer func() { r.tracker.Calm(time.Now().Add(calmAfter)) }()
+	}
+	if e.Do == scenario.Replace {
+		return r.cluster.replace(ctx, n)
 	}
 	return n.do(ctx, e.Do)
 }

@@ -25,6 +25,7 @@ func (r *run) finish(ctx context.Context) (*Outcome, error) {
 	r.processes()
 	r.audit()
 	r.compareRates()
+	r.tellSingles()
 	r.failures()
 	r.generator(open)
 	r.result.Thresholds = r.result.Judge(r.Scenario.Limits())
@@ -73,9 +74,10 @@ func (r *run) figures(outcome *Outcome, ended time.Time) {
 	out.WaitOverBound = plan.OverBound(measured)
 }
 
-// failures counts the events that failed.
+// failures counts the events that failed, and finds the longest.
 func (r *run) failures() {
 	for _, e := range r.result.Events {
+		r.result.EventsLongest = max(r.result.EventsLongest, e.TookS)
 		if e.Err != "" {
 			r.result.EventsFailed++
 		}
@@ -99,27 +101,38 @@ func (r *run) lost() {
 // replicas are some entries behind.
 const appliedWithin = time.Minute
 
-// readChannels reads what each node that answers tells of all channels, and compares it with
-// the subscriptions that there are.
+// readChannels reads what nodes tell of all channels, and compares it with the subscriptions
+// that there are.
 func (r *run) readChannels(ctx context.Context) {
 	var failed error
+	r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra, failed = r.compareTold(ctx)
+	if failed != nil {
+		r.note("plan_over_bound and subscriptions_lost are not known: no node told of its channels: %v", failed)
+	}
+}
+
+// compareTold reads what each node that answers tells of all channels, and compares it with the
+// subscriptions that there are: told by the last one, and the most that one lacks or has more. The
+// error says why none answered.
+func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra int64, err error) {
 	for begun := time.Now(); ; {
-		r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra = nil, 0, 0
-		for told, err := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
-			if err != nil {
-				failed = err
+		told, lost, extra = nil, 0, 0
+		for of, failed := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
+			if failed != nil {
+				err = failed
 				continue
 			}
-			lost, extra := r.subscriber.compare(told)
-			r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra = told, max(r.result.SubscriptionsLost, lost), max(r.result.SubscriptionsExtra, extra)
+			l, e := r.subscriber.compare(of)
+			told, lost, extra = of, max(lost, l), max(extra, e)
 		}
-		if r.result.SubscriptionsLost+r.result.SubscriptionsExtra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
+		if told != nil && lost+extra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
 			break
 		}
 	}
-	if r.told == nil {
-		r.note("plan_over_bound and subscriptions_lost are not known: no node told of its channels: %v", failed)
+	if told != nil {
+		err = nil
 	}
+	return told, lost, extra, err
 }
 
 // processes are the figures of nodes' processors, memory and disks in the window.

@@ -61,7 +61,13 @@ func (n *node) do(ctx context.Context, what string) (err error) {
 		return n.process.Pause()
 	case scenario.Resume:
 		err = n.process.Resume()
-	case scenario.Start:
+	case scenario.Start, scenario.Replace:
+		if what == scenario.Replace {
+			n.away = true
+			if err := errors.Join(n.process.Kill(), n.empty()); err != nil {
+				return err
+			}
+		}
 		if n.process.Alive() == nil {
 			return errors.New("it runs")
 		}
@@ -73,6 +79,9 @@ func (n *node) do(ctx context.Context, what string) (err error) {
 	n.away = n.process.Alive() != nil
 	return err
 }
+
+// empty removes all data of a node that does not run.
+func (n *node) empty() error { return errors.Join(os.RemoveAll(n.data), os.Mkdir(n.data, 0o700)) }
 
 // keep adds what the process that has ended used.
 func (n *node) keep() {

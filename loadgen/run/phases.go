@@ -89,6 +89,8 @@ func (r *run) window(ctx context.Context) error {
 	defer taken()
 	followed := r.follow(ctx)
 	defer followed()
+	ended := r.makeSingles(ctx, begin, end)
+	defer ended()
 	err := r.events(ctx, begin)
 	err = errors.Join(err, pause(ctx, end), r.cluster.alive())
 	if now := time.Now(); now.Before(end) {

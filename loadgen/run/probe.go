@@ -1,8 +1,12 @@
 package run
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/google/pprof/profile"
@@ -13,7 +17,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/loadgen/scrape"
 )
 
-// probe measures what the scenario wants of the first node, when nothing is judged any more.
+// probe measures what the scenario wants of the first node, or of all, when nothing is judged any more.
 func (r *run) probe(ctx context.Context) (err error) {
 	for _, what := range r.Scenario.Probes {
 		n := r.cluster.nodes[0]
@@ -25,6 +29,8 @@ func (r *run) probe(ctx context.Context) (err error) {
 			r.result.Lists, err = probeLists(ctx, n, channels, subscriptions)
 		case scenario.Restart:
 			r.result.Restart, err = r.probeRestart(ctx, n)
+		case scenario.Backup:
+			r.result.Backup, err = r.probeBackup(ctx)
 		}
 		if err != nil {
 			return fmt.Errorf("%s of %s: %w", what, n.name, err)
@@ -92,4 +98,43 @@ func (r *run) probeRestart(ctx context.Context, n *node) (_ *result.Restart, err
 	seconds(scenario.Kill)
 	out.KilledStartS = seconds(scenario.Start)
 	return out, err
+}
+
+// backupFile is where a backup lies until it is restored.
+const backupFile = "backup"
+
+// probeBackup takes a backup of the nodes, makes fresh ones of them, restores it there, and
+// compares the subscribers that these tell with those that were acknowledged.
+func (r *run) probeBackup(ctx context.Context) (*result.Backup, error) {
+	r.subscriber.over.Store(true)
+	file := filepath.Join(r.Out, backupFile)
+	defer os.Remove(file)
+	out := new(result.Backup)
+	var err error
+	if out.Seconds, err = r.corona(ctx, "backup", file); err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	out.Bytes = info.Size()
+	if err := r.cluster.foundAnew(ctx); err != nil {
+		return nil, err
+	}
+	if out.RestoreS, err = r.corona(ctx, "restore", file); err != nil {
+		return nil, err
+	}
+	_, out.Lost, out.Extra, err = r.compareTold(ctx)
+	return out, err
+}
+
+// corona runs a command of the program against the first node.
+func (r *run) corona(ctx context.Context, args ...string) (seconds float64, err error) {
+	begun := time.Now()
+	said, err := exec.CommandContext(ctx, r.Binary, append(args, "--server", r.cluster.nodes[0].url)...).CombinedOutput()
+	if err != nil {
+		return 0, fmt.Errorf("corona %s: %w: %s", args[0], err, bytes.TrimSpace(said))
+	}
+	return time.Since(begun).Seconds(), nil
 }

@@ -63,6 +63,7 @@ type run struct {
 	told       []channelTold   // by a node, at the end of the window; nil: not known
 	auditor    *auditor        // nil: nothing is audited
 	follower   *follower       // nil: rates are not followed
+	singles    *singles        // nil: none are made
 	entries    *entries.Ledger // of recorded documents; nil: the channels are synthetic
 	raw        *rawFile
 	profiled   []*Profile

@@ -117,3 +117,32 @@ func TestRefused(t *testing.T) {
 		}
 	}
 }
+
+// A node of three loses its disk and ranges are split while single subscriptions are made; fresh
+// nodes have what a backup held.
+func TestReplace(t *testing.T) {
+	r := outcome(t, Options{Binary: program(t)}, "duration=12s", "nodes.count=3", "subscriptions.singles=10", "probes=[backup]",
+		"events=[{at: 1s, do: replace, node: 2}, {at: 9s, do: split, ranges: 20}]")
+	if len(r.Events) != 2 || r.EventsFailed != 0 || r.EventsLongest < 0.2 {
+		t.Errorf("events %+v, the longest %g s", r.Events, r.EventsLongest)
+	}
+	if s := r.Singles; s == nil || s.Failed != 0 || s.Count < 110 || s.Beside.Count == 0 || s.Calm.Count+s.Beside.Count != s.Count {
+		t.Errorf("single subscriptions %+v", s)
+	}
+	if b := r.Backup; b == nil || b.Lost != 0 || b.Extra != 0 || b.Bytes < 1000 {
+		t.Errorf("backup %+v", b)
+	}
+	if r.SubscriptionsLost != 0 || r.UpdatesMissed != 0 {
+		t.Errorf("%d subscriptions lost, %d updates missed", r.SubscriptionsLost, r.UpdatesMissed)
+	}
+}
+
+// A subscription is beside an event from its beginning until ten seconds after its end.
+func TestBesideEvent(t *testing.T) {
+	events := []result.Event{{AtS: 10, TookS: 5}}
+	for at, want := range map[time.Duration]bool{9 * time.Second: false, 10 * time.Second: true, 24 * time.Second: true, 25 * time.Second: false} {
+		if besideEvent(events, at) != want {
+			t.Errorf("at %s: %t", at, !want)
+		}
+	}
+}

@@ -31,6 +31,7 @@ type subscriber struct {
 	background *background
 	lose       func() bool     // nil: nothing is lost
 	entries    *entries.Ledger // nil: the channels are synthetic
+	over       atomic.Bool     // what arrives is not looked at any more
 
 	refused []atomic.Int32 // by channel: subscriptions that were not taken at first
 }
@@ -195,7 +196,7 @@ func (s *subscriber) webhook(id string, a sink.Arrival) bool {
 
 // deliver takes an update of a subscription.
 func (s *subscriber) deliver(number int, a sink.Arrival) {
-	if s.lose != nil && s.lose() {
+	if s.over.Load() || s.lose != nil && s.lose() {
 		return
 	}
 	s.tracker.Deliver(number, track.Update{Version: a.Version, Revisions: a.Revisions, Recorded: s.entries != nil, At: a.At})

@@ -21,6 +21,8 @@ const (
 	maxStreams       = 10_000
 	maxBatches       = 64
 	maxNodes         = 9
+	maxSingles       = 10_000
+	maxRanges        = 256
 	maxTime          = 24 * time.Hour
 	minSpeedup       = 0.001
 	maxSpeedup       = 1e6
@@ -71,7 +73,7 @@ func (d *decoder) checkRun(s *Scenario) {
 	}
 	for i, probe := range s.Probes {
 		key := fmt.Sprintf("probes[%d]", i)
-		d.want(slices.Contains([]string{Memory, Lists, Restart}, probe) && slices.Index(s.Probes, probe) == i, key, "want each of %s, %s, %s once", Memory, Lists, Restart)
+		d.want(slices.Contains([]string{Memory, Lists, Restart, Backup}, probe) && slices.Index(s.Probes, probe) == i, key, "want each of %s, %s, %s, %s once", Memory, Lists, Restart, Backup)
 		d.want(len(s.Target) == 0, key, "nodes that the generator did not start are not probed")
 	}
 	d.want(!s.Audit || s.Nodes.Count == 1 && len(s.Target) == 0, "audit", "want nodes.count 1: the rules are those of a reader with one address")
@@ -102,6 +104,7 @@ func (d *decoder) checkSubscriptions(s *Scenario) {
 	d.want(c.Endpoints >= 1 && c.Endpoints <= maxEndpoints, "subscriptions.endpoints", "want 1 to %d", maxEndpoints)
 	d.want(c.Streams <= maxStreams, "subscriptions.streams", "want 0 to %d", maxStreams)
 	d.want(c.Batches >= 1 && c.Batches <= maxBatches, "subscriptions.batches", "want 1 to %d", maxBatches)
+	d.want(c.Singles <= maxSingles, "subscriptions.singles", "want at most %d a second", maxSingles)
 	d.want(c.Hang+c.Fail <= 1, "subscriptions.hang", "hang and fail come to more than 100%%")
 }
 
@@ -111,9 +114,12 @@ func (d *decoder) checkEvents(s *Scenario) {
 		key := fmt.Sprintf("events[%d]", i)
 		d.want(e.At <= s.Duration, key+".at", "%s is after the window's end", e.At)
 		switch e.Do {
-		case Kill, Start, Stop, Pause, Resume:
+		case Kill, Start, Stop, Pause, Resume, Replace:
 			d.want(len(s.Target) == 0, key+".do", "nodes that the generator did not start cannot be told to %s", e.Do)
 			d.want(e.Node >= 1 && e.Node <= s.Nodes.Count, key+".node", "want 1 to %d", s.Nodes.Count)
+			d.want(e.Do != Replace || s.Nodes.Count >= 3, key+".do", "want nodes.count of 3 or more: the others have what the new node is to get")
+		case Split:
+			d.want(e.Ranges >= 1 && e.Ranges <= maxRanges, key+".ranges", "want 1 to %d", maxRanges)
 		case Crowd:
 			d.want(e.Subscriptions >= 1 && e.Subscriptions <= maxSubscriptions, key+".subscriptions", "want 1 to %d", maxSubscriptions)
 			d.want(e.Over <= s.Duration-e.At, key+".over", "%s is after the window's end", e.At+e.Over)
@@ -123,7 +129,7 @@ func (d *decoder) checkEvents(s *Scenario) {
 		case Leave:
 			d.want(e.Share > 0, key+".share", "want more than 0%%")
 		default:
-			d.want(false, key+".do", "%q: want kill, start, stop, pause, resume, crowd, leave or update", e.Do)
+			d.want(false, key+".do", "%q: want kill, start, stop, pause, resume, replace, split, crowd, leave or update", e.Do)
 		}
 	}
 }

@@ -65,6 +65,7 @@ type Sick struct {
 // The probes.
 const (
 	Memory  = "memory"  // where a node's memory is
+	Backup  = "backup"  // of all nodes, and its restore into fresh ones
 	Lists   = "lists"   // walks through all channels and subscriptions, and single requests
 	Restart = "restart" // stop, start, SIGKILL, start
 )
@@ -86,6 +87,7 @@ type Subscriptions struct {
 	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together; 0: nothing reads them
 	Hang      Share         `yaml:"hang"`      // of endpoints: never answer
 	Fail      Share         `yaml:"fail"`      // of endpoints: answer 500
+	Singles   int           `yaml:"singles"`   // made one by one each second of the window, and ended again
 }
 
 // Sinks are shares that come to 1.
@@ -96,14 +98,16 @@ type Sinks struct {
 
 // The events.
 const (
-	Kill   = "kill"   // SIGKILL to a node
-	Start  = "start"  // a node that was killed or stopped
-	Stop   = "stop"   // SIGTERM to a node
-	Pause  = "pause"  // SIGSTOP to a node
-	Resume = "resume" // SIGCONT
-	Crowd  = "crowd"  // subscriptions to a channel
-	Update = "update" // a channel changes, beside its schedule
-	Leave  = "leave"  // a share of all subscriptions end
+	Kill    = "kill"    // SIGKILL to a node
+	Start   = "start"   // a node that was killed or stopped
+	Stop    = "stop"    // SIGTERM to a node
+	Pause   = "pause"   // SIGSTOP to a node
+	Resume  = "resume"  // SIGCONT
+	Replace = "replace" // SIGKILL to a node, and a start with an empty directory; until all ranges have their replicas
+	Split   = "split"   // ranges are split, until there are so many with their replicas
+	Crowd   = "crowd"   // subscriptions to a channel
+	Update  = "update"  // a channel changes, beside its schedule
+	Leave   = "leave"   // a share of all subscriptions end
 )
 
 // Event is something that happens in the window.
@@ -113,8 +117,9 @@ type Event struct {
 	Node          int           `yaml:"node"` // from 1
 	Channel       int           `yaml:"channel"`
 	Subscriptions int           `yaml:"subscriptions"`
-	Over          time.Duration `yaml:"over"`  // how long a crowd takes to come; 0: all at once
-	Share         Share         `yaml:"share"` // of subscriptions that leave
+	Over          time.Duration `yaml:"over"`   // how long a crowd takes to come; 0: all at once
+	Share         Share         `yaml:"share"`  // of subscriptions that leave
+	Ranges        int           `yaml:"ranges"` // that there are to be
 }
 
 // Threshold is a limit on a figure of the result.

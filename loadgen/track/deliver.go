@@ -108,7 +108,7 @@ func (t *Tracker) measure(s *subscription, u *Update, revision int64) {
 		return
 	}
 	t.counts.deliveries.Add(1)
-	t.delivery.record(time.Duration(at - sentAt))
+	t.delivery.Record(time.Duration(at - sentAt))
 	t.Series.deliver(at, time.Duration(at-sentAt))
 }
 

@@ -9,9 +9,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 )
 
-// histogram is an HDR histogram of durations, in microseconds with three digits. It is
+// Histogram is an HDR histogram of durations, in microseconds with three digits. It is
 // safe for concurrent use. What is longer than its end counts as its end.
-type histogram struct {
+type Histogram struct {
 	mu sync.Mutex
 	h  *hdrhistogram.Histogram
 }
@@ -21,9 +21,9 @@ const (
 	mostUs  = int64(24 * time.Hour / time.Microsecond)
 )
 
-func newHistogram() *histogram { return &histogram{h: hdrhistogram.New(leastUs, mostUs, 3)} }
+func NewHistogram() *Histogram { return &Histogram{h: hdrhistogram.New(leastUs, mostUs, 3)} }
 
-func (h *histogram) record(d time.Duration) {
+func (h *Histogram) Record(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_ = h.h.RecordValue(min(max(d.Microseconds(), 0), mostUs)) // within its bounds
@@ -36,7 +36,7 @@ type Percentile struct {
 }
 
 // percentiles returns the plot of a histogram, nil when it is empty.
-func (h *histogram) percentiles() (points []Percentile) {
+func (h *Histogram) percentiles() (points []Percentile) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.h.TotalCount() == 0 {
@@ -48,14 +48,14 @@ func (h *histogram) percentiles() (points []Percentile) {
 	return points
 }
 
-func (h *histogram) quantile(percent float64) float64 {
+func (h *Histogram) quantile(percent float64) float64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return float64(h.h.ValueAtQuantile(percent)) / 1000
 }
 
-// spread returns the distribution in milliseconds.
-func (h *histogram) spread() result.Spread {
+// Spread returns the distribution in milliseconds.
+func (h *Histogram) Spread() result.Spread {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.h.TotalCount() == 0 {

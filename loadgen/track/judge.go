@@ -97,7 +97,7 @@ func (t *Tracker) lacking(c change) (n int64) {
 // Judge fills in what the tracker knows of a run that ended at an instant, when nothing
 // arrives any more. It is called once.
 func (t *Tracker) Judge(r *result.Result, ended time.Time) Plots {
-	detection, gaps := newHistogram(), []float64(nil)
+	detection, gaps := NewHistogram(), []float64(nil)
 	for c := range t.changes {
 		if t.judge(r, c, detection, ended.UnixNano()) {
 			if gap := t.plannedGap(c.channel, c.at); gap > 0 {
@@ -109,15 +109,15 @@ func (t *Tracker) Judge(r *result.Result, ended time.Time) Plots {
 	t.openCrowds(ended.UnixNano())
 	t.fill(r)
 	waits := truth.NewWaits(gaps)
-	r.Detection.Spread = detection.spread()
+	r.Detection.Spread = detection.Spread()
 	r.Detection.Planned = result.Planned{P50: waits.Quantile(0.5), P90: waits.Quantile(0.9), P99: waits.Quantile(0.99), Mean: waits.Mean()}
-	r.Delivery = t.delivery.spread()
+	r.Delivery = t.delivery.Spread()
 	return Plots{Detection: detection.percentiles(), Planned: plot(waits), Delivery: t.delivery.percentiles(), Lateness: t.lateness.percentiles()}
 }
 
 // judge judges a change, and reports whether it counts in the distribution of detection: one
 // that was due and not detected has waited until the end.
-func (t *Tracker) judge(r *result.Result, c change, detection *histogram, ended int64) (counts bool) {
+func (t *Tracker) judge(r *result.Result, c change, detection *Histogram, ended int64) (counts bool) {
 	lock := t.lock(c.channel)
 	lock.Lock()
 	defer lock.Unlock()
@@ -133,7 +133,7 @@ func (t *Tracker) judge(r *result.Result, c change, detection *histogram, ended 
 	if !detected && !due {
 		return false
 	}
-	detection.record(time.Duration(took))
+	detection.Record(time.Duration(took))
 	t.Series.detect(c.at, time.Duration(took))
 	return true
 }
@@ -149,7 +149,7 @@ func (t *Tracker) judgeArrival(r *result.Result, c change, due bool, sentAt, end
 	r.DeliveriesMissing += lacking
 	for range lacking {
 		if sentAt > 0 {
-			t.delivery.record(time.Duration(ended - sentAt))
+			t.delivery.Record(time.Duration(ended - sentAt))
 		}
 	}
 }

@@ -61,8 +61,8 @@ type Tracker struct {
 	disturbed outages
 
 	Series   *Series
-	lateness *histogram
-	delivery *histogram
+	lateness *Histogram
+	delivery *Histogram
 	counts   counts
 	falsely  sync.Map // updates without a change, by channelVersion
 }
@@ -108,8 +108,8 @@ func New(c Config) *Tracker {
 		arrivals: make([]int64, c.Channels*max(c.Nodes, 1)),
 		refused:  make([]atomic.Int64, c.Hosts),
 		Series:   newSeries(c.Begin, c.Longest),
-		lateness: newHistogram(),
-		delivery: newHistogram(),
+		lateness: NewHistogram(),
+		delivery: NewHistogram(),
 	}
 }
 
@@ -264,7 +264,7 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 		planned = longest
 	}
 	late := time.Duration(max(seconds-planned, 0) * 1e9)
-	t.lateness.record(late)
+	t.lateness.Record(late)
 	t.Series.late(at, late)
 }
 

@@ -246,6 +246,6 @@ func (v view) Updates(id channel.ID, after uint64, limit int) (updates []channel
 	return updates, nil, nil
 }
 
-func (v view) Subscription(string) (channel.Subscription, error) {
-	return channel.Subscription{}, channel.ErrNotFound
+func (v view) Beginnings(_ context.Context, ids []string, _ bool) ([]channel.Beginning, error) {
+	return nil, channel.ErrNotFound
 }

@@ -17,6 +17,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/notify/internal/metric"
@@ -29,6 +30,7 @@ type Hub struct {
 	log     *slog.Logger
 	metrics *metrics
 	wake    chan struct{} // 1: there is a session to run
+	opening chan struct{} // streams that read where they begin
 
 	// Guards its fields, and those of readers. No other lock is taken while it is
 	// held, and the store is not called.
@@ -43,6 +45,12 @@ type Hub struct {
 	}
 }
 
+// How many streams read where they begin at a time, and how long another waits for that.
+const (
+	openings    = 8
+	openingWait = 2 * time.Second
+)
+
 // reader is what the hub knows of a stream.
 type reader struct {
 	filter filter
@@ -52,7 +60,7 @@ type reader struct {
 // NewHub returns a hub on a store, with a configuration that is valid and whose
 // defaults are decided; [Hub.Run] starts it.
 func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factory) *Hub {
-	h := &Hub{config: config, store: store, log: log, metrics: newMetrics(factory), wake: make(chan struct{}, 1)}
+	h := &Hub{config: config, store: store, log: log, metrics: newMetrics(factory), wake: make(chan struct{}, 1), opening: make(chan struct{}, openings)}
 	h.mu.readers = make(map[*reader]struct{})
 	h.mu.bySub = make(map[string]map[*reader]struct{})
 	h.mu.grown = make(chan struct{})

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -14,7 +13,19 @@ import (
 // event had as its ID. With an empty cursor it begins now, and for the subscriptions
 // of the filter at their first version. The error wraps [ErrCursor] or
 // [channel.ErrNotFound]. The caller closes the stream.
+//
+// Streams wait for each other while they open: with hundreds that read at a time, as after a
+// start, none would be done within the time that its caller has, and all would come again. One
+// that waits for too long has not enough time left, and ends with context.DeadlineExceeded.
 func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) (*Stream, error) {
+	select {
+	case h.opening <- struct{}{}:
+		defer func() { <-h.opening }()
+	case <-time.After(openingWait):
+		return nil, fmt.Errorf("other streams are opening: %w", context.DeadlineExceeded)
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 	table, now := h.now()
 	s := &Stream{hub: h, reader: &reader{filter: newFilter(chosen)}, opened: now, at: spot{place: now}, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
 	if cursor != "" {
@@ -29,7 +40,7 @@ func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 	if cursor != "" {
 		h.closeAgain(s.at.place)
 	}
-	if err := s.recheck(chosen.Subscriptions); err != nil {
+	if err := s.recheck(ctx, chosen.Subscriptions); err != nil {
 		s.Close()
 		return nil, err
 	}
@@ -37,17 +48,28 @@ func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 }
 
 // recheck finds subscriptions that were deleted before the hub knew the stream.
-func (s *Stream) recheck(subs []string) error {
-	for _, id := range subs {
-		_, err := s.hub.store.Subscription(id)
-		switch {
-		case errors.Is(err, channel.ErrNotFound):
-			s.hub.Unsubscribed(id)
-		case err != nil:
-			return fmt.Errorf("subscription %s: %w", id, err)
+func (s *Stream) recheck(ctx context.Context, subs []string) error {
+	found, err := s.hub.beginnings(ctx, subs, true)
+	if err != nil {
+		return err
+	}
+	for i, b := range found {
+		if b.Missing {
+			s.hub.Unsubscribed(subs[i])
 		}
 	}
 	return nil
+}
+
+func (h *Hub) beginnings(ctx context.Context, subs []string, exist bool) ([]channel.Beginning, error) {
+	if len(subs) == 0 {
+		return nil, nil
+	}
+	found, err := h.store.Beginnings(ctx, subs, exist)
+	if err != nil {
+		return nil, fmt.Errorf("subscriptions of a stream: %w", err)
+	}
+	return found, nil
 }
 
 // resume puts a stream behind a cursor, or resets it to now when the cursor is of
@@ -107,54 +129,22 @@ func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins boo
 	for _, id := range chosen.Channels {
 		s.reader.filter.add(id, selector{after: s.at.place.of(id.Bucket())})
 	}
-	for _, id := range chosen.Subscriptions {
-		if err := ctx.Err(); err != nil {
-			return err
+	found, err := s.hub.beginnings(ctx, chosen.Subscriptions, false)
+	if err != nil {
+		return err
+	}
+	for i, b := range found {
+		id := chosen.Subscriptions[i]
+		if b.Missing {
+			return fmt.Errorf("subscription %s: %w", id, channel.ErrNotFound)
 		}
-		sub, err := s.hub.store.Subscription(id)
-		if err != nil {
-			return fmt.Errorf("subscription %s: %w", id, err)
+		s.reader.filter.add(b.Channel, selector{sub: id, from: b.From})
+		if begins && b.Gap != nil {
+			s.reportLost(b.Channel, *b.Gap)
 		}
-		s.reader.filter.add(sub.Channel, selector{sub: id, from: sub.FromVersion})
-		if begins {
-			if err := s.reach(sub); err != nil {
-				return err
-			}
+		if begins && b.News != (channel.Cursor{}) {
+			s.at.place = s.at.place.before(b.News.Before())
 		}
 	}
 	return nil
-}
-
-// reach moves the beginning back to a subscription's first update.
-func (s *Stream) reach(sub channel.Subscription) error {
-	updates, gap, err := s.hub.store.Updates(sub.Channel, sub.FromVersion-1, 1)
-	if err != nil && !errors.Is(err, channel.ErrNotFound) {
-		return fmt.Errorf("read updates: %w", err)
-	}
-	if gap != nil {
-		s.reportLost(sub.Channel, *gap)
-	}
-	if len(updates) == 0 {
-		return s.reachGone(sub)
-	}
-	s.back(updates[0].Cursor())
-	return nil
-}
-
-// reachGone moves the beginning back to the notice that the channel is gone,
-// which is the first news for a subscription that has no update.
-func (s *Stream) reachGone(sub channel.Subscription) error {
-	ch, err := s.hub.store.Channel(sub.Channel)
-	if err != nil && !errors.Is(err, channel.ErrNotFound) {
-		return fmt.Errorf("read channel: %w", err)
-	}
-	if ch.GoneStamp > 0 {
-		s.back(channel.Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()})
-	}
-	return nil
-}
-
-// back moves the beginning so that it is before a place.
-func (s *Stream) back(at channel.Cursor) {
-	s.at.place = s.at.place.before(at.Before())
 }

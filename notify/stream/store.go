@@ -16,9 +16,9 @@ import (
 type Store interface {
 	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
 	Channel(id channel.ID) (channel.Channel, error)
-	// Subscription returns one subscription of any kind of sink, or
-	// [channel.ErrNotFound].
-	Subscription(id string) (channel.Subscription, error)
+	// Beginnings returns where streams of subscriptions begin, in their order; with exist only
+	// whether they are missing, and their channels. It sees what Since has returned.
+	Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error)
 	// Updates returns at most limit updates of a channel with versions above
 	// after, the oldest first. The gap, if not nil, begins at after+1 and ends
 	// before the first of them: what lies there is no longer kept. It sees what

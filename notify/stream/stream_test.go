@@ -8,6 +8,8 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -453,6 +455,48 @@ func TestStreamCatchesUpInOnePass(t *testing.T) {
 		}
 		if read := n.store.Reads() - before; read > 3*missed {
 			t.Errorf("%d updates were read for %d", read, missed)
+		}
+	})
+}
+
+// crowdedStore takes a while for each reading, and counts those at a time.
+type crowdedStore struct {
+	*memstore.Store
+	now, most atomic.Int32
+}
+
+func (s *crowdedStore) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
+	defer s.now.Add(-1)
+	if now := s.now.Add(1); now > s.most.Load() {
+		s.most.Store(now)
+	}
+	time.Sleep(openingWait / 3)
+	return s.Store.Beginnings(ctx, ids, exist)
+}
+
+// Streams that open all at once do so one after the other, a few at a time; one that has waited
+// for long reads nothing.
+func TestOpenings(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &crowdedStore{Store: memstore.New()}
+		hub := NewHub(Config{Epoch: 7}.WithDefaults(), store, slog.New(slog.DiscardHandler), metric.New(prometheus.NewRegistry()))
+		sub := store.Subscribe(store.AddChannel("http://example.com/"), "", "")
+		var opened atomic.Int32
+		var opening sync.WaitGroup
+		for range 4 * openings {
+			opening.Go(func() {
+				s, err := hub.Open(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, "")
+				if err == nil {
+					opened.Add(1)
+					s.Close()
+				} else if !errors.Is(err, context.DeadlineExceeded) {
+					t.Error(err)
+				}
+			})
+		}
+		opening.Wait()
+		if store.most.Load() != openings || opened.Load() != 2*openings {
+			t.Errorf("%d read at a time, want %d; %d opened, want %d: each reads twice", store.most.Load(), openings, opened.Load(), 2*openings)
 		}
 	})
 }

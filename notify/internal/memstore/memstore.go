@@ -266,6 +266,29 @@ func (s *Store) Subscription(id string) (channel.Subscription, error) {
 	return channel.Subscription{}, channel.ErrNotFound
 }
 
+func (s *Store) Beginnings(_ context.Context, ids []string, _ bool) ([]channel.Beginning, error) {
+	all := make([]channel.Beginning, len(ids))
+	for i, id := range ids {
+		sub, err := s.Subscription(id)
+		if errors.Is(err, channel.ErrNotFound) {
+			all[i].Missing = true
+			continue
+		}
+		updates, gap, failed := s.Updates(sub.Channel, sub.FromVersion-1, 1)
+		ch, lost := s.Channel(sub.Channel)
+		if err := errors.Join(err, failed, lost); err != nil {
+			return nil, err
+		}
+		all[i] = channel.Beginning{Channel: sub.Channel, From: sub.FromVersion, Gap: gap}
+		if len(updates) > 0 {
+			all[i].News = updates[0].Cursor()
+		} else if ch.GoneStamp > 0 {
+			all[i].News = channel.Cursor{Stamp: ch.GoneStamp, Bucket: ch.ID.Bucket()}
+		}
+	}
+	return all, nil
+}
+
 func (s *Store) Webhooks(id channel.ID, after uint64, limit int) ([]channel.Subscription, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,6 +1,8 @@
 package state
 
 import (
+	"context"
+	"errors"
 	"math"
 
 	"github.com/cockroachdb/pebble/v2"
@@ -27,6 +29,64 @@ func (r *Reader) Subscription(id string) (channel.Subscription, error) {
 		return channel.Subscription{}, missingIs(err)
 	}
 	return newSubscriptionReader(view).read(ch, seq)
+}
+
+// Beginnings returns where streams of subscriptions begin, in their order; with exist only whether
+// they are missing, and their channels.
+func (r *Reader) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
+	done, err := r.reading()
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	view := r.db.NewSnapshot()
+	defer view.Close()
+	all := make([]channel.Beginning, len(ids))
+	for i, id := range ids {
+		b, seq, err := ParseSubscriptionID(id)
+		if err := errors.Join(err, ctx.Err()); err != nil {
+			return nil, err
+		}
+		all[i].Channel, err = seqChannel(view, b, seq)
+		switch {
+		case isMissing(err):
+			all[i].Missing = true
+		case err != nil:
+			return nil, err
+		case !exist:
+			if err := readBeginning(view, seq, &all[i]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return all, nil
+}
+
+// readBeginning reads the rest of a beginning, of a subscription with a number.
+func readBeginning(view pebble.Reader, seq uint64, b *channel.Beginning) error {
+	member, ch := &wire.Subscription{}, (*wire.Channel)(nil)
+	err := Get(view, channelItemKey(kindMember, b.Channel, seq), member)
+	if err == nil {
+		ch, err = getChannel(view, b.Channel)
+	}
+	if err != nil {
+		return err
+	}
+	b.From = member.FromVersion
+	after := max(b.From, 2) - 1 // version 1 is not delivered
+	b.Gap = gapAfter(after, ch)
+	if after < ch.Version {
+		err = scan(view, channelKey(kindUpdate, b.Channel), channelItemKey(kindUpdate, b.Channel, after+1), func(key, value []byte) (bool, error) {
+			update := &wire.Update{}
+			err := unmarshal(key, value, update)
+			b.News = channel.Cursor{Stamp: update.Stamp, Bucket: b.Channel.Bucket()}
+			return false, err
+		})
+	}
+	if b.News == (channel.Cursor{}) && ch.GoneStamp > 0 {
+		b.News = channel.Cursor{Stamp: ch.GoneStamp, Bucket: b.Channel.Bucket()}
+	}
+	return err
 }
 
 // subscriptionReader reads subscriptions of a view, and each channel's URL once.
