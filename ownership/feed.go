@@ -28,8 +28,7 @@ import (
 // feeds tell streams of the updates of each range, and up to where it is closed.
 type feeds struct {
 	*router
-	running context.Context // of questions to other nodes
-	ask     struct {
+	ask struct {
 		since Call[sinceQuery, []byte]
 		news  Call[uint64, uint64]
 		tick  Call[uint64, struct{}]

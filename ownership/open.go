@@ -10,11 +10,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -40,14 +38,15 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	cfg.unmarked = have < formatMarked
 	metrics := newMetrics(cfg.Registerer)
 	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	rt := &router{tools: newTools(cfg, metrics)}
+	rt := &router{tools: newTools(cfg, metrics), running: loops}
 	s := &Store{
 		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
-		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
+		feeds: &feeds{router: rt}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
 	}
 	if cfg.Cluster != nil {
 		rt.repairs, s.turns = newRepairs(metrics), newTurns()
 	}
+	s.backups = &backups{writes: s.writes}
 	s.makeCalls()
 	if err := s.open(ctx); err != nil {
 		if errors.Is(err, ErrCorrupt) && (s.net == nil || s.onlyCopy(s.known.Load())) {
@@ -397,7 +396,5 @@ func (s *Store) makeCalls() {
 	s.writes.makeCalls()
 	s.makeDriver()
 	s.makeComparer()
-	s.restorable = newCall(s.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
-		return s.Restoring(r, backup)
-	})
+	s.backups.makeCalls()
 }

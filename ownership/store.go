@@ -19,21 +19,19 @@ import (
 // from any goroutine. What it consists of has most of them: reads of this node's replicas
 // ([state.Reader]), writes, feeds for streams, leadership.
 type Store struct {
-	cfg     Config
-	cluster string
+	cfg Config
 
 	*router
 	*reads
 	*writes
 	*feeds
 	*leadership
-	views      viewCalls
-	driver     driver
-	restorable Call[[]byte, state.RestoreState]
-	copies     copies
-	damage     damagedBuckets
-	compare    comparer
-	turns      *turns
+	*backups
+	views   viewCalls
+	driver  driver
+	damage  damagedBuckets
+	compare comparer
+	turns   *turns
 
 	founding *founding.Founding // nil in a cluster of one
 	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
@@ -48,8 +46,7 @@ type Store struct {
 	db    *pebble.DB // of state
 	flush *flusher
 
-	cancel context.CancelFunc // ends loops
-	loops  sync.WaitGroup
+	cancel context.CancelFunc // ends running
 	close  sync.Once
 	ended  error // of Close
 }
