@@ -47,6 +47,8 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		rt.repairs, s.turns = newRepairs(metrics), newTurns()
 	}
 	s.backups = &backups{writes: s.writes}
+	s.compare = newComparer(rt, s.reportDamaged)
+	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
 	s.makeCalls()
 	if err := s.open(ctx); err != nil {
 		if errors.Is(err, ErrCorrupt) && (s.net == nil || s.onlyCopy(s.known.Load())) {
@@ -56,7 +58,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s.loops.Go(func() { s.snapshots(loops) })
 	s.loops.Go(func() { s.sweep(loops) })
-	s.loops.Go(func() { s.scrub(loops) })
+	s.loops.Go(func() { s.scrub.run(loops) })
 	if s.net != nil {
 		s.loops.Go(func() { s.balance(loops) })
 		s.loops.Go(func() { s.watchClocks(loops) })
@@ -64,7 +66,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		s.loops.Go(func() { s.askTable(loops) })
 		s.loops.Go(func() { s.drive(loops) })
 		s.loops.Go(func() { s.tellDamaged(loops) })
-		s.loops.Go(func() { s.hash(loops) })
+		s.loops.Go(func() { s.compare.hash(loops) })
 		s.ring() // replicas that could not be opened yet
 	} else {
 		s.loops.Go(func() { s.splitAlone(loops) })
@@ -395,6 +397,5 @@ func (s *Store) makeCalls() {
 	s.feeds.makeCalls()
 	s.writes.makeCalls()
 	s.makeDriver()
-	s.makeComparer()
 	s.backups.makeCalls()
 }

@@ -369,10 +369,15 @@ func (s *Store) tellDamaged(ctx context.Context) {
 			if known := s.known.Load().Ranges[id]; r.dropped || slices.Contains(known.Damaged, r.replica) {
 				continue
 			}
-			command := &wire.MoveReplica{Range: id, Replica: r.replica}
-			if _, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: command}}); err != nil {
+			if err := s.reportDamaged(ctx, id, r.replica); err != nil {
 				s.tools.log.Warn("the cluster was not told of a damaged replica", "range", id, "replica", r.replica, "error", err)
 			}
 		}
 	}
+}
+
+// reportDamaged tells the meta group that a replica of a range is damaged.
+func (s *Store) reportDamaged(ctx context.Context, id uint32, replica string) error {
+	_, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: &wire.MoveReplica{Range: id, Replica: replica}}})
+	return err
 }

@@ -29,8 +29,8 @@ type Store struct {
 	*backups
 	views   viewCalls
 	driver  driver
-	damage  damagedBuckets
-	compare comparer
+	scrub   *scrubber
+	compare *comparer
 	turns   *turns
 
 	founding *founding.Founding // nil in a cluster of one
