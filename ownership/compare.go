@@ -21,11 +21,10 @@ import (
 // comparer hashes the buckets of this node's replicas, and judges the hashes of the ranges
 // that this node leads.
 type comparer struct {
-	*router
-	damaged func(ctx context.Context, id uint32, replica string) error // tells the cluster of a replica that differs
-	views   chan bucketView
-	report  Call[hashReport, struct{}]
-	mu      struct {
+	*changes
+	views  chan bucketView
+	report Call[hashReport, struct{}]
+	mu     struct {
 		sync.Mutex
 		closed bool
 		ranges map[uint32]*comparison // the newest of each range
@@ -64,10 +63,10 @@ func (c *comparison) order(report hashReport) int {
 // behind by more leaves a comparison out.
 const waitingViews = 4
 
-func newComparer(rt *router, damaged func(ctx context.Context, id uint32, replica string) error) *comparer {
-	c := &comparer{router: rt, damaged: damaged, views: make(chan bucketView, waitingViews)}
+func newComparer(changes *changes) *comparer {
+	c := &comparer{changes: changes, views: make(chan bucketView, waitingViews)}
 	c.mu.ranges = make(map[uint32]*comparison)
-	c.report = newCall(rt, "hash", func(ctx context.Context, r channel.Range, report hashReport) (struct{}, error) {
+	c.report = newCall(c.router, "hash", func(ctx context.Context, r channel.Range, report hashReport) (struct{}, error) {
 		return struct{}{}, c.judge(ctx, c.of(r.From), report)
 	})
 	return c

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
+	"google.golang.org/protobuf/proto"
 )
 
 // The leader of the meta group drives replicas to where they should be: it asks the ranges'
@@ -42,12 +43,11 @@ type driver struct {
 	looked    time.Time            // when all ranges were asked last
 	splitting atomic.Bool          // steps of splits are under way
 	raised    time.Time            // when all nodes were asked last which versions they apply
-
-	changing sync.Mutex // held while a change of the table is checked and made
 }
 
 // makeDriver makes the calls of the driver known to the node.
 func (s *Store) makeDriver() {
+	s.servers[callSupport] = func(context.Context, []byte) (proto.Message, error) { return s.versions.support(), nil }
 	s.driver.views = newCall(s.router, "configuration", func(_ context.Context, r channel.Range, _ struct{}) (placement.View, error) {
 		return s.viewHere(s.of(r.From))
 	})
@@ -69,7 +69,7 @@ func (s *Store) drive(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		if s.meta.raft().State() != raft.Leader {
+		if !s.meta.leads() {
 			s.driver.silent, s.driver.looked = nil, time.Time{}
 			continue
 		}
@@ -139,7 +139,7 @@ func (s *Store) clusterOf(table *wire.Meta) placement.Cluster {
 	silent := make(map[string]time.Time)
 	for _, n := range table.Nodes {
 		node := placement.Node{ID: n.Id, State: NodeState(n.State)}
-		if s.silentOther(n.Id) {
+		if s.net.silentOther(n.Id) {
 			since, known := s.driver.silent[n.Id]
 			if !known {
 				since = time.Now()
@@ -204,8 +204,6 @@ func (s *Store) take(ctx context.Context, step placement.Step) error {
 		_, err := s.driver.steps.at(ctx, s.byID(step.Range), step)
 		return err
 	}
-	ctx, cancel := within(ctx, answerWithin)
-	defer cancel()
 	_, err := s.changeHere(ctx, command)
 	return err
 }

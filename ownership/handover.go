@@ -52,7 +52,7 @@ func (l *leadership) handOver() {
 			handing.Go(func() { l.handOverRange(g, over) })
 		}
 	}
-	if m := l.meta; m.raft() != nil && m.raft().State() == raft.Leader {
+	if m := l.meta; m.raft() != nil && m.leads() {
 		handing.Go(func() { _ = m.raft().LeadershipTransfer().Error() })
 	}
 	handing.Wait()
@@ -124,7 +124,7 @@ func (g *group) transferable(id raft.ServerID) error {
 
 // mayLead reports whether leadership may be handed to a replica.
 func (l *leadership) mayLead(id uint32, replica raftnet.Replica) bool {
-	return !l.silent(replica.Node) && !slices.Contains(l.known.Load().Ranges[id].Damaged, string(replica.ID()))
+	return !l.net.silent(replica.Node) && !slices.Contains(l.known.Load().Ranges[id].Damaged, string(replica.ID()))
 }
 
 // balance gives leaderships back to the replicas that have them when all is well, until

@@ -51,6 +51,9 @@ func (m *metaGroup) raft() *raft.Raft {
 	return nil
 }
 
+// leads reports whether this node leads the group.
+func (m *metaGroup) leads() bool { return m.raft().State() == raft.Leader }
+
 // seat is that of the replica.
 func (m *metaGroup) seat() seat { return m.replica.Load().seat }
 
@@ -214,7 +217,7 @@ func (m *metaGroup) record(table *wire.Meta) {
 
 // recordWhileLeading tries until the group knows the table, or this node leads it no more.
 func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
-	for m.raft().State() == raft.Leader {
+	for m.leads() {
 		done := make(chan error, 1)
 		go func() { done <- m.recordOnce(table) }() // ends with raft, however long that takes
 		select {

@@ -179,12 +179,12 @@ func TestUnknownChange(t *testing.T) {
 		"unknown field":   append(bytes.Clone(known), 0xF8, 0x3F, 1),
 		"no command":      nil,
 	} {
-		_, err := from.store.callMeta(ctx, driver.store.net.self(), callChange, command)
+		_, err := from.store.askTable(ctx, driver.store.net.self(), callChange, command)
 		if !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := from.store.callMeta(ctx, driver.store.net.self(), callChange, known); err != nil {
+	if _, err := from.store.askTable(ctx, driver.store.net.self(), callChange, known); err != nil {
 		t.Errorf("a known one: %v", err)
 	}
 	if err := from.store.Drain(ctx, w.nodes[3].name); err != nil {

@@ -125,6 +125,27 @@ func (n *network) close() {
 	n.serving.Wait()
 }
 
+// silent reports whether a node has not answered for long.
+func (n *network) silent(node string) bool {
+	health, known := n.peers.Health(node)
+	return !known || NodeHealth{Health: health}.Silent()
+}
+
+// silentOther is silent of other nodes, and false of this one.
+func (n *network) silentOther(node string) bool { return node != n.self() && n.silent(node) }
+
+// answers reports whether a node answers pings. While this node has not sent enough of them to
+// know, it returns errElsewhere, after which a change is tried again.
+func (n *network) answers(node string) (bool, error) {
+	if !n.silentOther(node) {
+		return true, nil
+	}
+	if health, _ := n.peers.Health(node); health.Missed < silentAfter {
+		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, nodeName(node))
+	}
+	return false, nil
+}
+
 // NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
 	ID, Name, Address string
@@ -164,12 +185,6 @@ func (l *leadership) Nodes() (nodes []NodeHealth) {
 		nodes = append(nodes, NodeHealth{ID: node.Id, Name: node.Name, Address: node.Address, State: NodeState(node.State), Replicas: replicas[node.Id], Self: node.Id == l.net.self(), Health: health})
 	}
 	return nodes
-}
-
-// silent reports whether a node has not answered for long.
-func (l *leadership) silent(node string) bool {
-	health, known := l.net.peers.Health(node)
-	return !known || NodeHealth{Health: health}.Silent()
 }
 
 // decide makes the table of a new cluster: ranges over all nodes in turn, the meta group

@@ -36,48 +36,72 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("ownership: %w", err)
 	}
 	cfg.unmarked = have < formatMarked
-	metrics := newMetrics(cfg.Registerer)
-	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	rt := &router{tools: newTools(cfg, metrics), running: loops}
-	s := &Store{
-		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
-		feeds: &feeds{router: rt}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
+	tools := newTools(cfg, newMetrics(cfg.Registerer))
+	meta, err := openMeta(filepath.Join(cfg.Dir, "meta"), cfg, tools)
+	if err != nil {
+		return nil, fmt.Errorf("ownership: %w", noCopy(err))
 	}
-	if cfg.Cluster != nil {
-		rt.repairs, s.turns = newRepairs(metrics), newTurns()
-	}
-	s.backups = &backups{writes: s.writes}
-	s.compare = newComparer(rt, s.reportDamaged)
-	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
-	s.makeCalls()
+	s := newStore(cfg, tools, meta)
 	if err := s.open(ctx); err != nil {
-		if errors.Is(err, ErrCorrupt) && (s.net == nil || s.onlyCopy(s.known.Load())) {
-			err = fmt.Errorf("%w; no other node has a copy: restore a backup, into an empty directory", err)
+		if s.net == nil || s.onlyCopy(s.known.Load()) {
+			err = noCopy(err)
 		}
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
 	}
-	s.loops.Go(func() { s.snapshots(loops) })
-	s.loops.Go(func() { s.sweep(loops) })
-	s.loops.Go(func() { s.scrub.run(loops) })
-	if s.net != nil {
-		s.loops.Go(func() { s.balance(loops) })
-		s.loops.Go(func() { s.watchClocks(loops) })
-		s.loops.Go(func() { s.followTable(loops) })
-		s.loops.Go(func() { s.askTable(loops) })
-		s.loops.Go(func() { s.drive(loops) })
-		s.loops.Go(func() { s.tellDamaged(loops) })
-		s.loops.Go(func() { s.compare.hash(loops) })
-		s.ring() // replicas that could not be opened yet
-	} else {
-		s.loops.Go(func() { s.splitAlone(loops) })
-	}
+	s.run()
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
-	if s.meta, err = openMeta(filepath.Join(s.cfg.Dir, "meta"), s.cfg, s.tools); err != nil {
-		return err
+// noCopy says of damage, which no other node can mend, what is left to do.
+func noCopy(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w; no other node has a copy: restore a backup, into an empty directory", err)
 	}
+	return err
+}
+
+// newStore makes the parts of a store. Calls are known from here on; nothing runs.
+func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
+	rt := &router{tools: tools}
+	s := &Store{cfg: cfg, router: rt, meta: meta}
+	rt.running, s.cancel = context.WithCancel(context.Background())
+	if cfg.Cluster != nil {
+		rt.repairs = newRepairs(tools.metrics)
+	}
+	s.writes = &writes{router: rt, now: cfg.Now, volume: cfg.Volume}
+	s.writes.makeCalls()
+	s.feeds = &feeds{router: rt}
+	s.feeds.makeCalls()
+	s.views = newViewCalls(s)
+	s.leadership = &leadership{router: rt, meta: meta}
+	s.backups = &backups{writes: s.writes}
+	s.backups.makeCalls()
+	s.metaCalls = newMetaCalls(rt, meta, cfg.versions)
+	s.survey = newSurvey(s.metaCalls)
+	s.changes = newChanges(s.metaCalls, s.survey)
+	s.recoveries = newRecoveries(s.changes, cfg.Now)
+	s.turns = newTurns(s.metaCalls, cfg.Volume)
+	s.compare = newComparer(s.changes)
+	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
+	s.makeDriver()
+	return s
+}
+
+// run starts the loops.
+func (s *Store) run() {
+	loops := []func(context.Context){s.snapshots, s.sweep, s.scrub.run}
+	if s.net != nil {
+		loops = append(loops, s.balance, s.watchClocks, s.followTable, s.keepAsking, s.drive, s.tellDamaged, s.compare.hash)
+		s.ring() // replicas that could not be opened yet
+	} else {
+		loops = append(loops, s.splitAlone)
+	}
+	for _, loop := range loops {
+		s.loops.Go(func() { loop(s.running) })
+	}
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
 	table, err := s.found(ctx)
 	if err != nil {
 		return err
@@ -218,7 +242,7 @@ func (s *Store) connect() (err error) {
 	s.net.peers.Handle(kindPropose, s.servePropose)
 	s.net.peers.Handle(kindCall, func(ctx context.Context, call peer.Call) ([]byte, error) {
 		if call.Group == metaRange {
-			return s.serveMeta(ctx, call)
+			return s.metaCalls.serve(ctx, call)
 		}
 		return s.serveCall(ctx, call)
 	})
@@ -389,13 +413,4 @@ func (s *Store) awaitGroups(ctx context.Context) error {
 		g.clock.reach(newest + 1)
 	}
 	return nil
-}
-
-// makeCalls makes all calls of the store known to the node.
-func (s *Store) makeCalls() {
-	s.views = newViewCalls(s)
-	s.feeds.makeCalls()
-	s.writes.makeCalls()
-	s.makeDriver()
-	s.backups.makeCalls()
 }

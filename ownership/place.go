@@ -20,36 +20,6 @@ import (
 // ones that the table has forgotten. The meta store notes which lie on the disk (held), so
 // that what a replica of before has left is never taken for another one's.
 
-// learn takes a table of the cluster that may be newer than the one known. A program that is
-// too old for it ends: it was started while the cluster was at its version.
-func (s *Store) learn(table *wire.Meta) {
-	if !s.learnNewer(table) {
-		return
-	}
-	if err := s.cfg.versions.fits(table); err != nil {
-		s.tools.fail(err)
-		return
-	}
-	s.ring()
-}
-
-// ring has followTable look again.
-func (s *Store) ring() { signal(s.learned) }
-
-// learnNewer replaces the table known by a newer one, and the version with it: raft tells of
-// tables while other nodes do.
-func (s *Store) learnNewer(table *wire.Meta) bool {
-	s.learning.Lock()
-	defer s.learning.Unlock()
-	known := s.known.Load()
-	if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
-		return false
-	}
-	s.known.Store(table)
-	s.version.Store(versionOf(table))
-	return true
-}
-
 // placeRetry is the pause before the replicas are compared with the table again.
 const placeRetry = time.Second
 
@@ -107,7 +77,7 @@ func (s *Store) adoptNew(table *wire.Meta) error {
 		return err
 	}
 	s.net.join(table, s.cluster)
-	if s.meta.raft().State() == raft.Leader {
+	if s.meta.leads() {
 		s.announce(s.running, table)
 	}
 	return s.setRoutes(table)
@@ -224,7 +194,7 @@ func (s *Store) openReplica(way *route, id string) (*group, error) {
 	all := widest(s.known.Load(), way.ID)
 	g, err := openGroup(way.Range, all, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
 	if err == nil {
-		g.prepare, g.fsm.transfer.turns = s.prepareFor(g), s.turns
+		g.prepare, g.fsm.transfer.turns = s.turns.prepare(g), s.turns
 		g.divided, g.fsm.transfer.admit = s.ring, func(to channel.Bucket) channel.Bucket { return s.admit(g, all, to) }
 		g.fsm.damaged = func(err error) { s.repairs.note(way.ID, id, err) }
 		g.fsm.compare = func(buckets []channel.Bucket, index uint64) { s.compare.take(g, buckets, index) }

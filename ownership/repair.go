@@ -369,15 +369,9 @@ func (s *Store) tellDamaged(ctx context.Context) {
 			if known := s.known.Load().Ranges[id]; r.dropped || slices.Contains(known.Damaged, r.replica) {
 				continue
 			}
-			if err := s.reportDamaged(ctx, id, r.replica); err != nil {
+			if err := s.damaged(ctx, id, r.replica); err != nil {
 				s.tools.log.Warn("the cluster was not told of a damaged replica", "range", id, "replica", r.replica, "error", err)
 			}
 		}
 	}
-}
-
-// reportDamaged tells the meta group that a replica of a range is damaged.
-func (s *Store) reportDamaged(ctx context.Context, id uint32, replica string) error {
-	_, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: &wire.MoveReplica{Range: id, Replica: replica}}})
-	return err
 }

@@ -26,15 +26,8 @@ const atOnceSplits = 4
 // SplitRanges has the cluster split ranges until there are as many as are wanted, at most 256.
 // It returns when that is decided; [Store.Ranges] shows how far it is. The error is ErrInvalid
 // for fewer than there are, ErrRefused, or ErrUnavailable.
-func (s *Store) SplitRanges(ctx context.Context, ranges int) error {
-	command := &wire.MetaCommand{Change: &wire.MetaCommand_WantRanges{WantRanges: &wire.WantRanges{Ranges: uint32(max(ranges, 0))}}}
-	if s.net == nil {
-		ctx, cancel := within(ctx, answerWithin)
-		defer cancel()
-		_, err := s.changeHere(ctx, command)
-		return err
-	}
-	_, err := s.change(ctx, command)
+func (c *changes) SplitRanges(ctx context.Context, ranges int) error {
+	_, err := c.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_WantRanges{WantRanges: &wire.WantRanges{Ranges: uint32(max(ranges, 0))}}})
 	return err
 }
 
@@ -103,7 +96,7 @@ func (s *Store) splittable(ctx context.Context, table *wire.Meta) (id uint32, fo
 		return r.Planned || r.From == r.To || isSplitting(table, r.Id) || len(r.Joining) > 0 || len(r.Damaged) > 0 ||
 			slices.ContainsFunc(r.Replicas, func(id string) bool {
 				n := tableNode(table, nodeID(raft.ServerID(id)))
-				return len(table.Nodes) > 0 && (n == nil || NodeState(n.State) != NodeMember || s.silentOther(n.Id))
+				return len(table.Nodes) > 0 && (n == nil || NodeState(n.State) != NodeMember || s.net.silentOther(n.Id))
 			})
 	})
 	slices.SortStableFunc(ranges, func(a, b *wire.Range) int { return cmp.Compare(b.To-b.From, a.To-a.From) })

@@ -127,7 +127,7 @@ func TestDamagedSendsNoState(t *testing.T) {
 	g, to := way.local(), way.replicas()[slices.IndexFunc(way.replicas(), func(r raftnet.Replica) bool { return r.Node != n.store.net.self() })]
 	send := func() error {
 		stream := &spooled{transfer: g.fsm.transfer}
-		_, done, err := n.store.prepareFor(g)(context.Background(), to, stream)
+		_, done, err := n.store.turns.prepare(g)(context.Background(), to, stream)
 		if err == nil {
 			done()
 		}

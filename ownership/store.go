@@ -9,7 +9,6 @@ import (
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
@@ -27,20 +26,22 @@ type Store struct {
 	*feeds
 	*leadership
 	*backups
+	*metaCalls
+	*survey
+	*changes
+	*recoveries
+	meta    *metaGroup
 	views   viewCalls
 	driver  driver
 	scrub   *scrubber
 	compare *comparer
 	turns   *turns
 
-	founding *founding.Founding // nil in a cluster of one
-	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
-	noted    []string           // of those, the ones noted as damaged; of the same
-	learned  chan struct{}      // full when known may be new to followTable
-	adopted  *wire.Meta         // noted durably; of the same
-	reserved *channel.Range     // that is being opened; guarded by placing
-	placing  sync.Mutex         // held while it is decided which range has buckets here
-	learning sync.Mutex         // held while known, and version with it, become newer
+	held     map[uint32]string // the replicas on this disk, by range; of open, then of followTable
+	noted    []string          // of those, the ones noted as damaged; of the same
+	adopted  *wire.Meta        // noted durably; of the same
+	reserved *channel.Range    // that is being opened; guarded by placing
+	placing  sync.Mutex        // held while it is decided which range has buckets here
 
 	log   *sharedlog.Log
 	db    *pebble.DB // of state
@@ -84,9 +85,7 @@ func (s *Store) shutdown() error {
 	stopped.Wait()
 	s.compare.close()
 	err := errors.Join(errs...)
-	if s.meta != nil {
-		err = errors.Join(err, s.meta.close())
-	}
+	err = errors.Join(err, s.meta.close())
 	if s.net != nil {
 		s.net.close()
 	}

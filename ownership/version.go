@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -137,7 +136,7 @@ func (s *Store) raise(ctx context.Context, table *wire.Meta) error {
 	}
 	s.driver.raised = time.Now()
 	for _, n := range table.Nodes {
-		if NodeState(n.State) != NodeRemoved && s.silentOther(n.Id) {
+		if NodeState(n.State) != NodeRemoved && s.net.silentOther(n.Id) {
 			return nil
 		}
 	}
@@ -176,7 +175,7 @@ func (s *Store) supported(ctx context.Context, table *wire.Meta) (uint32, error)
 // askSupport asks a node which versions its program applies. Programs that do not know the
 // question apply the first one.
 func (s *Store) askSupport(ctx context.Context, node string) (versions, error) {
-	content, err := s.askMeta(ctx, node, callSupport, nil)
+	content, err := s.metaCalls.ask(ctx, node, callSupport, nil)
 	switch {
 	case errors.Is(err, ErrInvalid):
 		return versionsOf(nil), nil
@@ -188,25 +187,4 @@ func (s *Store) askSupport(ctx context.Context, node string) (versions, error) {
 		return versions{}, fmt.Errorf("%w: versions of %s: %w", ErrUnavailable, nodeName(node), err)
 	}
 	return versionsOf(support), nil
-}
-
-// askMeta makes a call of the meta group at another node, and returns the content of its
-// answer.
-func (s *Store) askMeta(ctx context.Context, node, kind string, query []byte) ([]byte, error) {
-	question, err := proto.Marshal(&wire.Question{Kind: kind, Query: query})
-	if err != nil {
-		return nil, fmt.Errorf("encode call: %w", err)
-	}
-	reply, err := s.net.peers.Call(ctx, node, peer.Log, kindCall, metaRange, question)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errElsewhere, err)
-	}
-	answer := &wire.Answer{}
-	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err)
-	}
-	if answer.Elsewhere {
-		return nil, errElsewhere
-	}
-	return answer.Content, failureError(answer.Failure)
 }
