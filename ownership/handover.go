@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
-	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
 const (
@@ -28,15 +27,14 @@ const (
 type leadership struct {
 	*router
 	meta   *metaGroup
-	skew   atomic.Int64                  // how far the clock is off, in nanoseconds, while that is too far; else 0
-	logRef atomic.Pointer[sharedlog.Log] // nil before it is open
+	stores *stores
+	skew   atomic.Int64 // how far the clock is off, in nanoseconds, while that is too far; else 0
 }
 
 // stalled reports whether this node must not lead: a write of the log hangs, or the
 // clock is wrong.
 func (l *leadership) stalled() bool {
-	log := l.logRef.Load()
-	return log != nil && log.Hangs() > stallAfter || l.skew.Load() != 0
+	return l.stores.hangs() > stallAfter || l.skew.Load() != 0
 }
 
 // handOver gives every range that this node leads to another replica, so that the

@@ -73,7 +73,8 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 	s.feeds = &feeds{router: rt}
 	s.feeds.makeCalls()
 	s.views = newViewCalls(s)
-	s.leadership = &leadership{router: rt, meta: meta}
+	s.stores = &stores{router: rt, cfg: cfg}
+	s.leadership = &leadership{router: rt, meta: meta, stores: s.stores}
 	s.backups = &backups{writes: s.writes}
 	s.backups.makeCalls()
 	s.metaCalls = newMetaCalls(rt, meta, cfg.versions)
@@ -117,6 +118,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err := s.openBoth(table, born); err != nil {
 		return err
 	}
+	s.reads = &s.state.Reader
 	if err := raiseFormat(s.cfg.Dir, s.version.Load()); err != nil {
 		return err
 	}
@@ -265,7 +267,7 @@ func (s *Store) openGroups(table *wire.Meta, born bool) error {
 		if way == nil || r.Parent > 0 && !s.begun(r.Id) {
 			continue // see adoptAlone
 		}
-		g, err := openGroup(way.Range, widest(table, r.Id), loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+		g, err := s.group(way.Range, widest(table, r.Id), loneSeat(s.meta.raftID))
 		if err != nil {
 			return err
 		}

@@ -192,7 +192,7 @@ func (s *Store) hold(id uint32, replica string) error {
 // openReplica opens this node's replica of a range as it is on the disk.
 func (s *Store) openReplica(way *route, id string) (*group, error) {
 	all := widest(s.known.Load(), way.ID)
-	g, err := openGroup(way.Range, all, seat{id: raft.ServerID(id), net: s.net}, s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	g, err := s.group(way.Range, all, seat{id: raft.ServerID(id), net: s.net})
 	if err == nil {
 		g.prepare, g.fsm.transfer.turns = s.turns.prepare(g), s.turns
 		g.divided, g.fsm.transfer.admit = s.ring, func(to channel.Bucket) channel.Bucket { return s.admit(g, all, to) }

@@ -217,7 +217,7 @@ func (s *Store) beginAlone(way *route, table *wire.Meta) error {
 	if _, err := s.foundSplit(way.ID, string(s.meta.raftID)); err != nil {
 		return err
 	}
-	g, err := openGroup(way.Range, widest(table, way.ID), loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
+	g, err := s.group(way.Range, widest(table, way.ID), loneSeat(s.meta.raftID))
 	if err == nil {
 		err = g.begin(true)
 	}

@@ -6,12 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
 // Store is this node's part of the cluster's state. Its methods may be called
@@ -21,6 +18,7 @@ type Store struct {
 	cfg Config
 
 	*router
+	*stores
 	*reads
 	*writes
 	*feeds
@@ -42,10 +40,6 @@ type Store struct {
 	adopted  *wire.Meta        // noted durably; of the same
 	reserved *channel.Range    // that is being opened; guarded by placing
 	placing  sync.Mutex        // held while it is decided which range has buckets here
-
-	log   *sharedlog.Log
-	db    *pebble.DB // of state
-	flush *flusher
 
 	cancel context.CancelFunc // ends running
 	close  sync.Once
@@ -84,33 +78,13 @@ func (s *Store) shutdown() error {
 	}
 	stopped.Wait()
 	s.compare.close()
-	err := errors.Join(errs...)
-	err = errors.Join(err, s.meta.close())
+	err := errors.Join(errors.Join(errs...), s.meta.close())
 	if s.net != nil {
 		s.net.close()
 	}
-	if s.state != nil {
-		s.state.Close()
-		// What is not flushed would be replayed at the next start.
-		err = errors.Join(err, s.lastFlush(), s.db.Close())
-	}
-	if s.log != nil {
-		err = errors.Join(err, s.log.Close())
-	}
+	err = errors.Join(err, s.stores.close())
 	s.tools.metrics.unregister()
 	return err
-}
-
-// lastFlush spares the next start a replay. A disk without room for it does with
-// the log.
-func (s *Store) lastFlush() error {
-	if s.cfg.Volume.Level() == volume.Critical {
-		return nil
-	}
-	if err := s.flush.flush(); !errors.Is(err, ErrNoSpace) {
-		return err
-	}
-	return nil
 }
 
 func (s *Store) drain() {
