@@ -65,8 +65,9 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 	rt := &router{tools: tools}
 	s := &Store{cfg: cfg, router: rt, meta: meta}
 	rt.running, s.cancel = context.WithCancel(context.Background())
+	var grace time.Duration
 	if cfg.Cluster != nil {
-		rt.repairs = newRepairs(tools.metrics)
+		rt.repairs, grace = newRepairs(tools.metrics), cfg.Cluster.Grace
 	}
 	s.writes = &writes{router: rt, now: cfg.Now, volume: cfg.Volume}
 	s.writes.makeCalls()
@@ -84,7 +85,9 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 	s.turns = newTurns(s.metaCalls, cfg.Volume)
 	s.compare = newComparer(s.changes)
 	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
-	s.makeDriver()
+	s.ranges = newConfigurer(s.leadership)
+	s.splits = newSplitter(s.changes, s.stores, s.ranges, s.adoptAlone)
+	s.driver = newDriver(s.changes, s.ranges, s.splits, grace)
 	return s
 }
 
@@ -92,10 +95,10 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 func (s *Store) run() {
 	loops := []func(context.Context){s.snapshots, s.sweep, s.scrub.run}
 	if s.net != nil {
-		loops = append(loops, s.balance, s.watchClocks, s.followTable, s.keepAsking, s.drive, s.tellDamaged, s.compare.hash)
+		loops = append(loops, s.balance, s.watchClocks, s.followTable, s.keepAsking, s.driver.run, s.tellDamaged, s.compare.hash)
 		s.ring() // replicas that could not be opened yet
 	} else {
-		loops = append(loops, s.splitAlone)
+		loops = append(loops, s.splits.runAlone)
 	}
 	for _, loop := range loops {
 		s.loops.Go(func() { loop(s.running) })

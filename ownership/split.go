@@ -38,8 +38,26 @@ type splitQuery struct {
 	Founders []string
 }
 
-// splitAlone splits ranges on a node that is alone, until ctx ends.
-func (s *Store) splitAlone(ctx context.Context) {
+// splitter takes the steps of splits on the leader of the meta group, and answers for the ranges
+// that this node leads.
+type splitter struct {
+	*changes
+	stores *stores
+	ranges *configurer
+	adopt  func(ctx context.Context, table *wire.Meta) error // begins what was split off, on a node alone
+	splits Call[splitQuery, struct{}]
+}
+
+func newSplitter(changes *changes, stores *stores, ranges *configurer, adopt func(ctx context.Context, table *wire.Meta) error) *splitter {
+	p := &splitter{changes: changes, stores: stores, ranges: ranges, adopt: adopt}
+	p.splits = newCall(p.router, "split", func(ctx context.Context, r channel.Range, q splitQuery) (struct{}, error) {
+		return struct{}{}, p.splitHere(ctx, r, q)
+	})
+	return p
+}
+
+// runAlone splits ranges on a node that is alone, until ctx ends.
+func (p *splitter) runAlone(ctx context.Context) {
 	ticker := time.NewTicker(driveEvery)
 	defer ticker.Stop()
 	for {
@@ -48,14 +66,14 @@ func (s *Store) splitAlone(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		s.driveSplits(ctx)
+		p.drive(ctx)
 	}
 }
 
-// driveSplits finishes the splits that are planned, and plans others while ranges are wanted.
+// drive finishes the splits that are planned, and plans others while ranges are wanted.
 // It is of the meta group's leader.
-func (s *Store) driveSplits(ctx context.Context) {
-	table := s.meta.fsm.meta()
+func (p *splitter) drive(ctx context.Context) {
+	table := p.meta.fsm.meta()
 	planned := 0
 	for _, r := range table.Ranges {
 		if r.Planned {
@@ -63,13 +81,13 @@ func (s *Store) driveSplits(ctx context.Context) {
 		}
 	}
 	for want := min(int(table.RangesWanted), mostRanges) - len(table.Ranges); want > 0 && planned < atOnceSplits; want-- {
-		id, found := s.splittable(ctx, table)
+		id, found := p.splittable(ctx, table)
 		if !found {
 			break
 		}
-		after, err := s.changeHere(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_PlanSplit{PlanSplit: &wire.PlanSplit{Range: id, Revision: table.Revision}}})
+		after, err := p.changeHere(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_PlanSplit{PlanSplit: &wire.PlanSplit{Range: id, Revision: table.Revision}}})
 		if err != nil {
-			s.tools.log.Debug("a split was not planned", "range", id, "error", err)
+			p.tools.log.Debug("a split was not planned", "range", id, "error", err)
 			break
 		}
 		table = after
@@ -81,8 +99,8 @@ func (s *Store) driveSplits(ctx context.Context) {
 			continue
 		}
 		splitting.Go(func() {
-			if err := s.splitOff(ctx, r); err != nil {
-				s.tools.log.Debug("a range was not split", "range", r.Parent-1, "error", err)
+			if err := p.splitOff(ctx, r); err != nil {
+				p.tools.log.Debug("a range was not split", "range", r.Parent-1, "error", err)
 			}
 		})
 	}
@@ -91,17 +109,17 @@ func (s *Store) driveSplits(ctx context.Context) {
 
 // splittable returns the range with the most buckets whose replicas are all in their places, on
 // nodes that answer.
-func (s *Store) splittable(ctx context.Context, table *wire.Meta) (id uint32, found bool) {
+func (p *splitter) splittable(ctx context.Context, table *wire.Meta) (id uint32, found bool) {
 	ranges := slices.DeleteFunc(slices.Clone(table.Ranges), func(r *wire.Range) bool {
 		return r.Planned || r.From == r.To || isSplitting(table, r.Id) || len(r.Joining) > 0 || len(r.Damaged) > 0 ||
 			slices.ContainsFunc(r.Replicas, func(id string) bool {
 				n := tableNode(table, nodeID(raft.ServerID(id)))
-				return len(table.Nodes) > 0 && (n == nil || NodeState(n.State) != NodeMember || s.net.silentOther(n.Id))
+				return len(table.Nodes) > 0 && (n == nil || NodeState(n.State) != NodeMember || p.net.silentOther(n.Id))
 			})
 	})
 	slices.SortStableFunc(ranges, func(a, b *wire.Range) int { return cmp.Compare(b.To-b.From, a.To-a.From) })
 	for _, r := range ranges {
-		if s.net == nil || s.inPlace(ctx, r) {
+		if p.net == nil || p.inPlace(ctx, r) {
 			return r.Id, true
 		}
 	}
@@ -109,14 +127,14 @@ func (s *Store) splittable(ctx context.Context, table *wire.Meta) (id uint32, fo
 }
 
 // inPlace reports whether the voters of a range are the replicas that the table has.
-func (s *Store) inPlace(ctx context.Context, r *wire.Range) bool {
-	way := s.byID(r.Id)
+func (p *splitter) inPlace(ctx context.Context, r *wire.Range) bool {
+	way := p.byID(r.Id)
 	if way == nil {
 		return false
 	}
 	ctx, cancel := within(ctx, time.Second)
 	defer cancel()
-	view, err := s.driver.views.at(ctx, way, struct{}{})
+	view, err := p.ranges.views.at(ctx, way, struct{}{})
 	if err != nil || len(view.Servers) != len(r.Replicas) {
 		return false
 	}
@@ -130,49 +148,49 @@ func (s *Store) inPlace(ctx context.Context, r *wire.Range) bool {
 
 // splitOff takes the steps of a split that is planned, and waits until the range that was split
 // off has a leader.
-func (s *Store) splitOff(ctx context.Context, child *wire.Range) error {
+func (p *splitter) splitOff(ctx context.Context, child *wire.Range) error {
 	query := splitQuery{Child: child.Id, From: channel.Bucket(child.From), Founders: child.Replicas}
-	if _, err := s.driver.splits.At(ctx, s.byID(child.Parent-1).From, query); err != nil {
+	if _, err := p.splits.At(ctx, p.byID(child.Parent-1).From, query); err != nil {
 		return err
 	}
 	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	table, err := s.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
+	table, err := p.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
 	if err != nil {
 		return err
 	}
-	if s.net == nil {
-		return s.adoptAlone(ctx, table)
+	if p.net == nil {
+		return p.adopt(ctx, table)
 	}
-	s.tools.log.Info("range split", "range", child.Parent-1, "new", child.Id, "from", child.From)
-	for s.byID(child.Id) == nil {
+	p.tools.log.Info("range split", "range", child.Parent-1, "new", child.Id, "from", child.From)
+	for p.byID(child.Id) == nil {
 		select {
 		case <-time.After(firstRetry):
 		case <-soon.Done():
 			return context.Cause(soon)
 		}
 	}
-	_, err = s.driver.views.at(soon, s.byID(child.Id), struct{}{})
+	_, err = p.ranges.views.at(soon, p.byID(child.Id), struct{}{})
 	return err
 }
 
 // splitHere has a range that this node leads end before the first bucket of its child. It
 // returns when this leader has applied that.
-func (s *Store) splitHere(ctx context.Context, r channel.Range, q splitQuery) error {
-	way := s.of(r.From)
+func (p *splitter) splitHere(ctx context.Context, r channel.Range, q splitQuery) error {
+	way := p.of(r.From)
 	g := way.serving()
 	if g == nil {
 		return errElsewhere
 	}
 	if g.state.Range().To >= q.From {
-		if err := s.flush.flush(); err != nil { // what begins is flushed again, which takes less then
+		if err := p.stores.flush.flush(); err != nil { // what begins is flushed again, which takes less then
 			return err
 		}
-		if err := s.doHere(ctx, way, state.NewSplit(q.Child, q.From, q.Founders)); err != nil {
+		if err := p.doHere(ctx, way, state.NewSplit(q.Child, q.From, q.Founders)); err != nil {
 			return err
 		}
-		s.loops.Go(func() { // followers learn with the next entry that this one is committed, else after seconds
-			_ = s.doHere(s.running, way, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}})
+		p.loops.Go(func() { // followers learn with the next entry that this one is committed, else after seconds
+			_ = p.doHere(p.running, way, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}})
 		})
 	}
 	if g.state.Range().To >= q.From || !g.serving.Load() {

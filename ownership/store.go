@@ -30,7 +30,9 @@ type Store struct {
 	*recoveries
 	meta    *metaGroup
 	views   viewCalls
-	driver  driver
+	ranges  *configurer
+	splits  *splitter
+	driver  *driver
 	scrub   *scrubber
 	compare *comparer
 	turns   *turns

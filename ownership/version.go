@@ -129,43 +129,43 @@ const (
 // Each node says so by itself when it is asked, so that one that has been restarted with
 // another program is known by that; one that does not answer holds up the raise until it does,
 // or is removed.
-func (s *Store) raise(ctx context.Context, table *wire.Meta) error {
+func (d *driver) raise(ctx context.Context, table *wire.Meta) error {
 	have := versionOf(table)
-	if have >= s.cfg.versions.newest || time.Since(s.driver.raised) < raiseEvery {
+	if have >= d.versions.newest || time.Since(d.raised) < raiseEvery {
 		return nil
 	}
-	s.driver.raised = time.Now()
+	d.raised = time.Now()
 	for _, n := range table.Nodes {
-		if NodeState(n.State) != NodeRemoved && s.net.silentOther(n.Id) {
+		if NodeState(n.State) != NodeRemoved && d.net.silentOther(n.Id) {
 			return nil
 		}
 	}
-	newest, err := s.supported(ctx, table)
+	newest, err := d.supported(ctx, table)
 	if err != nil || newest <= have {
 		return err
 	}
-	if _, err := s.changeHere(ctx, raising(newest, table)); err != nil {
+	if _, err := d.changeHere(ctx, raising(newest, table)); err != nil {
 		return err
 	}
-	s.tools.log.Info("version of the state machine raised", "version", newest, "before", have)
+	d.tools.log.Info("version of the state machine raised", "version", newest, "before", have)
 	return nil
 }
 
 // supported returns the newest version that the programs of all nodes apply.
-func (s *Store) supported(ctx context.Context, table *wire.Meta) (uint32, error) {
+func (d *driver) supported(ctx context.Context, table *wire.Meta) (uint32, error) {
 	ctx, cancel := within(ctx, configureWithin)
 	defer cancel()
 	all := make([]versions, len(table.Nodes))
 	errs := make([]error, len(table.Nodes))
 	var asking sync.WaitGroup
 	for i, n := range table.Nodes {
-		all[i] = s.cfg.versions
-		if NodeState(n.State) != NodeRemoved && n.Id != s.net.self() {
-			asking.Go(func() { all[i], errs[i] = s.askSupport(ctx, n.Id) })
+		all[i] = d.versions
+		if NodeState(n.State) != NodeRemoved && n.Id != d.net.self() {
+			asking.Go(func() { all[i], errs[i] = d.askSupport(ctx, n.Id) })
 		}
 	}
 	asking.Wait()
-	newest := s.cfg.versions.newest
+	newest := d.versions.newest
 	for _, v := range all {
 		newest = min(newest, v.newest)
 	}
@@ -174,8 +174,8 @@ func (s *Store) supported(ctx context.Context, table *wire.Meta) (uint32, error)
 
 // askSupport asks a node which versions its program applies. Programs that do not know the
 // question apply the first one.
-func (s *Store) askSupport(ctx context.Context, node string) (versions, error) {
-	content, err := s.metaCalls.ask(ctx, node, callSupport, nil)
+func (d *driver) askSupport(ctx context.Context, node string) (versions, error) {
+	content, err := d.ask(ctx, node, callSupport, nil)
 	switch {
 	case errors.Is(err, ErrInvalid):
 		return versionsOf(nil), nil
