@@ -4,11 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"strconv"
-
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // asideDir has, below Config.Dir, the log and the state of replicas that were all found to
@@ -58,51 +54,4 @@ func (d *stores) removeAside() error {
 		return fmt.Errorf("remove what was set aside: %w", err)
 	}
 	return nil
-}
-
-var (
-	errKnownDamaged = disk.Corrupt("it was found before this start")
-	errToldDamaged  = disk.Corrupt("the cluster's table says so")
-)
-
-// openBoth opens log and state. On one of several nodes, where damage is such that they do
-// not open, or concerns all replicas, they are set aside for new ones.
-func (s *Store) openBoth(table *wire.Meta, born bool) error {
-	if s.repairs == nil {
-		return s.stores.open(s.meta.raftID, table, born)
-	}
-	if err := s.readHeld(table); err != nil {
-		return err
-	}
-	if len(s.held) == 0 || len(s.repairs.ids()) < len(s.held) {
-		err := s.stores.open(s.meta.raftID, table, born)
-		if !errors.Is(err, ErrCorrupt) || s.onlyCopy(table) {
-			return err
-		}
-		if err := s.condemn(err); err != nil {
-			return err
-		}
-		if err := s.reset(); err != nil {
-			return err
-		}
-	}
-	if err := s.setAside(); err != nil {
-		return err
-	}
-	return s.stores.open(s.meta.raftID, table, false)
-}
-
-// condemn notes durably that all replicas held are damaged: the next start sets them aside.
-func (s *Store) condemn(why error) error {
-	s.repairs.noteAll(s.held, why)
-	return s.meta.store.setHeld(s.held, s.repairs.ids())
-}
-
-// onlyCopy reports whether this node has a range that no other node has, be it under the number
-// that it had before a recovery.
-func (s *Store) onlyCopy(table *wire.Meta) bool {
-	return slices.ContainsFunc(table.GetRanges(), func(r *wire.Range) bool {
-		have := s.held[r.Id]
-		return len(r.Replicas) == 1 && have != "" && (have == r.Replicas[0] || have == survivorOf(table, r.Replicas[0]))
-	})
 }

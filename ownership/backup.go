@@ -23,11 +23,12 @@ type backups struct {
 	copies     copies
 }
 
-// makeCalls makes the calls of a restore known to the node.
-func (b *backups) makeCalls() {
+func newBackups(writes *writes) *backups {
+	b := &backups{writes: writes}
 	b.restorable = newCall(b.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
 		return b.state.Restoring(r, backup)
 	})
+	return b
 }
 
 // Backup writes what the cluster has acknowledged, range by range: each as it is on its

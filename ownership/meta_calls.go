@@ -23,7 +23,7 @@ type metaCalls struct {
 	versions versions           // of this program
 	founding *founding.Founding // nil in a cluster of one
 	servers  map[string]metaServer
-	learned  chan struct{} // full when known may be new to followTable
+	learned  chan struct{} // full when known may be new to placer.run
 	learning sync.Mutex    // held while known, and version with it, become newer
 }
 
@@ -124,7 +124,7 @@ func (m *metaCalls) learn(table *wire.Meta) {
 	m.ring()
 }
 
-// ring has followTable look again.
+// ring has placer.run look again.
 func (m *metaCalls) ring() { signal(m.learned) }
 
 // learnNewer replaces the table known by a newer one, and the version with it: raft tells of

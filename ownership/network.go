@@ -146,6 +146,17 @@ func (n *network) answers(node string) (bool, error) {
 	return false, nil
 }
 
+// replicaHere returns the raft server ID of this node's replica of a range, empty if it has
+// none.
+func (n *network) replicaHere(r *wire.Range) string {
+	for _, id := range slices.Concat(r.Replicas, r.Joining) {
+		if nodeID(raft.ServerID(id)) == n.self() {
+			return id
+		}
+	}
+	return ""
+}
+
 // NodeHealth is a node of the cluster, and what its last pings showed.
 type NodeHealth struct {
 	ID, Name, Address string

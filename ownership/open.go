@@ -6,12 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/internal/peer"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -43,7 +41,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := newStore(cfg, tools, meta)
 	if err := s.open(ctx); err != nil {
-		if s.net == nil || s.onlyCopy(s.known.Load()) {
+		if s.net == nil || s.held.onlyCopy(s.known.Load()) {
 			err = noCopy(err)
 		}
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
@@ -69,15 +67,13 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 	if cfg.Cluster != nil {
 		rt.repairs, grace = newRepairs(tools.metrics), cfg.Cluster.Grace
 	}
-	s.writes = &writes{router: rt, now: cfg.Now, volume: cfg.Volume}
-	s.writes.makeCalls()
-	s.feeds = &feeds{router: rt}
-	s.feeds.makeCalls()
-	s.views = newViewCalls(s)
 	s.stores = &stores{router: rt, cfg: cfg}
+	s.held = &held{stores: s.stores, notes: meta.store}
+	s.writes = newWrites(rt, cfg.Now, cfg.Volume)
+	s.feeds = newFeeds(rt)
+	s.backups = newBackups(s.writes)
+	s.views = newViewCalls(s)
 	s.leadership = &leadership{router: rt, meta: meta, stores: s.stores}
-	s.backups = &backups{writes: s.writes}
-	s.backups.makeCalls()
 	s.metaCalls = newMetaCalls(rt, meta, cfg.versions)
 	s.survey = newSurvey(s.metaCalls)
 	s.changes = newChanges(s.metaCalls, s.survey)
@@ -85,8 +81,14 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 	s.turns = newTurns(s.metaCalls, cfg.Volume)
 	s.compare = newComparer(s.changes)
 	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
+	s.replicas = &replicas{
+		metaCalls: s.metaCalls, stores: s.stores, held: s.held, turns: s.turns, compare: s.compare,
+		occupancy: &occupancy{router: rt}, children: &children{router: rt, raftID: meta.raftID, stores: s.stores},
+	}
+	s.mend = &mender{changes: s.changes, leadership: s.leadership, held: s.held}
+	s.place = &placer{metaCalls: s.metaCalls, replicas: s.replicas, mend: s.mend}
 	s.ranges = newConfigurer(s.leadership)
-	s.splits = newSplitter(s.changes, s.stores, s.ranges, s.adoptAlone)
+	s.splits = newSplitter(s.changes, s.ranges, s.replicas)
 	s.driver = newDriver(s.changes, s.ranges, s.splits, grace)
 	return s
 }
@@ -95,7 +97,7 @@ func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
 func (s *Store) run() {
 	loops := []func(context.Context){s.snapshots, s.sweep, s.scrub.run}
 	if s.net != nil {
-		loops = append(loops, s.balance, s.watchClocks, s.followTable, s.keepAsking, s.driver.run, s.tellDamaged, s.compare.hash)
+		loops = append(loops, s.balance, s.watchClocks, s.place.run, s.keepAsking, s.driver.run, s.mend.tell, s.compare.hash)
 		s.ring() // replicas that could not be opened yet
 	} else {
 		loops = append(loops, s.splits.runAlone)
@@ -118,21 +120,21 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.openBoth(table, born); err != nil {
+	if err := s.held.openStores(s.meta.raftID, table, born); err != nil {
 		return err
 	}
 	s.reads = &s.state.Reader
 	if err := raiseFormat(s.cfg.Dir, s.version.Load()); err != nil {
 		return err
 	}
-	if err := s.openGroups(table, born); err != nil {
+	if err := s.replicas.openAll(table, born); err != nil {
 		return err
 	}
 	s.addGauges()
 	if err := s.tools.metrics.register(); err != nil {
 		return err
 	}
-	if err := s.startGroups(); err != nil {
+	if err := s.replicas.start(); err != nil {
 		return err
 	}
 	s.started.Store(true)
@@ -149,7 +151,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		}
 	} else if err := s.awaitGroups(ctx); err != nil {
 		return err
-	} else if err := s.adoptAlone(ctx, table); err != nil {
+	} else if err := s.replicas.adoptAlone(ctx, table); err != nil {
 		return err
 	}
 	if born {
@@ -256,110 +258,6 @@ func (s *Store) connect() (err error) {
 	return nil
 }
 
-// openGroups reads this node's replicas, and learns the way to all other ranges.
-func (s *Store) openGroups(table *wire.Meta, born bool) error {
-	if err := s.setRoutes(table); err != nil {
-		return err
-	}
-	defer s.listGroups() // also of a start that fails half way
-	if s.net != nil {
-		return s.openHeld(table, born)
-	}
-	for _, r := range table.Ranges {
-		way := s.byID(r.Id)
-		if way == nil || r.Parent > 0 && !s.begun(r.Id) {
-			continue // see adoptAlone
-		}
-		g, err := s.group(way.Range, widest(table, r.Id), loneSeat(s.meta.raftID))
-		if err != nil {
-			return err
-		}
-		way.own.Store(g)
-		if err := g.begin(born); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readHeld learns which replicas are on the disk of one of several nodes.
-func (s *Store) readHeld(table *wire.Meta) (err error) {
-	held, damaged, err := s.meta.store.held()
-	if err != nil {
-		return err
-	}
-	if s.held = held; held != nil {
-		for id, replica := range held {
-			if slices.Contains(damaged, replica) {
-				s.repairs.note(id, replica, errKnownDamaged)
-			}
-		}
-		return nil
-	}
-	s.held = make(map[uint32]string) // all of the founding
-	for _, r := range table.Ranges {
-		if id := s.replicaHere(r); id != "" && !r.Planned {
-			s.held[r.Id] = id
-		}
-	}
-	return s.meta.store.setHeld(s.held, nil)
-}
-
-// openHeld opens the replicas of one of several nodes, and deletes what the disk has of those
-// that the table has forgotten.
-func (s *Store) openHeld(table *wire.Meta, born bool) (err error) {
-	for _, r := range table.Ranges {
-		way := s.byID(r.Id)
-		if way == nil || r.Parent > 0 && s.held[r.Id] == "" {
-			continue // see followTable
-		}
-		if err := s.openHere(way, r, born); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openHere opens this node's replica of a range, if it has one.
-func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
-	founders, has, err := seatOf(s.net, r.Id, r.Replicas, len(r.Replicas))
-	if err == nil {
-		err = way.setReplicas(r)
-	}
-	if err != nil {
-		return disk.Corrupt("range table: range %d: %w", r.Id, err)
-	}
-	want := s.replicaHere(r)
-	if err := s.holdOnly(way, want); errors.Is(err, ErrCorrupt) && !s.onlyCopy(s.known.Load()) {
-		return errors.Join(err, s.condemn(err))
-	} else if err != nil {
-		return err
-	}
-	if want == "" || s.repairs.has(r.Id, want) {
-		return nil
-	}
-	if r.Parent > 0 && !s.begun(r.Id) { // it was noted, and its log was not on the disk yet
-		if founded, err := s.foundSplit(r.Id, want); err != nil {
-			return err
-		} else if !founded && s.covered(way.Range) {
-			return s.hold(r.Id, "") // nor was its state: see beginSplit
-		}
-	}
-	g, err := s.openReplica(way, want)
-	if err == nil && has { // else it is being filled: its log may be empty
-		g.seat.founders = founders.founders
-		err = g.begin(born || r.Parent > 0)
-	}
-	if isDamage(err) {
-		s.repairs.note(r.Id, want, err)
-		return nil
-	}
-	if err == nil {
-		way.own.Store(g)
-	}
-	return err
-}
-
 // tellEvery is how often a start that takes long says how far it is.
 const tellEvery = 2 * time.Second
 
@@ -380,25 +278,6 @@ func (s *Store) tellProgress() (done func()) {
 		}
 	})
 	return func() { close(over); telling.Wait() }
-}
-
-// startGroups starts all replicas of this node at once.
-func (s *Store) startGroups() error {
-	errs := make([]error, len(s.groups()))
-	var starting sync.WaitGroup
-	for i, g := range s.groups() {
-		starting.Go(func() { errs[i] = g.start() })
-	}
-	starting.Wait()
-	for i, g := range s.groups() {
-		if s.repairs != nil && isDamage(errs[i]) {
-			s.repairs.note(g.id, string(g.seat.id), errs[i])
-			s.of(g.from).own.Store(nil)
-			errs[i] = nil
-		}
-	}
-	s.listGroups()
-	return errors.Join(errs...)
 }
 
 // awaitGroups waits until this node serves all its ranges.

@@ -117,30 +117,3 @@ func voteAlone(replica raftnet.Replica, logs raft.LogStore, stable raft.StableSt
 	}
 	return nil
 }
-
-// recoverReplica makes this node's replica of a range the one that a recovery has made of it.
-func (s *Store) recoverReplica(way *route, id string) error {
-	if err := s.closeReplica(way); err != nil {
-		return err
-	}
-	replica, err := raftnet.ParseID(way.ID, raft.ServerID(id))
-	if err != nil {
-		return err
-	}
-	log, err := s.log.Group(way.ID)
-	if err != nil {
-		return err
-	}
-	snapshot, _, err := (&snapshotStore{group: way.ID, log: log}).read()
-	if err != nil {
-		return err
-	}
-	if err := voteAlone(replica, log, log, snapshot.Index); err != nil {
-		return err
-	}
-	if r := s.repairs.all()[way.ID]; s.repairs.has(way.ID, s.held[way.ID]) { // found since it was chosen
-		s.repairs.note(way.ID, id, r.why)
-	}
-	s.tools.log.Warn("replica recovered: it is the range's only one", "range", way.ID, "replica", id)
-	return s.hold(way.ID, id)
-}

@@ -427,19 +427,19 @@ func TestMajorityAnswers(t *testing.T) {
 // given it its new number yet, has the only copy, which it must not set aside.
 func TestOnlyCopy(t *testing.T) {
 	table := tableOfThree()
-	s := &Store{held: map[uint32]string{0: "b.1/5"}}
-	if s.onlyCopy(table) {
+	h := &held{replicas: map[uint32]string{0: "b.1/5"}}
+	if h.onlyCopy(table) {
 		t.Error("one of three is the only one")
 	}
 	if err := recoverRange(table, &wire.RecoverRange{Recovery: &wire.Recovery{Survivor: "b.1/5"}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, held := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
-		if s.held[0] = held; !s.onlyCopy(table) {
-			t.Errorf("%s is one of several", held)
+	for _, replica := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
+		if h.replicas[0] = replica; !h.onlyCopy(table) {
+			t.Errorf("%s is one of several", replica)
 		}
 	}
-	if s.held = nil; s.onlyCopy(table) {
+	if h.replicas = nil; h.onlyCopy(table) {
 		t.Error("a node without a replica has the only one")
 	}
 }

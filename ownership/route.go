@@ -176,3 +176,17 @@ func (r *route) servers() (ids []raft.ServerID) {
 	}
 	return ids
 }
+
+// setReplicas learns where the range is.
+func (r *route) setReplicas(table *wire.Range) error {
+	replicas := make([]raftnet.Replica, 0, len(table.Replicas))
+	for _, id := range table.Replicas {
+		replica, err := raftnet.ParseID(table.Id, raft.ServerID(id))
+		if err != nil {
+			return disk.Corrupt("range table: range %d: %w", table.Id, err)
+		}
+		replicas = append(replicas, replica)
+	}
+	r.placed.Store(&replicas)
+	return nil
+}

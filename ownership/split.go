@@ -42,14 +42,13 @@ type splitQuery struct {
 // that this node leads.
 type splitter struct {
 	*changes
-	stores *stores
-	ranges *configurer
-	adopt  func(ctx context.Context, table *wire.Meta) error // begins what was split off, on a node alone
-	splits Call[splitQuery, struct{}]
+	ranges   *configurer
+	replicas *replicas
+	splits   Call[splitQuery, struct{}]
 }
 
-func newSplitter(changes *changes, stores *stores, ranges *configurer, adopt func(ctx context.Context, table *wire.Meta) error) *splitter {
-	p := &splitter{changes: changes, stores: stores, ranges: ranges, adopt: adopt}
+func newSplitter(changes *changes, ranges *configurer, replicas *replicas) *splitter {
+	p := &splitter{changes: changes, ranges: ranges, replicas: replicas}
 	p.splits = newCall(p.router, "split", func(ctx context.Context, r channel.Range, q splitQuery) (struct{}, error) {
 		return struct{}{}, p.splitHere(ctx, r, q)
 	})
@@ -160,7 +159,7 @@ func (p *splitter) splitOff(ctx context.Context, child *wire.Range) error {
 		return err
 	}
 	if p.net == nil {
-		return p.adopt(ctx, table)
+		return p.replicas.adoptAlone(ctx, table)
 	}
 	p.tools.log.Info("range split", "range", child.Parent-1, "new", child.Id, "from", child.From)
 	for p.byID(child.Id) == nil {
@@ -183,7 +182,7 @@ func (p *splitter) splitHere(ctx context.Context, r channel.Range, q splitQuery)
 		return errElsewhere
 	}
 	if g.state.Range().To >= q.From {
-		if err := p.stores.flush.flush(); err != nil { // what begins is flushed again, which takes less then
+		if err := p.replicas.stores.flush.flush(); err != nil { // what begins is flushed again, which takes less then
 			return err
 		}
 		if err := p.doHere(ctx, way, state.NewSplit(q.Child, q.From, q.Founders)); err != nil {
@@ -197,213 +196,4 @@ func (p *splitter) splitHere(ctx context.Context, r channel.Range, q splitQuery)
 		return fmt.Errorf("range %d: %w: it has not been split", r.ID, ErrUnavailable)
 	}
 	return nil
-}
-
-// adoptAlone goes by a table on a node that is alone: the ranges that were split off begin.
-func (s *Store) adoptAlone(ctx context.Context, table *wire.Meta) error {
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	if err := s.setRoutes(table); err != nil {
-		return err
-	}
-	for _, r := range table.Ranges {
-		way := s.byID(r.Id)
-		if way == nil || way.local() != nil {
-			continue
-		}
-		for s.covered(way.Range) { // until the observer has been told of the split
-			select {
-			case <-time.After(time.Millisecond):
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			}
-		}
-		if err := s.beginAlone(way, table); err != nil {
-			return fmt.Errorf("begin range %d: %w", r.Id, err)
-		}
-		select {
-		case <-way.local().ready:
-		case <-ctx.Done():
-			return fmt.Errorf("wait for range %d: %w", r.Id, context.Cause(ctx))
-		}
-	}
-	return nil
-}
-
-// beginAlone begins a range that was split off, on a node that is alone.
-func (s *Store) beginAlone(way *route, table *wire.Meta) error {
-	if _, err := s.foundSplit(way.ID, string(s.meta.raftID)); err != nil {
-		return err
-	}
-	g, err := s.group(way.Range, widest(table, way.ID), loneSeat(s.meta.raftID))
-	if err == nil {
-		err = g.begin(true)
-	}
-	if err == nil {
-		err = g.start()
-	}
-	if err != nil {
-		return err
-	}
-	way.own.Store(g)
-	s.listGroups()
-	return s.campaign(g)
-}
-
-// begun reports whether a range has a log here.
-func (s *Store) begun(id uint32) bool {
-	log, err := s.log.Group(id)
-	if err != nil {
-		return true // to be met again
-	}
-	content, err := log.Snapshot()
-	return err != nil || content != nil
-}
-
-// foundSplit begins the log of a range that was split off here, if the replica that this node
-// is to have is one of its founders and never had a log. All founders begin with the same.
-func (s *Store) foundSplit(id uint32, replica string) (founded bool, err error) {
-	begins, err := s.state.Founding(id)
-	if err != nil || begins == nil || !slices.Contains(begins.Founders, replica) {
-		return false, err
-	}
-	if err := s.flush.flush(); err != nil { // or the state would lack what the log begins behind
-		return false, err
-	}
-	log, err := s.log.Group(id)
-	if err != nil {
-		return false, err
-	}
-	founders := loneSeat(s.meta.raftID)
-	if s.net != nil {
-		if founders, _, err = seatOf(s.net, id, begins.Founders, len(begins.Founders)); err != nil {
-			return false, err
-		}
-	}
-	term := max(begins.Term, 1) // so that its leaders have later terms than those of before the split
-	if err := log.SetUint64([]byte("CurrentTerm"), term); err != nil {
-		return false, fmt.Errorf("found range %d: %w", id, err)
-	}
-	sink := &snapshotSink{store: &snapshotStore{group: id, log: log}, meta: &wire.SnapshotMeta{
-		Index: begins.Index, Term: term, ConfigurationIndex: begins.Index,
-		Configuration: raft.EncodeConfiguration(raft.Configuration{Servers: founders.founders}),
-	}}
-	if err := sink.mark(&wire.Marker{Group: id, Applied: begins.Index}); err != nil {
-		return false, err
-	}
-	return true, sink.Close()
-}
-
-// beginSplit founds this node's replica of a range that was split off, or removes what there is
-// of one that this node is not to have. It is of followTable; no other replica has the buckets.
-func (s *Store) beginSplit(r *wire.Range, want string) error {
-	if r.Parent == 0 || s.held[r.Id] != "" {
-		return nil
-	}
-	begins, err := s.state.Founding(r.Id)
-	if err != nil || begins == nil {
-		return err
-	}
-	founded, err := s.foundSplit(r.Id, want)
-	switch {
-	case err != nil:
-		return err
-	case founded:
-		return s.hold(r.Id, want)
-	default:
-		return s.deleteReplica(r.Id)
-	}
-}
-
-// covered reports whether a replica of another range here has buckets of a range, or is being
-// sent a state with them: it has not been split yet.
-func (s *Store) covered(r channel.Range) bool {
-	return slices.ContainsFunc(s.groups(), func(g *group) bool {
-		other := g.rng()
-		other.To = max(other.To, channel.Bucket(g.fsm.transfer.incoming.Load()))
-		return other.ID != r.ID && other.From <= r.To && r.From <= other.To
-	})
-}
-
-// reserve keeps states of other ranges out of the buckets of a range until its replica here is
-// open. It is false while another replica has some of them.
-func (s *Store) reserve(r channel.Range) bool {
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	if s.covered(r) {
-		return false
-	}
-	s.reserved = &r
-	return true
-}
-
-func (s *Store) release() {
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	s.reserved = nil
-}
-
-// admit says that a replica of a range is about to be sent a state that ends at a bucket. It
-// returns the last one that it may have: what lies behind is another range's here.
-func (s *Store) admit(g *group, all channel.Range, to channel.Bucket) channel.Bucket {
-	s.placing.Lock()
-	defer s.placing.Unlock()
-	last := all.To
-	for _, other := range s.groups() {
-		if other.from > all.From {
-			last = min(last, other.from-1)
-		}
-	}
-	if s.reserved != nil && s.reserved.From > all.From {
-		last = min(last, s.reserved.From-1)
-	}
-	if to <= last {
-		g.fsm.transfer.incoming.Store(uint32(to))
-	}
-	return last
-}
-
-// campaignWithin bounds how long a replica waits for others to begin before it stands for
-// election: later they elect one by themselves.
-const campaignWithin = time.Second
-
-// standFirst is campaign of the node that leads the range that was split: the others wait for it.
-func (s *Store) standFirst(g *group) {
-	if err := s.campaign(g); err != nil {
-		s.tools.log.Debug("a new range elects a leader by itself", "range", g.id, "error", err)
-	}
-}
-
-// campaign has a replica of a range that was split off stand for election as soon as most of its
-// founders can vote.
-func (s *Store) campaign(g *group) error {
-	if s.net == nil {
-		return g.seat.standAlone()
-	}
-	ctx, cancel := context.WithTimeout(s.running, campaignWithin)
-	defer cancel()
-	for {
-		wish, err := newConfirmation(g, g.raft.CurrentTerm())
-		if err != nil {
-			return err
-		}
-		if wish.needs == 0 {
-			break
-		}
-		s.terms.add(wish)
-		if <-wish.over; wish.ok {
-			break
-		}
-		select {
-		case <-time.After(firstRetry):
-		case <-g.stopping:
-			return nil
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	if _, leader := g.raft.LeaderWithID(); leader != "" {
-		return nil
-	}
-	return g.seat.stand(ctx, g.id)
 }

@@ -6,42 +6,40 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// Store is this node's part of the cluster's state. Its methods may be called
-// from any goroutine. What it consists of has most of them: reads of this node's replicas
-// ([state.Reader]), writes, feeds for streams, leadership.
+// Store is this node's part of the cluster's state. Its methods may be called from any goroutine.
+// Most of them are of the parts that it consists of, which newStore puts together: DESIGN.md lists
+// what each does.
 type Store struct {
-	cfg Config
+	cfg  Config
+	meta *metaGroup
 
 	*router
-	*stores
 	*reads
 	*writes
 	*feeds
-	*leadership
 	*backups
+	*leadership
 	*metaCalls
 	*survey
 	*changes
 	*recoveries
-	meta    *metaGroup
-	views   viewCalls
-	ranges  *configurer
-	splits  *splitter
-	driver  *driver
-	scrub   *scrubber
-	compare *comparer
-	turns   *turns
+	views viewCalls
 
-	held     map[uint32]string // the replicas on this disk, by range; of open, then of followTable
-	noted    []string          // of those, the ones noted as damaged; of the same
-	adopted  *wire.Meta        // noted durably; of the same
-	reserved *channel.Range    // that is being opened; guarded by placing
-	placing  sync.Mutex        // held while it is decided which range has buckets here
+	ranges  *configurer
+	driver  *driver
+	splits  *splitter
+	compare *comparer
+	scrub   *scrubber
+	mend    *mender
+	place   *placer
+
+	*stores
+	held     *held
+	replicas *replicas
+	turns    *turns
 
 	cancel context.CancelFunc // ends running
 	close  sync.Once
