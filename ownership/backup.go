@@ -13,6 +13,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
 
@@ -153,9 +154,9 @@ func (b *backups) copyThere(ctx, soon context.Context, r *route, node string) (i
 		return nil, errElsewhere
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err)
+		return nil, fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, raftnet.NodeName(node), err)
 	}
-	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: nodeName(node)}
+	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: raftnet.NodeName(node)}
 	stream.stop = stream.EndWith()
 	var first [1]byte
 	if _, err := io.ReadFull(stream, first[:]); err != nil || first[0] != copyFollows {

@@ -8,12 +8,14 @@ import (
 	"time"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
 
 // changes has the leader of the meta group change the cluster's table. It says what the health
-// of the nodes and their logs forbid; what the table itself forbids changeTable says.
+// of the nodes and their logs forbid; what the table itself forbids tables.Change says.
 type changes struct {
 	*metaCalls
 	survey   *survey
@@ -70,7 +72,7 @@ func (c *changes) changeOnce(ctx context.Context, command *wire.MetaCommand) (*w
 	if err != nil {
 		return nil, fmt.Errorf("encode meta command: %w", err)
 	}
-	return c.askTable(ctx, nodeID(leader), callChange, content)
+	return c.askTable(ctx, raftnet.NodeID(string(leader)), callChange, content)
 }
 
 // changeHere carries out a command if this node leads the meta group, and returns the table after
@@ -78,7 +80,7 @@ func (c *changes) changeOnce(ctx context.Context, command *wire.MetaCommand) (*w
 func (c *changes) changeHere(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
-	if !c.meta.leads() || epochOf(c.meta.fsm.meta()) < epochOf(c.known.Load()) {
+	if !c.meta.leads() || tables.Epoch(c.meta.fsm.meta()) < tables.Epoch(c.known.Load()) {
 		return nil, errElsewhere // or its group was recovered without it
 	}
 	err := ended(ctx, func() error {
@@ -90,7 +92,7 @@ func (c *changes) changeHere(ctx context.Context, command *wire.MetaCommand) (*w
 		if err := c.mayChange(ctx, command); err != nil {
 			return err
 		}
-		if err := allow(versionOf(c.meta.fsm.meta()), metaVersion(command)); err != nil {
+		if err := allow(tables.VersionOf(c.meta.fsm.meta()), metaVersion(command)); err != nil {
 			return err
 		}
 		return c.meta.propose(command)
@@ -121,7 +123,7 @@ func ended(ctx context.Context, call func() error) error {
 // command does not say what the node's program applies, which older programs would refuse.
 func (c *changes) admitNode(ctx context.Context, promise *wire.Promise) (*wire.Meta, error) {
 	join := &wire.Join{Node: promise.Node}
-	if versionOf(c.known.Load()) > firstVersion {
+	if tables.VersionOf(c.known.Load()) > tables.FirstVersion {
 		join.Support = promise.Support
 	}
 	return c.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: join}})

@@ -71,7 +71,7 @@ func (s seat) view(r *raft.Raft, group uint32, filling *filling) (placement.View
 		progress := s.progress(group, server.ID)
 		near := !voter && progress.Taken > 0 && progress.Last+nearlyCaught >= r.LastIndex()
 		view.Servers = append(view.Servers, placement.Server{
-			Replica: placement.Replica{ID: string(server.ID), Node: nodeID(server.ID)},
+			Replica: placement.Replica{ID: string(server.ID), Node: raftnet.NodeID(string(server.ID))},
 			Voter:   voter, Caught: filling.caught(server.ID, near),
 		})
 	}

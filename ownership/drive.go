@@ -8,8 +8,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -43,7 +44,7 @@ type driver struct {
 
 func newDriver(changes *changes, ranges *configurer, splits *splitter, grace time.Duration) *driver {
 	d := &driver{changes: changes, ranges: ranges, splits: splits, grace: grace}
-	d.servers[callSupport] = func(context.Context, []byte) (proto.Message, error) { return d.versions.support(), nil }
+	d.servers[callSupport] = func(context.Context, []byte) (proto.Message, error) { return d.versions.Support(), nil }
 	return d
 }
 
@@ -67,7 +68,7 @@ func (d *driver) run(ctx context.Context) {
 
 func (d *driver) driveOnce(ctx context.Context) {
 	table := d.meta.fsm.meta()
-	if len(table.Cluster) == 0 || newer(d.known.Load(), table) {
+	if len(table.Cluster) == 0 || tables.Newer(d.known.Load(), table) {
 		return // it has not applied its log yet
 	}
 	c := d.clusterOf(table)
@@ -141,7 +142,7 @@ func (d *driver) clusterOf(table *wire.Meta) placement.Cluster {
 	for _, r := range table.Ranges {
 		if !r.Planned {
 			c.Ranges = append(c.Ranges, placement.Range{
-				ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining), Damaged: r.Damaged, Splitting: isSplitting(table, r.Id),
+				ID: r.Id, Replicas: replicasOf(r.Replicas), Joining: replicasOf(r.Joining), Damaged: r.Damaged, Splitting: tables.IsSplitting(table, r.Id),
 			})
 		}
 	}
@@ -150,7 +151,7 @@ func (d *driver) clusterOf(table *wire.Meta) placement.Cluster {
 
 func replicasOf(ids []string) (replicas []placement.Replica) {
 	for _, id := range ids {
-		replicas = append(replicas, placement.Replica{ID: id, Node: nodeID(raft.ServerID(id))})
+		replicas = append(replicas, placement.Replica{ID: id, Node: raftnet.NodeID(id)})
 	}
 	return replicas
 }

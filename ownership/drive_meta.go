@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -16,7 +17,7 @@ func (d *driver) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cl
 		return err
 	}
 	step, found := placement.NextOfMeta(c, replicasOf(table.MetaReplicas), view, metaVoters, func(node string) bool {
-		return rangeOn(table, node) != nil
+		return tables.RangeOn(table, node) != nil
 	})
 	if !found {
 		return nil

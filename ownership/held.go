@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -112,7 +113,7 @@ func (h *held) condemn(why error) error {
 func (h *held) onlyCopy(table *wire.Meta) bool {
 	return slices.ContainsFunc(table.GetRanges(), func(r *wire.Range) bool {
 		have := h.replicas[r.Id]
-		return len(r.Replicas) == 1 && have != "" && (have == r.Replicas[0] || have == survivorOf(table, r.Replicas[0]))
+		return len(r.Replicas) == 1 && have != "" && (have == r.Replicas[0] || have == tables.SurvivorOf(table, r.Replicas[0]))
 	})
 }
 

@@ -11,6 +11,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -20,7 +22,7 @@ import (
 type metaCalls struct {
 	*router
 	meta     *metaGroup
-	versions versions           // of this program
+	versions tables.Versions    // of this program
 	founding *founding.Founding // nil in a cluster of one
 	servers  map[string]metaServer
 	learned  chan struct{} // full when known may be new to placer.run
@@ -33,7 +35,7 @@ type metaServer func(ctx context.Context, query []byte) (answer proto.Message, e
 // callTable says: here is a table; it is answered with the one known there.
 const callTable = "table"
 
-func newMetaCalls(rt *router, meta *metaGroup, versions versions) *metaCalls {
+func newMetaCalls(rt *router, meta *metaGroup, versions tables.Versions) *metaCalls {
 	m := &metaCalls{router: rt, meta: meta, versions: versions, servers: make(map[string]metaServer), learned: make(chan struct{}, 1)}
 	m.servers[callTable] = func(_ context.Context, query []byte) (proto.Message, error) {
 		table := &wire.Meta{}
@@ -89,7 +91,7 @@ func (m *metaCalls) ask(ctx context.Context, node, kind string, query []byte) ([
 	}
 	answer := &wire.Answer{}
 	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err)
+		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
 	if answer.Elsewhere {
 		return nil, errElsewhere
@@ -105,7 +107,7 @@ func (m *metaCalls) askTable(ctx context.Context, node, kind string, query []byt
 	}
 	table := &wire.Meta{}
 	if err := proto.Unmarshal(content, table); err != nil {
-		return nil, fmt.Errorf("%w: table of %s: %w", ErrUnavailable, nodeName(node), err)
+		return nil, fmt.Errorf("%w: table of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
 	m.learn(table)
 	return table, nil
@@ -117,7 +119,7 @@ func (m *metaCalls) learn(table *wire.Meta) {
 	if !m.learnNewer(table) {
 		return
 	}
-	if err := m.versions.fits(table); err != nil {
+	if err := m.versions.Fits(table); err != nil {
 		m.tools.fail(err)
 		return
 	}
@@ -133,11 +135,11 @@ func (m *metaCalls) learnNewer(table *wire.Meta) bool {
 	m.learning.Lock()
 	defer m.learning.Unlock()
 	known := m.known.Load()
-	if known == nil || !newer(table, known) || string(table.Cluster) != string(known.Cluster) {
+	if known == nil || !tables.Newer(table, known) || string(table.Cluster) != string(known.Cluster) {
 		return false
 	}
 	m.known.Store(table)
-	m.version.Store(versionOf(table))
+	m.version.Store(tables.VersionOf(table))
 	return true
 }
 
@@ -220,7 +222,7 @@ func (m *metaCalls) hearTables(ctx context.Context, table *wire.Meta) *wire.Meta
 		}
 		go func() { // ends with ctx
 			theirs, err := m.founding.Newest(ctx, n.Id)
-			if err != nil || !slices.Equal(theirs.Cluster, table.Cluster) || m.versions.fits(theirs) != nil {
+			if err != nil || !slices.Equal(theirs.Cluster, table.Cluster) || m.versions.Fits(theirs) != nil {
 				theirs = nil
 			}
 			heard <- theirs
@@ -228,7 +230,7 @@ func (m *metaCalls) hearTables(ctx context.Context, table *wire.Meta) *wire.Meta
 	}
 	newest := table
 	for range table.Nodes {
-		if theirs := <-heard; theirs != nil && newer(theirs, newest) {
+		if theirs := <-heard; theirs != nil && tables.Newer(theirs, newest) {
 			newest = theirs
 		}
 	}

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -103,7 +103,7 @@ func (n *network) serve(listener net.Listener, fail func(error)) {
 func (n *network) join(table *wire.Meta, cluster string) {
 	members := make(map[string]bool, len(table.Nodes))
 	for _, node := range table.Nodes {
-		members[node.Id] = !lostMeta(table, node.Id)
+		members[node.Id] = !tables.LostMeta(table, node.Id)
 	}
 	n.members.Store(&members)
 	n.peers.SetCluster(cluster)
@@ -141,7 +141,7 @@ func (n *network) answers(node string) (bool, error) {
 		return true, nil
 	}
 	if health, _ := n.peers.Health(node); health.Missed < silentAfter {
-		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, nodeName(node))
+		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, raftnet.NodeName(node))
 	}
 	return false, nil
 }
@@ -150,7 +150,7 @@ func (n *network) answers(node string) (bool, error) {
 // none.
 func (n *network) replicaHere(r *wire.Range) string {
 	for _, id := range slices.Concat(r.Replicas, r.Joining) {
-		if nodeID(raft.ServerID(id)) == n.self() {
+		if raftnet.NodeID(id) == n.self() {
 			return id
 		}
 	}
@@ -188,7 +188,7 @@ func (l *leadership) Nodes() (nodes []NodeHealth) {
 	replicas := make(map[string]int)
 	for _, r := range table.GetRanges() {
 		for _, id := range slices.Concat(r.Replicas, r.Joining) {
-			replicas[nodeID(raft.ServerID(id))]++
+			replicas[raftnet.NodeID(id)]++
 		}
 	}
 	for _, node := range table.GetNodes() {
@@ -203,15 +203,15 @@ func (l *leadership) Nodes() (nodes []NodeHealth) {
 // Its version of the state machine is the newest that all of them support.
 func decide(cfg Config, promises []*wire.Promise, now time.Time) *wire.Meta {
 	ranges := orDefault(cfg.Ranges, defaultRanges)
-	nodes, version := make([]*wire.Node, len(promises)), cfg.versions.newest
+	nodes, version := make([]*wire.Node, len(promises)), cfg.versions.Newest
 	for i, p := range promises {
-		nodes[i], version = p.Node, min(version, versionsOf(p.Support).newest)
+		nodes[i], version = p.Node, min(version, tables.VersionsOf(p.Support).Newest)
 	}
 	table := &wire.Meta{
 		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
 		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: version,
 	}
-	replica := func(i int, group uint32) string { return numberReplica(table, group, nodes[i%len(nodes)].Id) }
+	replica := func(i int, group uint32) string { return tables.NumberReplica(table, group, nodes[i%len(nodes)].Id) }
 	for i := range nodes {
 		table.MetaReplicas = append(table.MetaReplicas, replica(i, metaRange))
 	}

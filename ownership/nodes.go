@@ -2,17 +2,13 @@ package ownership
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
-
-// ErrRefused says that the cluster as it is forbids what was asked for.
-var ErrRefused = errors.New("refused")
 
 // Drain has a node give its replicas to others; it returns when that is decided. Once more
 // is no error. The error is channel.ErrNotFound for an unknown name, ErrRefused, naming a
@@ -80,7 +76,7 @@ func (c *changes) mayChange(ctx context.Context, command *wire.MetaCommand) erro
 }
 
 func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
-	r := rangeOn(table, to.Id)
+	r := tables.RangeOn(table, to.Id)
 	if r == nil {
 		return nil
 	}
@@ -89,7 +85,7 @@ func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
 		if answers, err := c.net.answers(to.Id); err != nil {
 			return err
 		} else if answers {
-			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, nodeName(to.Id), r.Id)
+			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, raftnet.NodeName(to.Id), r.Id)
 		}
 	case NodeDraining:
 		left := 0
@@ -104,19 +100,7 @@ func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
 			}
 		}
 		if left < int(table.Replicas) {
-			return fmt.Errorf("%w: without %s range %d would have %d nodes, it needs %d", ErrRefused, nodeName(to.Id), r.Id, left, table.Replicas)
-		}
-	}
-	return nil
-}
-
-// rangeOn returns a range with a replica on a node, nil if there is none.
-func rangeOn(table *wire.Meta, node string) *wire.Range {
-	for _, r := range table.Ranges {
-		for _, id := range slices.Concat(r.Replicas, r.Joining) {
-			if nodeID(raft.ServerID(id)) == node {
-				return r
-			}
+			return fmt.Errorf("%w: without %s range %d would have %d nodes, it needs %d", ErrRefused, raftnet.NodeName(to.Id), r.Id, left, table.Replicas)
 		}
 	}
 	return nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -112,7 +113,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if have := bornRanges(table); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
+	if have := tables.Born(table); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
 		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
 	s.cluster = hex.EncodeToString(table.Cluster)
@@ -177,10 +178,10 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		return nil, err
 	}
 	s.founding, err = founding.New(founding.Config{
-		Self: self, Support: s.cfg.versions.support(),
+		Self: self, Support: s.cfg.versions.Support(),
 		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
 		Decide: func(promises []*wire.Promise) *wire.Meta { return decide(s.cfg, promises, s.cfg.Now()) },
-		Fits:   s.cfg.versions.fits,
+		Fits:   s.cfg.versions.Fits,
 		Newest: s.known.Load, Admit: s.admitNode, Logger: s.tools.log,
 	})
 	if err != nil {
@@ -209,7 +210,7 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		}
 	}
 	s.known.Store(table)
-	s.version.Store(versionOf(table))
+	s.version.Store(tables.VersionOf(table))
 	s.meta.fsm.changed = s.learn
 	return table, s.meta.start(seat, founds)
 }
@@ -218,16 +219,16 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 // program applies.
 func (s *Store) foundAlone(ctx context.Context) (table *wire.Meta, err error) {
 	if err := s.meta.await(ctx); err != nil {
-		return nil, errors.Join(s.cfg.versions.fits(s.meta.fsm.meta()), err)
+		return nil, errors.Join(s.cfg.versions.Fits(s.meta.fsm.meta()), err)
 	}
-	if err := s.cfg.versions.fits(s.meta.fsm.meta()); err != nil {
+	if err := s.cfg.versions.Fits(s.meta.fsm.meta()); err != nil {
 		return nil, err
 	}
 	if _, err = s.meta.birth(s.cfg, s.tools.log); err == nil {
-		err = s.meta.raiseAlone(s.cfg.versions.newest)
+		err = s.meta.raiseAlone(s.cfg.versions.Newest)
 	}
 	table = s.meta.fsm.meta()
-	s.version.Store(versionOf(table))
+	s.version.Store(tables.VersionOf(table))
 	return table, err
 }
 
@@ -236,7 +237,7 @@ func (s *Store) foundAlone(ctx context.Context) (table *wire.Meta, err error) {
 func (s *Store) connect() (err error) {
 	table, err := s.meta.store.Table()
 	if err == nil && table != nil {
-		err = s.cfg.versions.fits(table)
+		err = s.cfg.versions.Fits(table)
 	}
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -74,7 +75,7 @@ func (p *placer) adoptNew(table *wire.Meta) error {
 	if err := p.meta.store.SetTable(table); err != nil {
 		return err
 	}
-	if err := raiseFormat(p.replicas.stores.cfg.Dir, versionOf(table)); err != nil {
+	if err := raiseFormat(p.replicas.stores.cfg.Dir, tables.VersionOf(table)); err != nil {
 		return err
 	}
 	p.net.join(table, p.cluster)

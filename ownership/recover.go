@@ -58,10 +58,10 @@ func (r *recoveries) Recoveries() (all []Recovery) {
 	for _, r := range r.known.Load().GetRecoveries() {
 		done := Recovery{
 			Range: r.Range, Replica: r.Replica, At: wire.Time(r.TimeUs),
-			Survivors: []Survivor{{Node: nodeName(r.Survivor), Replica: r.Survivor, Index: r.Index, Term: r.Term, Newest: wire.Time(r.NewestUs)}},
+			Survivors: []Survivor{{Node: raftnet.NodeName(r.Survivor), Replica: r.Survivor, Index: r.Index, Term: r.Term, Newest: wire.Time(r.NewestUs)}},
 		}
 		for _, id := range r.Lost {
-			done.Lost = append(done.Lost, nodeName(id))
+			done.Lost = append(done.Lost, raftnet.NodeName(id))
 		}
 		all = append(all, done)
 	}
@@ -78,7 +78,7 @@ func (r *recoveries) Recover(ctx context.Context, group uint32) (Recovery, error
 	}
 	plan.At = r.now()
 	if group == metaRange {
-		return plan.Recovery, r.recoverMetaAt(ctx, nodeID(raft.ServerID(plan.newest.Replica)))
+		return plan.Recovery, r.recoverMetaAt(ctx, raftnet.NodeID(plan.newest.Replica))
 	}
 	_, err = r.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RecoverRange{RecoverRange: &wire.RecoverRange{
 		Recovery: r.recoveryOf(group, plan.newest), Revision: r.known.Load().GetRevision(),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -25,7 +26,7 @@ func (r *recoveries) recoverMetaAt(ctx context.Context, node string) error {
 	defer cancel()
 	_, err := r.ask(ctx, node, callRecoverMeta, nil)
 	if errors.Is(err, errElsewhere) {
-		err = fmt.Errorf("%w: %s: %w", ErrUnavailable, nodeName(node), err)
+		err = fmt.Errorf("%w: %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
 	return err
 }
@@ -61,7 +62,7 @@ func (r *recoveries) recoverMetaHere(ctx context.Context) error {
 func (r *recoveries) metaRecovery(plan recoveryPlan) *wire.RecoverMeta {
 	table, fsm := r.known.Load(), r.meta.fsm.meta()
 	unapplied := plan.newest.Index - min(plan.newest.Index, r.meta.raft().AppliedIndex())
-	c := &wire.RecoverMeta{Recovery: r.recoveryOf(metaRange, plan.newest), Epoch: epochOf(table) + 1, Nodes: plan.silent, Table: table}
+	c := &wire.RecoverMeta{Recovery: r.recoveryOf(metaRange, plan.newest), Epoch: tables.Epoch(table) + 1, Nodes: plan.silent, Table: table}
 	c.Recovery.Replica = string(raftnet.Replica{
 		Range: metaRange, Node: r.net.self(), Number: max(table.LastReplica, fsm.LastReplica) + uint32(unapplied) + 1,
 	}.ID())
@@ -102,7 +103,7 @@ func (r *recoveries) restartMeta(c *wire.RecoverMeta) error {
 // the recovery's configuration to the log, which must not be in use; without one the same table.
 func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
 	c, err := m.store.recovery()
-	if err != nil || c == nil || epochOf(table) >= c.Epoch {
+	if err != nil || c == nil || tables.Epoch(table) >= c.Epoch {
 		return table, err
 	}
 	replica, err := raftnet.ParseID(metaRange, raft.ServerID(c.Recovery.Replica))
@@ -123,7 +124,7 @@ func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
 		return nil, err
 	}
 	table = proto.CloneOf(table)
-	if err := recoverMeta(table, c); err != nil {
+	if err := tables.RecoverMeta(table, c); err != nil {
 		return nil, err
 	}
 	table.Revision = 1 // the one that the command makes in the log is newer
@@ -136,7 +137,7 @@ func (m *metaGroup) recordRecovery() error {
 	if err != nil || c == nil {
 		return err
 	}
-	if epochOf(m.fsm.meta()) < c.Epoch {
+	if tables.Epoch(m.fsm.meta()) < c.Epoch {
 		if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{RecoverMeta: c}}); err != nil {
 			return err
 		}

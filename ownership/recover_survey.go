@@ -12,6 +12,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -67,7 +69,7 @@ func (v *survey) planRecovery(ctx context.Context, group uint32) (plan recoveryP
 	}
 	members, damaged, name := table.MetaReplicas, []string(nil), "the meta group"
 	if group != metaRange {
-		r, err := tableRange(table, group)
+		r, err := tables.Range(table, group)
 		if err != nil {
 			return plan, fmt.Errorf("range %d: %w", group, channel.ErrNotFound)
 		}
@@ -81,7 +83,7 @@ func (v *survey) planRecovery(ctx context.Context, group uint32) (plan recoveryP
 	slices.SortStableFunc(logs, newestFirst)
 	whole := slices.DeleteFunc(slices.Clone(logs), (*wire.ReplicaLog).GetDamaged)
 	late = slices.DeleteFunc(late, func(node string) bool {
-		return !slices.ContainsFunc(members, func(id string) bool { return nodeID(raft.ServerID(id)) == node })
+		return !slices.ContainsFunc(members, func(id string) bool { return raftnet.NodeID(id) == node })
 	})
 	if len(whole) > 0 {
 		plan = recoveryPlan{newest: whole[0], silent: silent}
@@ -92,7 +94,7 @@ func (v *survey) planRecovery(ctx context.Context, group uint32) (plan recoveryP
 	case err != nil:
 		return plan, err
 	case len(late) > 0:
-		return plan, fmt.Errorf("%w: node %s was heard moments ago, and has not said how far its log of %s reaches: ask again", ErrUnavailable, nodeName(late[0]), name)
+		return plan, fmt.Errorf("%w: node %s was heard moments ago, and has not said how far its log of %s reaches: ask again", ErrUnavailable, raftnet.NodeName(late[0]), name)
 	case len(whole) == 0:
 		return plan, fmt.Errorf("%w: no whole replica of %s answers: restore a backup", ErrRefused, name)
 	}
@@ -118,7 +120,7 @@ func majorityAnswers(name string, logs []*wire.ReplicaLog) error {
 	var answer []string
 	for _, l := range logs {
 		if slices.Contains(voters, l.Replica) && (len(answer) > 0 || !l.Damaged) {
-			answer = append(answer, nodeName(l.Replica))
+			answer = append(answer, raftnet.NodeName(l.Replica))
 		}
 	}
 	if 2*len(answer) > len(voters) {
@@ -130,11 +132,11 @@ func majorityAnswers(name string, logs []*wire.ReplicaLog) error {
 func recoveryFrom(group uint32, members []string, whole []*wire.ReplicaLog, silent []string) Recovery {
 	plan := Recovery{Range: group}
 	for _, l := range whole {
-		plan.Survivors = append(plan.Survivors, Survivor{Node: nodeName(l.Replica), Replica: l.Replica, Index: l.Index, Term: l.Term, Newest: wire.Time(l.NewestUs)})
+		plan.Survivors = append(plan.Survivors, Survivor{Node: raftnet.NodeName(l.Replica), Replica: l.Replica, Index: l.Index, Term: l.Term, Newest: wire.Time(l.NewestUs)})
 	}
 	for _, id := range members {
-		if id != whole[0].Replica && (group != metaRange || slices.Contains(silent, nodeID(raft.ServerID(id)))) {
-			plan.Lost = append(plan.Lost, nodeName(id))
+		if id != whole[0].Replica && (group != metaRange || slices.Contains(silent, raftnet.NodeID(id))) {
+			plan.Lost = append(plan.Lost, raftnet.NodeName(id))
 		}
 	}
 	return plan
@@ -166,7 +168,7 @@ func (v *survey) askLogs(ctx context.Context, table *wire.Meta, group uint32) (l
 			}
 			content, err := v.ask(ctx, n.Id, callLog, query)
 			log := &wire.ReplicaLog{}
-			if err == nil && proto.Unmarshal(content, log) == nil && nodeID(raft.ServerID(log.Replica)) == n.Id {
+			if err == nil && proto.Unmarshal(content, log) == nil && raftnet.NodeID(log.Replica) == n.Id {
 				answers[i] = log
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 )
 
 // replicas opens, closes and deletes the replicas of this node.
@@ -25,7 +26,7 @@ type replicas struct {
 
 // open opens this node's replica of a range as it is on the disk.
 func (p *replicas) open(way *route, id string) (*group, error) {
-	all := widest(p.known.Load(), way.ID)
+	all := tables.Widest(p.known.Load(), way.ID)
 	g, err := p.stores.group(way.Range, all, seat{id: raft.ServerID(id), net: p.net})
 	if err == nil {
 		g.prepare, g.fsm.transfer.turns = p.turns.prepare(g), p.turns
@@ -54,7 +55,7 @@ func (p *replicas) holdOnly(way *route, want string) error {
 	switch {
 	case have == want:
 		return nil
-	case have != "" && have == survivorOf(p.known.Load(), want):
+	case have != "" && have == tables.SurvivorOf(p.known.Load(), want):
 		return p.recover(way, want)
 	}
 	if err := p.drop(way); err != nil {
@@ -95,7 +96,7 @@ func (p *replicas) recover(way *route, id string) error {
 // more.
 func (p *replicas) drop(way *route) error {
 	g := way.local()
-	if g != nil && g.serving.Load() && !givenUp(p.known.Load(), string(g.seat.id)) {
+	if g != nil && g.serving.Load() && !tables.GivenUp(p.known.Load(), string(g.seat.id)) {
 		return fmt.Errorf("range %d is led by the replica here, which the table does not have", way.ID)
 	}
 	if err := p.close(way); err != nil {
@@ -136,7 +137,7 @@ func (p *replicas) onDisk(id uint32) (r channel.Range, begun []uint32) {
 	if table == nil {
 		table = p.meta.fsm.meta()
 	}
-	r = widest(table, id)
+	r = tables.Widest(table, id)
 	for other := range p.held.replicas {
 		if from := channel.Bucket(table.Ranges[other].From); other != id && from > r.From {
 			r.To = min(r.To, from-1)

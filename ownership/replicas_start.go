@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -27,7 +28,7 @@ func (p *replicas) openAlone(table *wire.Meta, born bool) error {
 		if way == nil || r.Parent > 0 && !p.children.begun(r.Id) {
 			continue // see adoptAlone
 		}
-		g, err := p.stores.group(way.Range, widest(table, r.Id), loneSeat(p.meta.raftID))
+		g, err := p.stores.group(way.Range, tables.Widest(table, r.Id), loneSeat(p.meta.raftID))
 		if err != nil {
 			return err
 		}

@@ -8,9 +8,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -79,7 +80,7 @@ func (p *splitter) drive(ctx context.Context) {
 			planned++
 		}
 	}
-	for want := min(int(table.RangesWanted), mostRanges) - len(table.Ranges); want > 0 && planned < atOnceSplits; want-- {
+	for want := min(int(table.RangesWanted), tables.MostRanges) - len(table.Ranges); want > 0 && planned < atOnceSplits; want-- {
 		id, found := p.splittable(ctx, table)
 		if !found {
 			break
@@ -110,9 +111,9 @@ func (p *splitter) drive(ctx context.Context) {
 // nodes that answer.
 func (p *splitter) splittable(ctx context.Context, table *wire.Meta) (id uint32, found bool) {
 	ranges := slices.DeleteFunc(slices.Clone(table.Ranges), func(r *wire.Range) bool {
-		return r.Planned || r.From == r.To || isSplitting(table, r.Id) || len(r.Joining) > 0 || len(r.Damaged) > 0 ||
+		return r.Planned || r.From == r.To || tables.IsSplitting(table, r.Id) || len(r.Joining) > 0 || len(r.Damaged) > 0 ||
 			slices.ContainsFunc(r.Replicas, func(id string) bool {
-				n := tableNode(table, nodeID(raft.ServerID(id)))
+				n := tables.Node(table, raftnet.NodeID(id))
 				return len(table.Nodes) > 0 && (n == nil || NodeState(n.State) != NodeMember || p.net.silentOther(n.Id))
 			})
 	})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -44,7 +45,7 @@ func (p *replicas) beginAlone(way *route, table *wire.Meta) error {
 	if _, err := p.children.found(way.ID, string(p.meta.raftID)); err != nil {
 		return err
 	}
-	g, err := p.stores.group(way.Range, widest(table, way.ID), loneSeat(p.meta.raftID))
+	g, err := p.stores.group(way.Range, tables.Widest(table, way.ID), loneSeat(p.meta.raftID))
 	if err == nil {
 		err = g.begin(true)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) Ready() error {
 
 // present reports whether a table has a node that was not removed.
 func present(table *wire.Meta, id string) bool {
-	n := tableNode(table, id)
+	n := tables.Node(table, id)
 	return n != nil && NodeState(n.State) != NodeRemoved
 }
 

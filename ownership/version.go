@@ -7,6 +7,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -19,39 +21,7 @@ import (
 const (
 	oldestVersion = 4 // of those that this program applies
 	newestVersion = 6
-	// firstVersion is that of tables and programs that say none.
-	firstVersion = 4
 )
-
-// versions are those that a program applies, both ends included.
-type versions struct{ oldest, newest uint32 }
-
-func versionsOf(s *wire.Support) versions {
-	if s == nil {
-		return versions{firstVersion, firstVersion}
-	}
-	return versions{s.Oldest, s.Newest}
-}
-
-func (v versions) support() *wire.Support { return &wire.Support{Oldest: v.oldest, Newest: v.newest} }
-
-// apply returns ErrVersion unless the program applies a version.
-func (v versions) apply(version uint32) error {
-	switch {
-	case version > v.newest:
-		return fmt.Errorf("%w: the cluster is at version %d of the state machine, this program applies %d to %d: install a newer one", ErrVersion, version, v.oldest, v.newest)
-	case version < v.oldest:
-		return fmt.Errorf("%w: the cluster is at version %d of the state machine, this program applies %d to %d: install the release before on all nodes first", ErrVersion, version, v.oldest, v.newest)
-	default:
-		return nil
-	}
-}
-
-// fits returns ErrVersion for the table of a cluster that the program cannot be of.
-func (v versions) fits(table *wire.Meta) error { return v.apply(versionOf(table)) }
-
-// versionOf returns the version that a table's cluster is at.
-func versionOf(table *wire.Meta) uint32 { return max(table.GetStateMachine(), firstVersion) }
 
 // Version returns the version of the state machine that the cluster is at.
 func (s *Store) Version() uint32 { return s.version.Load() }
@@ -94,22 +64,10 @@ func allow(have, need uint32) error {
 	return nil
 }
 
-// raiseVersion has no check of what this program applies, which would make replicas differ.
-func raiseVersion(table *wire.Meta, c *wire.RaiseVersion) error {
-	switch {
-	case c.Version <= versionOf(table):
-		return refuseChange("version %d of the state machine, it is at %d", c.Version, versionOf(table))
-	case c.Revision != table.Revision:
-		return refuseChange("a raise decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
-	}
-	table.StateMachine = c.Version
-	return nil
-}
-
 // raiseAlone raises the version of a cluster of one to the newest that its program applies.
 func (m *metaGroup) raiseAlone(newest uint32) error {
 	table := m.fsm.meta()
-	if versionOf(table) >= newest {
+	if tables.VersionOf(table) >= newest {
 		return nil
 	}
 	return m.propose(raising(newest, table))
@@ -130,8 +88,8 @@ const (
 // another program is known by that; one that does not answer holds up the raise until it does,
 // or is removed.
 func (d *driver) raise(ctx context.Context, table *wire.Meta) error {
-	have := versionOf(table)
-	if have >= d.versions.newest || time.Since(d.raised) < raiseEvery {
+	have := tables.VersionOf(table)
+	if have >= d.versions.Newest || time.Since(d.raised) < raiseEvery {
 		return nil
 	}
 	d.raised = time.Now()
@@ -155,7 +113,7 @@ func (d *driver) raise(ctx context.Context, table *wire.Meta) error {
 func (d *driver) supported(ctx context.Context, table *wire.Meta) (uint32, error) {
 	ctx, cancel := within(ctx, configureWithin)
 	defer cancel()
-	all := make([]versions, len(table.Nodes))
+	all := make([]tables.Versions, len(table.Nodes))
 	errs := make([]error, len(table.Nodes))
 	var asking sync.WaitGroup
 	for i, n := range table.Nodes {
@@ -165,26 +123,26 @@ func (d *driver) supported(ctx context.Context, table *wire.Meta) (uint32, error
 		}
 	}
 	asking.Wait()
-	newest := d.versions.newest
+	newest := d.versions.Newest
 	for _, v := range all {
-		newest = min(newest, v.newest)
+		newest = min(newest, v.Newest)
 	}
 	return newest, errors.Join(errs...)
 }
 
 // askSupport asks a node which versions its program applies. Programs that do not know the
 // question apply the first one.
-func (d *driver) askSupport(ctx context.Context, node string) (versions, error) {
+func (d *driver) askSupport(ctx context.Context, node string) (tables.Versions, error) {
 	content, err := d.ask(ctx, node, callSupport, nil)
 	switch {
 	case errors.Is(err, ErrInvalid):
-		return versionsOf(nil), nil
+		return tables.VersionsOf(nil), nil
 	case err != nil:
-		return versions{}, err
+		return tables.Versions{}, err
 	}
 	support := &wire.Support{}
 	if err := proto.Unmarshal(content, support); err != nil {
-		return versions{}, fmt.Errorf("%w: versions of %s: %w", ErrUnavailable, nodeName(node), err)
+		return tables.Versions{}, fmt.Errorf("%w: versions of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
-	return versionsOf(support), nil
+	return tables.VersionsOf(support), nil
 }
