@@ -50,20 +50,13 @@ func newDriver(changes *changes, ranges *configurer, splits *splitter, grace tim
 
 // run drives until ctx ends.
 func (d *driver) run(ctx context.Context) {
-	ticker := time.NewTicker(driveEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	every(ctx, driveEvery, func() {
 		if !d.meta.leads() {
 			d.silent, d.looked = nil, time.Time{}
-			continue
+			return
 		}
 		d.driveOnce(ctx)
-	}
+	})
 }
 
 func (d *driver) driveOnce(ctx context.Context) {

@@ -128,18 +128,7 @@ func (l *leadership) mayLead(id uint32, replica raftnet.Replica) bool {
 // balance gives leaderships back to the replicas that have them when all is well, until
 // ctx ends: the table spreads those evenly over the nodes. A range is handed over when
 // it has had the same leader for steadyFor and the preferred replica's node answers.
-func (l *leadership) balance(ctx context.Context) {
-	ticker := time.NewTicker(balanceEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			l.balanceOnce()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (l *leadership) balance(ctx context.Context) { every(ctx, balanceEvery, l.balanceOnce) }
 
 // balanceOnce hands one range over at most, so that ranges pause one at a time.
 func (l *leadership) balanceOnce() {

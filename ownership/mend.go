@@ -142,27 +142,20 @@ const tellDamagedEvery = 500 * time.Millisecond
 
 // tell tells the meta group of this node's damaged replicas until it knows them, and
 // goes on until ctx ends.
-func (m *mender) tell(ctx context.Context) {
-	ticker := time.NewTicker(tellDamagedEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
+func (m *mender) tell(ctx context.Context) { every(ctx, tellDamagedEvery, func() { m.tellOnce(ctx) }) }
+
+func (m *mender) tellOnce(ctx context.Context) {
+	for _, g := range m.groups() {
+		if err := g.log.Damage(); err != nil {
+			m.repairs.note(g.id, string(g.seat.id), err)
 		}
-		for _, g := range m.groups() {
-			if err := g.log.Damage(); err != nil {
-				m.repairs.note(g.id, string(g.seat.id), err)
-			}
+	}
+	for id, r := range m.repairs.all() {
+		if known := m.known.Load().Ranges[id]; r.dropped || slices.Contains(known.Damaged, r.replica) {
+			continue
 		}
-		for id, r := range m.repairs.all() {
-			if known := m.known.Load().Ranges[id]; r.dropped || slices.Contains(known.Damaged, r.replica) {
-				continue
-			}
-			if err := m.damaged(ctx, id, r.replica); err != nil {
-				m.tools.log.Warn("the cluster was not told of a damaged replica", "range", id, "replica", r.replica, "error", err)
-			}
+		if err := m.damaged(ctx, id, r.replica); err != nil {
+			m.tools.log.Warn("the cluster was not told of a damaged replica", "range", id, "replica", r.replica, "error", err)
 		}
 	}
 }

@@ -22,11 +22,11 @@ import (
 type metaCalls struct {
 	*router
 	meta     *metaGroup
-	versions tables.Versions    // of this program
-	founding *founding.Founding // nil in a cluster of one
-	servers  map[string]metaServer
-	learned  chan struct{} // full when known may be new to placer.run
-	learning sync.Mutex    // held while known, and version with it, become newer
+	versions tables.Versions       // of this program
+	founding *founding.Founding    // nil in a cluster of one
+	servers  map[string]metaServer // by kind; complete when the first call comes
+	learned  chan struct{}         // full when known may be new to placer.run
+	learning sync.Mutex            // held while known, and version with it, become newer
 }
 
 // metaServer answers a kind of call.
@@ -168,25 +168,18 @@ const askEvery = 2 * time.Second
 
 // keepAsking asks until ctx ends.
 func (m *metaCalls) keepAsking(ctx context.Context) {
-	ticker := time.NewTicker(askEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
+	every(ctx, askEvery, func() {
 		other := m.tableFrom()
 		if other == "" {
-			continue
+			return
 		}
 		table, err := m.founding.Newest(ctx, other)
 		if err != nil {
 			m.tools.log.Debug("node gives no table", "node", other, "error", err)
-			continue
+			return
 		}
 		m.learn(table)
-	}
+	})
 }
 
 // tableFrom chooses a node to ask for its table, empty for none.

@@ -264,21 +264,14 @@ const tellEvery = 2 * time.Second
 
 // tellProgress says how far the start is until done is called, which waits for it.
 func (s *Store) tellProgress() (done func()) {
+	ctx, over := context.WithCancel(s.running)
 	var telling sync.WaitGroup
-	over := make(chan struct{})
 	telling.Go(func() {
-		ticker := time.NewTicker(tellEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-ticker.C:
-				s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups()), "replayed_bytes", s.Unsnapshotted())
-			}
-		}
+		every(ctx, tellEvery, func() {
+			s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups()), "replayed_bytes", s.Unsnapshotted())
+		})
 	})
-	return func() { close(over); telling.Wait() }
+	return func() { over(); telling.Wait() }
 }
 
 // awaitGroups waits until this node serves all its ranges.

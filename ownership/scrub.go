@@ -26,18 +26,13 @@ type scrubber struct {
 // run reads bucket by bucket, all of them once in each interval, until ctx ends. It begins at any
 // bucket: a node that restarts often would otherwise never come to the last.
 func (s *scrubber) run(ctx context.Context) {
-	ticker := time.NewTicker(max(s.interval/channel.Buckets, time.Millisecond))
-	defer ticker.Stop()
-	for b := rand.N(channel.Bucket(channel.Buckets)); ; b = (b + 1) % channel.Buckets {
-		select {
-		case <-ticker.C:
-			if s.read(ctx, b) && s.net != nil {
-				s.compare.start(ctx, b)
-			}
-		case <-ctx.Done():
-			return
+	b := rand.N(channel.Bucket(channel.Buckets))
+	every(ctx, max(s.interval/channel.Buckets, time.Millisecond), func() {
+		if s.read(ctx, b) && s.net != nil {
+			s.compare.start(ctx, b)
 		}
-	}
+		b = (b + 1) % channel.Buckets
+	})
 }
 
 func pauseScrub(ctx context.Context) {

@@ -57,18 +57,7 @@ func newSplitter(changes *changes, ranges *configurer, replicas *replicas) *spli
 }
 
 // runAlone splits ranges on a node that is alone, until ctx ends.
-func (p *splitter) runAlone(ctx context.Context) {
-	ticker := time.NewTicker(driveEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		p.drive(ctx)
-	}
-}
+func (p *splitter) runAlone(ctx context.Context) { every(ctx, driveEvery, func() { p.drive(ctx) }) }
 
 // drive finishes the splits that are planned, and plans others while ranges are wanted.
 // It is of the meta group's leader.
