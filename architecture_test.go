@@ -98,6 +98,7 @@ var rooms = map[string]room{
 	"engine/store":                 {[]string{"channel", "deltas", "fetcher", "overlay", "internal/datadir", "internal/volume"}, false, "what is kept on disk does not know who decides on it"},
 	"ownership/sharedlog":          {[]string{"internal/planted", "ownership/internal/disk"}, false, "the log does not know what its entries change"},
 	"ownership/internal/state":     {[]string{"channel", "internal/planted", "ownership/internal/disk", "ownership/internal/wire"}, false, "a range's state is a function of its log, however that is replicated"},
+	"ownership/internal/tables":    {[]string{"channel", "ownership/internal/placement", "ownership/internal/raftnet", "ownership/internal/state", "ownership/internal/wire"}, false, "the cluster's table is a function of its commands, however it is replicated"},
 	"notify/position":              {[]string{"channel"}, true, "the delivery cursor is pure: it knows neither store, endpoint nor clock"},
 	"notify/streak":                {[]string{"channel"}, true, "when an endpoint is tried, and by which deliverer, are rules on values"},
 	"notify/payload":               {[]string{"api", "channel", "deltas"}, false, "what both kinds of sink send must not know who sends it"},
@@ -124,7 +125,8 @@ var rooms = map[string]room{
 
 // barred names what a room that is not pure must not import either.
 var barred = map[string][]string{
-	"ownership/internal/state": {"github.com/hashicorp/raft", "net", "os", "log/slog"},
+	"ownership/internal/state":  {"github.com/hashicorp/raft", "net", "os", "log/slog"},
+	"ownership/internal/tables": {"sync", "context", "net", "os", "log/slog", "time"},
 }
 
 // TestRooms holds the arrows inside folders: none leads from a pure package to its

@@ -20,8 +20,7 @@ func stuck(leads bool) *Store {
 	rt := &router{tools: tools{metrics: newMetrics(nil)}}
 	rt.version.Store(newestVersion)
 	rt.open.Store(&[]*group{g})
-	s := &Store{router: rt, writes: &writes{router: rt}}
-	s.writes.makeCalls()
+	s := &Store{router: rt, writes: newWrites(rt, nil, nil)}
 	g.serving.Store(leads)
 	if err := rt.setRoutes(&wire.Meta{Ranges: []*wire.Range{{To: channel.Buckets - 1}}}); err != nil {
 		panic(err)

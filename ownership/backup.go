@@ -13,25 +13,41 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 )
+
+// backups copies the states of all ranges into a file, and makes a fresh cluster of one.
+type backups struct {
+	*writes
+	restorable Call[[]byte, state.RestoreState]
+	copies     copies
+}
+
+func newBackups(writes *writes) *backups {
+	b := &backups{writes: writes}
+	b.restorable = newCall(b.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
+		return b.state.Restoring(r, backup)
+	})
+	return b
+}
 
 // Backup writes what the cluster has acknowledged, range by range: each as it is on its
 // leader at one instant after the call. Commands go on meanwhile. Program is the version
 // that the file says it was written by. After an error the file says so itself, as far as
 // it can be written.
-func (s *Store) Backup(ctx context.Context, to io.Writer, program string) error {
-	cluster, err := hex.DecodeString(s.cluster)
+func (b *backups) Backup(ctx context.Context, to io.Writer, program string) error {
+	cluster, err := hex.DecodeString(b.cluster)
 	if err != nil {
-		return fmt.Errorf("back up: cluster %q: %w", s.cluster, err)
+		return fmt.Errorf("back up: cluster %q: %w", b.cluster, err)
 	}
-	routes := s.inOrder()
-	w, err := backup.NewWriter(to, cluster, program, len(routes), s.now())
+	routes := b.inOrder()
+	w, err := backup.NewWriter(to, cluster, program, len(routes), b.now())
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
 	for _, r := range routes {
-		if err := s.backupRange(ctx, w, r); err != nil {
+		if err := b.backupRange(ctx, w, r); err != nil {
 			err = fmt.Errorf("range %d: %w", r.ID, err)
 			return errors.Join(err, w.Fail(err))
 		}
@@ -39,33 +55,33 @@ func (s *Store) Backup(ctx context.Context, to io.Writer, program string) error 
 	return w.Close()
 }
 
-func (s *Store) backupRange(ctx context.Context, w *backup.Writer, r *route) error {
+func (b *backups) backupRange(ctx context.Context, w *backup.Writer, r *route) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	stream, err := s.copyOf(ctx, r)
+	stream, err := b.copyOf(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
-	return w.Range(r.Range, stream, s.now())
+	return w.Range(r.Range, stream, b.now())
 }
 
 // copyOf begins to read the state of a range at its leader. The stream is that of package
 // transfer; it must be closed.
-func (s *Store) copyOf(ctx context.Context, r *route) (stream io.ReadCloser, err error) {
+func (b *backups) copyOf(ctx context.Context, r *route) (stream io.ReadCloser, err error) {
 	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	err = s.lead(soon, r.From,
+	err = b.lead(soon, r.From,
 		func(g *group) error {
-			if _, err := s.leads(soon, g, r.Range); err != nil {
+			if _, err := b.leads(soon, g, r.Range); err != nil {
 				return err
 			}
-			stream, err = s.copyHere(ctx, g)
+			stream, err = b.copyHere(ctx, g)
 			return err
 		},
 		func(r *route, node string) error {
-			stream, err = s.copyThere(ctx, soon, r, node)
+			stream, err = b.copyThere(ctx, soon, r, node)
 			return err
 		},
 	)
@@ -99,8 +115,8 @@ func (c *copies) end() {
 }
 
 // copyHere reads the state of a replica of this node, whose leadership was confirmed.
-func (s *Store) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
-	end := s.copies.begin()
+func (b *backups) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
+	end := b.copies.begin()
 	if end == nil {
 		return nil, ErrClosed
 	}
@@ -108,7 +124,7 @@ func (s *Store) copyHere(ctx context.Context, g *group) (io.ReadCloser, error) {
 	from, to := io.Pipe()
 	stops := []func() bool{
 		context.AfterFunc(ctx, func() { to.CloseWithError(context.Cause(ctx)) }),
-		context.AfterFunc(s.running, func() { to.CloseWithError(ErrClosed) }),
+		context.AfterFunc(b.running, func() { to.CloseWithError(ErrClosed) }),
 	}
 	go func() {
 		defer end()
@@ -131,16 +147,16 @@ const copyIdle = 30 * time.Second
 
 // copyThere has another node that may lead the range read its state. Soon bounds how long
 // the begin may take.
-func (s *Store) copyThere(ctx, soon context.Context, r *route, node string) (io.ReadCloser, error) {
-	conn, err := s.net.peers.Stream(soon, node, kindBackup, uint64(r.ID), nil)
+func (b *backups) copyThere(ctx, soon context.Context, r *route, node string) (io.ReadCloser, error) {
+	conn, err := b.net.peers.Stream(soon, node, kindBackup, uint64(r.ID), nil)
 	if errors.Is(err, peer.ErrNotSent) {
 		r.learn("")
 		return nil, errElsewhere
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err)
+		return nil, fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, raftnet.NodeName(node), err)
 	}
-	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: nodeName(node)}
+	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: raftnet.NodeName(node)}
 	stream.stop = stream.EndWith()
 	var first [1]byte
 	if _, err := io.ReadFull(stream, first[:]); err != nil || first[0] != copyFollows {
@@ -164,32 +180,32 @@ func (c *farCopy) Close() error {
 }
 
 // serveCopy reads a range for another node.
-func (s *Store) serveCopy(ctx context.Context, call peer.Call, conn net.Conn) {
-	stream := peer.Impatient{Conn: conn, Ctx: s.running, Within: copyIdle}
+func (b *backups) serveCopy(ctx context.Context, call peer.Call, conn net.Conn) {
+	stream := peer.Impatient{Conn: conn, Ctx: b.running, Within: copyIdle}
 	defer stream.EndWith()()
-	if err := s.sendCopy(ctx, call, stream); err != nil {
-		s.tools.log.Warn("a range could not be read for a backup", "range", call.Group, "for", call.From.Name, "error", err)
+	if err := b.sendCopy(ctx, call, stream); err != nil {
+		b.tools.log.Warn("a range could not be read for a backup", "range", call.Group, "for", call.From.Name, "error", err)
 	}
 }
 
 // ledElsewhere reports whether this node may not lead a range with all of its buckets.
-func (s *Store) ledElsewhere(ctx context.Context, g *group, r channel.Range) bool {
-	_, err := s.leads(ctx, g, r)
+func (b *backups) ledElsewhere(ctx context.Context, g *group, r channel.Range) bool {
+	_, err := b.leads(ctx, g, r)
 	return err != nil
 }
 
-func (s *Store) sendCopy(ctx context.Context, call peer.Call, to io.Writer) error {
-	r, err := s.routeOf(call.Group)
+func (b *backups) sendCopy(ctx context.Context, call peer.Call, to io.Writer) error {
+	r, err := b.routeOf(call.Group)
 	if err != nil {
 		return err
 	}
-	end := s.copies.begin()
+	end := b.copies.begin()
 	if end == nil {
 		return ErrClosed
 	}
 	defer end()
 	g := r.serving()
-	if g == nil || s.ledElsewhere(ctx, g, r.Range) {
+	if g == nil || b.ledElsewhere(ctx, g, r.Range) {
 		_, err := to.Write([]byte{copyElsewhere})
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/internal/planted"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -158,7 +159,7 @@ func (c Call[Q, A]) fetch(ctx context.Context, r *route, node string, buckets ch
 		return err
 	}
 	if err := decode(got.Content, answer); err != nil {
-		return fmt.Errorf("%w: answer of %s to %s: %w", ErrUnavailable, nodeName(node), c.name, err)
+		return fmt.Errorf("%w: answer of %s to %s: %w", ErrUnavailable, raftnet.NodeName(node), c.name, err)
 	}
 	return nil
 }

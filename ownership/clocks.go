@@ -27,18 +27,7 @@ func skewOf(offsets []time.Duration) time.Duration {
 }
 
 // watchClocks compares the clocks until ctx ends.
-func (l *leadership) watchClocks(ctx context.Context) {
-	ticker := time.NewTicker(clockEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			l.compareClocks()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (l *leadership) watchClocks(ctx context.Context) { every(ctx, clockEvery, l.compareClocks) }
 
 // compareClocks gives leadership away when this node's clock has gone wrong, and lets it
 // lead again when that is right.

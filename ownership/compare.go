@@ -12,7 +12,6 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // Replicas are compared bucket by bucket, at the pace of the scrub: the leader commits a
@@ -22,6 +21,7 @@ import (
 // comparer hashes the buckets of this node's replicas, and judges the hashes of the ranges
 // that this node leads.
 type comparer struct {
+	*changes
 	views  chan bucketView
 	report Call[hashReport, struct{}]
 	mu     struct {
@@ -63,13 +63,13 @@ func (c *comparison) order(report hashReport) int {
 // behind by more leaves a comparison out.
 const waitingViews = 4
 
-// makeComparer makes the calls of comparisons known to the node.
-func (s *Store) makeComparer() {
-	s.compare.views = make(chan bucketView, waitingViews)
-	s.compare.mu.ranges = make(map[uint32]*comparison)
-	s.compare.report = newCall(s.router, "hash", func(ctx context.Context, r channel.Range, report hashReport) (struct{}, error) {
-		return struct{}{}, s.judge(ctx, s.of(r.From), report)
+func newComparer(changes *changes) *comparer {
+	c := &comparer{changes: changes, views: make(chan bucketView, waitingViews)}
+	c.mu.ranges = make(map[uint32]*comparison)
+	c.report = newCall(c.router, "hash", func(ctx context.Context, r channel.Range, report hashReport) (struct{}, error) {
+		return struct{}{}, c.judge(ctx, c.of(r.From), report)
 	})
+	return c
 }
 
 // take has buckets of a replica hashed as they are now. It is of the replica's raft loop.
@@ -101,40 +101,40 @@ func (c *comparer) close() {
 }
 
 // hash hashes what take gives it, until ctx ends.
-func (s *Store) hash(ctx context.Context) {
+func (c *comparer) hash(ctx context.Context) {
 	for {
 		select {
-		case v := <-s.compare.views:
-			s.hashOne(ctx, v)
+		case v := <-c.views:
+			c.hashOne(ctx, v)
 		case <-ctx.Done():
 			return
 		}
 	}
 }
 
-func (s *Store) hashOne(ctx context.Context, v bucketView) {
+func (c *comparer) hashOne(ctx context.Context, v bucketView) {
 	sum, err := v.view.Hash(ctx, func() { pauseScrub(ctx) })
 	if err := errors.Join(err, v.view.Close()); err != nil {
 		if ctx.Err() == nil {
-			_ = s.repairs.refuse(v.group, err)
-			s.tools.log.Warn("a bucket cannot be compared", "range", v.group.id, "bucket", v.bucket, "error", err)
+			_ = c.repairs.refuse(v.group, err)
+			c.tools.log.Warn("a bucket cannot be compared", "range", v.group.id, "bucket", v.bucket, "error", err)
 		}
 		return
 	}
 	report := hashReport{Replica: string(v.group.seat.id), Bucket: v.bucket, Index: v.index, Sum: sum}
-	if _, err := s.compare.report.At(ctx, v.bucket, report); err != nil {
-		s.tools.log.Debug("a bucket was not compared", "range", v.group.id, "bucket", v.bucket, "error", err)
+	if _, err := c.report.At(ctx, v.bucket, report); err != nil {
+		c.tools.log.Debug("a bucket was not compared", "range", v.group.id, "bucket", v.bucket, "error", err)
 	}
 }
 
-// startComparison commits a Compare of a bucket whose range this node leads, if all nodes
+// start commits a Compare of a bucket whose range this node leads, if all nodes
 // know such commands.
-func (s *Store) startComparison(ctx context.Context, b channel.Bucket) {
-	if !s.of(b).serves() || s.version.Load() < comparedSince {
+func (c *comparer) start(ctx context.Context, b channel.Bucket) {
+	if !c.of(b).serves() || c.version.Load() < comparedSince {
 		return
 	}
-	if err := s.doHere(ctx, s.of(b), state.NewCompare(b)); err != nil && ctx.Err() == nil {
-		s.tools.log.Debug("a bucket was not compared", "range", s.of(b).ID, "bucket", b, "error", err)
+	if err := c.doHere(ctx, c.of(b), state.NewCompare(b)); err != nil && ctx.Err() == nil {
+		c.tools.log.Debug("a bucket was not compared", "range", c.of(b).ID, "bucket", b, "error", err)
 	}
 }
 
@@ -143,7 +143,7 @@ const comparedSince = 5
 
 // judge takes a replica's hash of a range that this node leads, and tells the cluster of the
 // replicas that differ.
-func (s *Store) judge(ctx context.Context, way *route, report hashReport) error {
+func (c *comparer) judge(ctx context.Context, way *route, report hashReport) error {
 	g := way.serving()
 	if g == nil {
 		return errElsewhere
@@ -152,16 +152,15 @@ func (s *Store) judge(ctx context.Context, way *route, report hashReport) error 
 	if !slices.Contains(voters, report.Replica) {
 		return nil
 	}
-	odd, agreed := s.compare.collect(g.id, report, len(voters))
+	odd, agreed := c.collect(g.id, report, len(voters))
 	if agreed {
-		s.tools.metrics.compared.Inc()
+		c.tools.metrics.compared.Inc()
 	}
 	var errs []error
 	for _, replica := range odd {
-		s.tools.metrics.compareDiffers.Inc()
-		s.tools.log.Error("a replica differs from most of its range", "range", g.id, "bucket", report.Bucket, "entry", report.Index, "replica", replica)
-		_, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: &wire.MoveReplica{Range: g.id, Replica: replica}}})
-		errs = append(errs, err)
+		c.tools.metrics.compareDiffers.Inc()
+		c.tools.log.Error("a replica differs from most of its range", "range", g.id, "bucket", report.Bucket, "entry", report.Index, "replica", replica)
+		errs = append(errs, c.damaged(ctx, g.id, replica))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("tell of a damaged replica: %w", err)

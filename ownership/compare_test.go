@@ -18,7 +18,7 @@ import (
 func (w *town) compareAll(buckets map[channel.Bucket]bool) {
 	for b := range buckets {
 		if n := w.leading(b); n != nil {
-			n.store.startComparison(context.Background(), b)
+			n.store.compare.start(context.Background(), b)
 		}
 	}
 }

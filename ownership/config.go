@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 )
 
 // Config is what [Open] needs.
@@ -62,9 +63,9 @@ type Config struct {
 	// Registerer takes the metrics; nil for a registry of its own.
 	Registerer prometheus.Registerer
 
-	files    vfs.FS   // of log and state; tests lose power on theirs
-	unmarked bool     // the directory may have been written by a program without marks of the log
-	versions versions // of the state machine that are applied; tests take the place of other programs
+	files    vfs.FS          // of log and state; tests lose power on theirs
+	unmarked bool            // the directory may have been written by a program without marks of the log
+	versions tables.Versions // of the state machine that are applied; tests take the place of other programs
 }
 
 const (
@@ -89,7 +90,7 @@ func (c Config) withDefaults() Config {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	c.versions = orDefault(c.versions, versions{oldestVersion, newestVersion})
+	c.versions = orDefault(c.versions, tables.Versions{Oldest: oldestVersion, Newest: newestVersion})
 	if c.files == nil {
 		c.files = vfs.Default
 	}

@@ -6,34 +6,35 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // driveMeta takes the next step of the meta group, which this node leads.
-func (s *Store) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cluster) error {
-	view, err := s.meta.seat().view(s.meta.raft(), metaRange, &s.driver.filling)
+func (d *driver) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cluster) error {
+	view, err := d.meta.seat().view(d.meta.raft(), metaRange, &d.filling)
 	if err != nil {
 		return err
 	}
 	step, found := placement.NextOfMeta(c, replicasOf(table.MetaReplicas), view, metaVoters, func(node string) bool {
-		return rangeOn(table, node) != nil
+		return tables.RangeOn(table, node) != nil
 	})
 	if !found {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, configureWithin)
 	defer cancel()
-	err = ended(ctx, func() error { return s.takeOfMeta(step) })
+	err = ended(ctx, func() error { return d.takeOfMeta(step) })
 	if err != nil {
 		return fmt.Errorf("%s %s: %w", step.Kind, step.Replica.ID, err)
 	}
-	s.tools.log.Info("the meta group changes", "step", step.Kind.String(), "replica", step.Replica.ID, "why", step.Why)
+	d.tools.log.Info("the meta group changes", "step", step.Kind.String(), "replica", step.Replica.ID, "why", step.Why)
 	return nil
 }
 
 // takeOfMeta carries out a step of the meta group.
-func (s *Store) takeOfMeta(step placement.Step) error {
-	r, id, node := s.meta.raft(), raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
+func (d *driver) takeOfMeta(step placement.Step) error {
+	r, id, node := d.meta.raft(), raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
 	switch step.Kind {
 	case placement.AddNonvoter:
 		return r.AddNonvoter(id, node, step.Index, configureWithin).Error()
@@ -42,11 +43,11 @@ func (s *Store) takeOfMeta(step placement.Step) error {
 	case placement.Demote:
 		return r.DemoteVoter(id, step.Index, configureWithin).Error()
 	case placement.Remove:
-		if id == s.meta.seat().id {
+		if id == d.meta.seat().id {
 			return r.LeadershipTransfer().Error()
 		}
 		return r.RemoveServer(id, step.Index, configureWithin).Error()
 	default: // Forget
-		return s.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: step.Replica.Node}}})
+		return d.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: step.Replica.Node}}})
 	}
 }

@@ -38,11 +38,11 @@ func TestReadsBesideDrop(t *testing.T) {
 	for _, r := range s.inOrder() {
 		other = subscribe(t, s, wishIn(r.Range))
 	}
-	if err := s.closeReplica(dropped); err != nil {
+	if err := s.replicas.close(dropped); err != nil {
 		t.Fatal(err)
 	}
 	armed.Store(true)
-	if err := s.deleteReplica(dropped.ID); err != nil {
+	if err := s.replicas.delete(dropped.ID); err != nil {
 		t.Fatal(err)
 	}
 	if !read.Load() || waited.Load() {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 )
 
 var (
@@ -45,7 +46,9 @@ var (
 	ErrMode = errors.New("directory is of another kind of cluster")
 	// ErrVersion says that this program does not apply the version of the state machine that
 	// the cluster is at: it is too old, or too new by more than one release.
-	ErrVersion = errors.New("program of another version than the cluster")
+	ErrVersion = tables.ErrVersion
+	// ErrRefused says that the cluster as it is forbids what was asked for.
+	ErrRefused = tables.ErrRefused
 	// ErrRanges says that the directory was made with another number of ranges than
 	// Config.Ranges.
 	ErrRanges = errors.New("directory has another number of ranges")

@@ -28,8 +28,7 @@ import (
 // feeds tell streams of the updates of each range, and up to where it is closed.
 type feeds struct {
 	*router
-	running context.Context // of questions to other nodes
-	ask     struct {
+	ask struct {
 		since Call[sinceQuery, []byte]
 		news  Call[uint64, uint64]
 		tick  Call[uint64, struct{}]
@@ -43,9 +42,9 @@ type sinceQuery struct {
 	Form  int // of the answer: one of those in page.go
 }
 
-// makeCalls makes the calls of streams known to the node.
-func (f *feeds) makeCalls() {
-	f.ask.since = newCall(f.router, "since", func(_ context.Context, r channel.Range, q sinceQuery) ([]byte, error) {
+func newFeeds(rt *router) *feeds {
+	f := &feeds{router: rt}
+	f.ask.since = newCall(rt, "since", func(_ context.Context, r channel.Range, q sinceQuery) ([]byte, error) {
 		g := f.of(r.From).local()
 		if g == nil {
 			return nil, errElsewhere
@@ -56,20 +55,21 @@ func (f *feeds) makeCalls() {
 		}
 		return sincePage{updates, closed, more}.encode(q.Form)
 	})
-	f.ask.news = newCall(f.router, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
+	f.ask.news = newCall(rt, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
 		g := f.of(r.From).local()
 		if g == nil {
 			return 0, errElsewhere
 		}
 		return f.news(ctx, g, r, known)
 	}).Within(newsWithin + answerWithin)
-	f.ask.tick = newCall(f.router, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
+	f.ask.tick = newCall(rt, "tick", func(ctx context.Context, r channel.Range, stamp uint64) (struct{}, error) {
 		g := f.of(r.From).local()
 		if g == nil {
 			return struct{}{}, errElsewhere
 		}
 		return struct{}{}, f.tick(ctx, g, stamp)
 	})
+	return f
 }
 
 // ClosedIn returns the stamp up to which a range is closed, as far as this node knows.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -29,11 +30,11 @@ func (rt *router) call(ctx context.Context, r *route, node string, kind peer.Kin
 		return nil, errElsewhere
 	}
 	if err != nil {
-		return nil, rt.late(fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, nodeName(node), err))
+		return nil, rt.late(fmt.Errorf("%w: range %d at %s: %w", ErrUnavailable, r.ID, raftnet.NodeName(node), err))
 	}
 	answer := &wire.Answer{}
 	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, rt.late(fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err))
+		return nil, rt.late(fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, raftnet.NodeName(node), err))
 	}
 	if answer.Elsewhere {
 		r.learn(answer.Leader)

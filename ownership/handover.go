@@ -10,7 +10,6 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
-	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
 const (
@@ -28,15 +27,14 @@ const (
 type leadership struct {
 	*router
 	meta   *metaGroup
-	skew   atomic.Int64                  // how far the clock is off, in nanoseconds, while that is too far; else 0
-	logRef atomic.Pointer[sharedlog.Log] // nil before it is open
+	stores *stores
+	skew   atomic.Int64 // how far the clock is off, in nanoseconds, while that is too far; else 0
 }
 
 // stalled reports whether this node must not lead: a write of the log hangs, or the
 // clock is wrong.
 func (l *leadership) stalled() bool {
-	log := l.logRef.Load()
-	return log != nil && log.Hangs() > stallAfter || l.skew.Load() != 0
+	return l.stores.hangs() > stallAfter || l.skew.Load() != 0
 }
 
 // handOver gives every range that this node leads to another replica, so that the
@@ -52,7 +50,7 @@ func (l *leadership) handOver() {
 			handing.Go(func() { l.handOverRange(g, over) })
 		}
 	}
-	if m := l.meta; m.raft() != nil && m.raft().State() == raft.Leader {
+	if m := l.meta; m.raft() != nil && m.leads() {
 		handing.Go(func() { _ = m.raft().LeadershipTransfer().Error() })
 	}
 	handing.Wait()
@@ -124,24 +122,13 @@ func (g *group) transferable(id raft.ServerID) error {
 
 // mayLead reports whether leadership may be handed to a replica.
 func (l *leadership) mayLead(id uint32, replica raftnet.Replica) bool {
-	return !l.silent(replica.Node) && !slices.Contains(l.known.Load().Ranges[id].Damaged, string(replica.ID()))
+	return !l.net.silent(replica.Node) && !slices.Contains(l.known.Load().Ranges[id].Damaged, string(replica.ID()))
 }
 
 // balance gives leaderships back to the replicas that have them when all is well, until
 // ctx ends: the table spreads those evenly over the nodes. A range is handed over when
 // it has had the same leader for steadyFor and the preferred replica's node answers.
-func (l *leadership) balance(ctx context.Context) {
-	ticker := time.NewTicker(balanceEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			l.balanceOnce()
-		case <-ctx.Done():
-			return
-		}
-	}
-}
+func (l *leadership) balance(ctx context.Context) { every(ctx, balanceEvery, l.balanceOnce) }
 
 // balanceOnce hands one range over at most, so that ranges pause one at a time.
 func (l *leadership) balanceOnce() {

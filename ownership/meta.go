@@ -15,6 +15,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -51,11 +52,14 @@ func (m *metaGroup) raft() *raft.Raft {
 	return nil
 }
 
+// leads reports whether this node leads the group.
+func (m *metaGroup) leads() bool { return m.raft().State() == raft.Leader }
+
 // seat is that of the replica.
 func (m *metaGroup) seat() seat { return m.replica.Load().seat }
 
 // metaRange stands for the meta group in messages, and between nodes.
-const metaRange = 0xFFFFFFFF
+const metaRange = tables.MetaRange
 
 // openMeta opens what the meta group keeps, and makes the node's raft ID on its first
 // start. It must be closed.
@@ -96,7 +100,7 @@ func (m *metaGroup) checkMode(several bool) error {
 
 // grow makes the first of several nodes of one that was a cluster alone: others may join it
 // then. Its replicas have the number 0. Of any other directory it changes nothing.
-func (m *metaGroup) grow(ctx context.Context, self *wire.Node, versions versions) error {
+func (m *metaGroup) grow(ctx context.Context, self *wire.Node, versions tables.Versions) error {
 	table, err := m.store.Table()
 	if err != nil || table != nil {
 		return err
@@ -111,7 +115,7 @@ func (m *metaGroup) grow(ctx context.Context, self *wire.Node, versions versions
 		return err
 	}
 	if table = m.fsm.meta(); len(table.Cluster) > 0 {
-		if err := versions.fits(table); err != nil {
+		if err := versions.Fits(table); err != nil {
 			return err
 		}
 	} else { // it was stopped before it was born
@@ -214,7 +218,7 @@ func (m *metaGroup) record(table *wire.Meta) {
 
 // recordWhileLeading tries until the group knows the table, or this node leads it no more.
 func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
-	for m.raft().State() == raft.Leader {
+	for m.leads() {
 		done := make(chan error, 1)
 		go func() { done <- m.recordOnce(table) }() // ends with raft, however long that takes
 		select {

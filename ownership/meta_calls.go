@@ -5,29 +5,57 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"sync"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
 
-// Calls of the meta group travel as those of a range whose ID is metaRange.
-const (
-	callTable  = "table"  // here is a table; answered with the one known here
-	callChange = "change" // carry out a meta command; answered with the table after it
-	callRoom   = "room"   // take a state; answered with the table known here
-)
+// metaCalls are what nodes ask each other about the cluster, and the table that this node
+// knows by that. They travel as calls of a range whose ID is metaRange.
+type metaCalls struct {
+	*router
+	meta     *metaGroup
+	versions tables.Versions       // of this program
+	founding *founding.Founding    // nil in a cluster of one
+	servers  map[string]metaServer // by kind; complete when the first call comes
+	learned  chan struct{}         // full when known may be new to placer.run
+	learning sync.Mutex            // held while known, and version with it, become newer
+}
 
-// serveMeta carries out a call of the meta group that another member has sent.
-func (s *Store) serveMeta(ctx context.Context, call peer.Call) ([]byte, error) {
+// metaServer answers a kind of call.
+type metaServer func(ctx context.Context, query []byte) (answer proto.Message, err error)
+
+// callTable says: here is a table; it is answered with the one known there.
+const callTable = "table"
+
+func newMetaCalls(rt *router, meta *metaGroup, versions tables.Versions) *metaCalls {
+	m := &metaCalls{router: rt, meta: meta, versions: versions, servers: make(map[string]metaServer), learned: make(chan struct{}, 1)}
+	m.servers[callTable] = func(_ context.Context, query []byte) (proto.Message, error) {
+		table := &wire.Meta{}
+		if err := proto.Unmarshal(query, table); err != nil {
+			return nil, fmt.Errorf("%w: table: %w", ErrInvalid, err)
+		}
+		m.learn(table)
+		return m.known.Load(), nil
+	}
+	return m
+}
+
+// serve carries out a call that another member has sent.
+func (m *metaCalls) serve(ctx context.Context, call peer.Call) ([]byte, error) {
 	question := &wire.Question{}
 	if err := proto.Unmarshal(call.Payload, question); err != nil {
 		return nil, fmt.Errorf("decode call: %w", err)
 	}
 	answer := &wire.Answer{}
-	content, err := s.answerMeta(ctx, question)
+	content, err := m.answer(ctx, question)
 	if err == nil {
 		answer.Content, err = proto.Marshal(content)
 	}
@@ -40,165 +68,95 @@ func (s *Store) serveMeta(ctx context.Context, call peer.Call) ([]byte, error) {
 	return proto.Marshal(answer)
 }
 
-func (s *Store) answerMeta(ctx context.Context, question *wire.Question) (proto.Message, error) {
-	if !s.started.Load() {
+func (m *metaCalls) answer(ctx context.Context, question *wire.Question) (proto.Message, error) {
+	if !m.started.Load() {
 		return nil, errElsewhere
 	}
-	switch question.Kind {
-	case callTable:
-		table := &wire.Meta{}
-		if err := proto.Unmarshal(question.Query, table); err != nil {
-			return nil, fmt.Errorf("%w: table: %w", ErrInvalid, err)
-		}
-		s.learn(table)
-		return s.known.Load(), nil
-	case callChange:
-		command := &wire.MetaCommand{}
-		err := proto.Unmarshal(question.Query, command)
-		if err == nil {
-			err = checkChange(command)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: meta command: %w", ErrInvalid, err)
-		}
-		return s.changeHere(ctx, command)
-	case callSupport:
-		return s.cfg.versions.support(), nil
-	case callLog:
-		of := &wire.MoveReplica{}
-		if err := proto.Unmarshal(question.Query, of); err != nil {
-			return nil, fmt.Errorf("%w: question for a log: %w", ErrInvalid, err)
-		}
-		return s.logHere(of.Range), nil
-	case callRecoverMeta:
-		return &wire.Meta{}, s.recoverMetaHere(ctx)
-	case callRoom:
-		room := &wire.Room{}
-		if err := proto.Unmarshal(question.Query, room); err != nil {
-			return nil, fmt.Errorf("%w: room: %w", ErrInvalid, err)
-		}
-		return s.known.Load(), s.roomFor(ctx, room)
-	default:
+	serve, known := m.servers[question.Kind]
+	if !known {
 		return nil, fmt.Errorf("%w: the meta group knows no call %q", ErrInvalid, question.Kind)
 	}
+	return serve(ctx, question.Query)
 }
 
-// change has the leader of the meta group carry out a command, and returns the table after
-// it. Commands may come twice: the second one is refused, or changes nothing.
-func (s *Store) change(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
-	ctx, cancel := within(ctx, answerWithin)
-	defer cancel()
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
-		table, err := s.changeOnce(ctx, command)
-		if !errors.Is(err, errElsewhere) {
-			return table, err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return nil, s.late(fmt.Errorf("the meta group has no leader: %w", context.Cause(ctx)))
-		}
+// ask makes a call at another node, and returns the content of its answer.
+func (m *metaCalls) ask(ctx context.Context, node, kind string, query []byte) ([]byte, error) {
+	question, err := proto.Marshal(&wire.Question{Kind: kind, Query: query})
+	if err != nil {
+		return nil, fmt.Errorf("encode call: %w", err)
 	}
-}
-
-func (s *Store) changeOnce(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
-	if s.net == nil {
-		return nil, fmt.Errorf("%w: a node alone has no other nodes", ErrInvalid)
+	reply, err := m.net.peers.Call(ctx, node, peer.Log, kindCall, metaRange, question)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", errElsewhere, err)
 	}
-	_, leader := s.meta.raft().LeaderWithID()
-	if leader == s.meta.seat().id {
-		return s.changeHere(ctx, command)
+	answer := &wire.Answer{}
+	if err := proto.Unmarshal(reply, answer); err != nil {
+		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
-	if leader == "" {
+	if answer.Elsewhere {
 		return nil, errElsewhere
 	}
-	content, err := proto.Marshal(command)
-	if err != nil {
-		return nil, fmt.Errorf("encode meta command: %w", err)
-	}
-	return s.callMeta(ctx, nodeID(leader), callChange, content)
+	return answer.Content, failureError(answer.Failure)
 }
 
-// callMeta makes a call of the meta group at another node, and returns the table that it
-// answers with.
-func (s *Store) callMeta(ctx context.Context, node, kind string, query []byte) (*wire.Meta, error) {
-	content, err := s.askMeta(ctx, node, kind, query)
+// askTable makes a call at another node that is answered with a table, and learns that.
+func (m *metaCalls) askTable(ctx context.Context, node, kind string, query []byte) (*wire.Meta, error) {
+	content, err := m.ask(ctx, node, kind, query)
 	if err != nil {
 		return nil, err
 	}
 	table := &wire.Meta{}
 	if err := proto.Unmarshal(content, table); err != nil {
-		return nil, fmt.Errorf("%w: table of %s: %w", ErrUnavailable, nodeName(node), err)
+		return nil, fmt.Errorf("%w: table of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
-	s.learn(table)
+	m.learn(table)
 	return table, nil
 }
 
-// changeHere carries out a command if this node leads the meta group.
-func (s *Store) changeHere(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
-	if s.meta.raft().State() != raft.Leader || epochOf(s.meta.fsm.meta()) < epochOf(s.known.Load()) {
-		return nil, errElsewhere // or its group was recovered without it
+// learn takes a table of the cluster that may be newer than the one known. A program that is
+// too old for it ends: it was started while the cluster was at its version.
+func (m *metaCalls) learn(table *wire.Meta) {
+	if !m.learnNewer(table) {
+		return
 	}
-	err := ended(ctx, func() error {
-		s.driver.changing.Lock()
-		defer s.driver.changing.Unlock()
-		if ctx.Err() != nil { // its caller has gone: what it was made for may be past
-			return context.Cause(ctx)
-		}
-		if err := s.mayChange(ctx, command); err != nil {
-			return err
-		}
-		if err := allow(versionOf(s.meta.fsm.meta()), metaVersion(command)); err != nil {
-			return err
-		}
-		return s.meta.propose(command)
-	})
-	if errors.Is(err, raft.ErrNotLeader) {
-		err = errElsewhere
+	if err := m.versions.Fits(table); err != nil {
+		m.tools.fail(err)
+		return
 	}
-	if err != nil {
-		return nil, err
-	}
-	return s.meta.fsm.meta(), nil
+	m.ring()
 }
 
-// ended waits for a call of raft's, which may come to no end while raft stops or a write of its
-// log hangs. After an error of ctx the call goes on, until raft has stopped.
-func ended(ctx context.Context, call func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- call() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
+// ring has placer.run look again.
+func (m *metaCalls) ring() { signal(m.learned) }
 
-// admitNode takes a fresh node in, for package founding. In a cluster at the first version the
-// command does not say what the node's program applies, which older programs would refuse.
-func (s *Store) admitNode(ctx context.Context, promise *wire.Promise) (*wire.Meta, error) {
-	join := &wire.Join{Node: promise.Node}
-	if versionOf(s.known.Load()) > firstVersion {
-		join.Support = promise.Support
+// learnNewer replaces the table known by a newer one, and the version with it: raft tells of
+// tables while other nodes do.
+func (m *metaCalls) learnNewer(table *wire.Meta) bool {
+	m.learning.Lock()
+	defer m.learning.Unlock()
+	known := m.known.Load()
+	if known == nil || !tables.Newer(table, known) || string(table.Cluster) != string(known.Cluster) {
+		return false
 	}
-	return s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_Join{Join: join}})
+	m.known.Store(table)
+	m.version.Store(tables.VersionOf(table))
+	return true
 }
 
 // announce tells all other nodes of the table, so that none waits until raft has told it.
-func (s *Store) announce(ctx context.Context, table *wire.Meta) {
+func (m *metaCalls) announce(ctx context.Context, table *wire.Meta) {
 	content, err := proto.Marshal(table)
 	if err != nil {
 		return
 	}
 	for _, n := range table.Nodes {
-		if n.Id == s.net.self() {
+		if n.Id == m.net.self() {
 			continue
 		}
 		go func() { // ends within a call's limit
 			ctx, cancel := context.WithTimeout(ctx, confirmWithin)
 			defer cancel()
-			_, _ = s.callMeta(ctx, n.Id, callTable, content) // a node that does not hear learns it from raft, or asks
+			_, _ = m.askTable(ctx, n.Id, callTable, content) // a node that does not hear learns it from raft, or asks
 		}()
 	}
 }
@@ -208,35 +166,28 @@ func (s *Store) announce(ctx context.Context, table *wire.Meta) {
 // node that is silent, which may have removed it.
 const askEvery = 2 * time.Second
 
-// askTable asks until ctx ends.
-func (s *Store) askTable(ctx context.Context) {
-	ticker := time.NewTicker(askEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
+// keepAsking asks until ctx ends.
+func (m *metaCalls) keepAsking(ctx context.Context) {
+	every(ctx, askEvery, func() {
+		other := m.tableFrom()
+		if other == "" {
 			return
 		}
-		other := s.tableFrom()
-		if other == "" {
-			continue
-		}
-		table, err := s.founding.Newest(ctx, other)
+		table, err := m.founding.Newest(ctx, other)
 		if err != nil {
-			s.tools.log.Debug("node gives no table", "node", other, "error", err)
-			continue
+			m.tools.log.Debug("node gives no table", "node", other, "error", err)
+			return
 		}
-		s.learn(table)
-	}
+		m.learn(table)
+	})
 }
 
 // tableFrom chooses a node to ask for its table, empty for none.
-func (s *Store) tableFrom() string {
-	_, leader := s.meta.raft().LeaderWithID()
+func (m *metaCalls) tableFrom() string {
+	_, leader := m.meta.raft().LeaderWithID()
 	var others []string
-	for _, n := range s.known.Load().Nodes {
-		if n.Id != s.net.self() && NodeState(n.State) != NodeRemoved && (leader == "" || s.silent(n.Id)) {
+	for _, n := range m.known.Load().Nodes {
+		if n.Id != m.net.self() && NodeState(n.State) != NodeRemoved && (leader == "" || m.net.silent(n.Id)) {
 			others = append(others, n.Id)
 		}
 	}
@@ -244,4 +195,37 @@ func (s *Store) tableFrom() string {
 		return ""
 	}
 	return others[rand.IntN(len(others))]
+}
+
+// hearWithin bounds how long a start waits for other nodes to say which table they know.
+const hearWithin = 500 * time.Millisecond
+
+// hearTables returns the newest table that other nodes know, at most that: a node that was
+// away may have lost its replicas, or all of the cluster may have been recovered without it,
+// and must not take up with others like it what it had.
+func (m *metaCalls) hearTables(ctx context.Context, table *wire.Meta) *wire.Meta {
+	ctx, cancel := context.WithTimeout(ctx, hearWithin)
+	defer cancel()
+	m.net.setPeers(table)
+	heard := make(chan *wire.Meta, len(table.Nodes))
+	for _, n := range table.Nodes {
+		if n.Id == m.net.self() {
+			heard <- table
+			continue
+		}
+		go func() { // ends with ctx
+			theirs, err := m.founding.Newest(ctx, n.Id)
+			if err != nil || !slices.Equal(theirs.Cluster, table.Cluster) || m.versions.Fits(theirs) != nil {
+				theirs = nil
+			}
+			heard <- theirs
+		}()
+	}
+	newest := table
+	for range table.Nodes {
+		if theirs := <-heard; theirs != nil && tables.Newer(theirs, newest) {
+			newest = theirs
+		}
+	}
+	return newest
 }

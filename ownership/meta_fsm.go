@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -83,7 +84,7 @@ func (f *metaFSM) apply(log *raft.Log) error {
 	case *wire.MetaCommand_RangesBorn:
 		f.mu.meta.RangesBorn = true
 	default:
-		if err := changeTable(f.mu.meta, command); errors.Is(err, errUnknownChange) {
+		if err := tables.Change(f.mu.meta, command); errors.Is(err, tables.ErrUnknown) {
 			f.mu.damage = fmt.Errorf("meta group: entry %d: %w", log.Index, err)
 			return f.mu.damage
 		} else if err != nil {
@@ -107,7 +108,7 @@ func (f *metaFSM) check(log *raft.Log) error {
 // in a leader's log it would hold up all that comes after it.
 func checkChange(command *wire.MetaCommand) error {
 	if command.Change == nil {
-		return errUnknownChange
+		return tables.ErrUnknown
 	}
 	return wire.Strict(command)
 }

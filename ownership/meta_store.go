@@ -17,6 +17,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
@@ -212,7 +213,7 @@ func ownRaftID(store *metaStore, node string) (raft.ServerID, error) {
 			return "", err
 		}
 	}
-	if have := nodeName(string(id)); have != node {
+	if have := raftnet.NodeName(string(id)); have != node {
 		return "", fmt.Errorf("%w: it is of node %q, not %q", ErrForeign, have, node)
 	}
 	return raft.ServerID(id), nil

@@ -32,19 +32,19 @@ func TestSilentReplica(t *testing.T) {
 			empty.Node = n.store.net.self()
 		}
 	}
-	view, err := leader.store.viewHere(leader.store.of(0))
+	view, err := leader.store.ranges.view(leader.store.of(0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := placement.Step{Kind: placement.AddNonvoter, Replica: placement.Replica{ID: string(empty.ID()), Node: empty.Node}, Index: view.Index}
-	if err := leader.store.configure(context.Background(), leader.store.of(0), step); err != nil {
+	if err := leader.store.ranges.configure(context.Background(), leader.store.of(0), step); err != nil {
 		t.Fatal(err)
 	}
 	if last := g.raft.LastIndex(); last > nearlyCaught {
 		t.Fatalf("the log has %d entries: it is not short", last)
 	}
 	for range 2 { // the first look begins to count
-		view, err := leader.store.viewHere(leader.store.of(0))
+		view, err := leader.store.ranges.view(leader.store.of(0))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -148,7 +148,7 @@ func TestOldTable(t *testing.T) {
 			moved++
 		}
 	}
-	driver.moveReplicas(ctx, old.Revision, c)
+	driver.driver.moveReplicas(ctx, old.Revision, c)
 	if steps := placement.Next(c); len(steps) < moved || moved == 0 {
 		t.Fatalf("the old table would have steps %+v, with %d ranges moved", steps, moved)
 	}
@@ -179,12 +179,12 @@ func TestUnknownChange(t *testing.T) {
 		"unknown field":   append(bytes.Clone(known), 0xF8, 0x3F, 1),
 		"no command":      nil,
 	} {
-		_, err := from.store.callMeta(ctx, driver.store.net.self(), callChange, command)
+		_, err := from.store.askTable(ctx, driver.store.net.self(), callChange, command)
 		if !errors.Is(err, ErrInvalid) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := from.store.callMeta(ctx, driver.store.net.self(), callChange, known); err != nil {
+	if _, err := from.store.askTable(ctx, driver.store.net.self(), callChange, known); err != nil {
 		t.Errorf("a known one: %v", err)
 	}
 	if err := from.store.Drain(ctx, w.nodes[3].name); err != nil {

@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -103,7 +103,7 @@ func (n *network) serve(listener net.Listener, fail func(error)) {
 func (n *network) join(table *wire.Meta, cluster string) {
 	members := make(map[string]bool, len(table.Nodes))
 	for _, node := range table.Nodes {
-		members[node.Id] = !lostMeta(table, node.Id)
+		members[node.Id] = !tables.LostMeta(table, node.Id)
 	}
 	n.members.Store(&members)
 	n.peers.SetCluster(cluster)
@@ -123,6 +123,38 @@ func (n *network) close() {
 	n.stop()
 	n.peers.Close()
 	n.serving.Wait()
+}
+
+// silent reports whether a node has not answered for long.
+func (n *network) silent(node string) bool {
+	health, known := n.peers.Health(node)
+	return !known || NodeHealth{Health: health}.Silent()
+}
+
+// silentOther is silent of other nodes, and false of this one.
+func (n *network) silentOther(node string) bool { return node != n.self() && n.silent(node) }
+
+// answers reports whether a node answers pings. While this node has not sent enough of them to
+// know, it returns errElsewhere, after which a change is tried again.
+func (n *network) answers(node string) (bool, error) {
+	if !n.silentOther(node) {
+		return true, nil
+	}
+	if health, _ := n.peers.Health(node); health.Missed < silentAfter {
+		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, raftnet.NodeName(node))
+	}
+	return false, nil
+}
+
+// replicaHere returns the raft server ID of this node's replica of a range, empty if it has
+// none.
+func (n *network) replicaHere(r *wire.Range) string {
+	for _, id := range slices.Concat(r.Replicas, r.Joining) {
+		if raftnet.NodeID(id) == n.self() {
+			return id
+		}
+	}
+	return ""
 }
 
 // NodeHealth is a node of the cluster, and what its last pings showed.
@@ -156,7 +188,7 @@ func (l *leadership) Nodes() (nodes []NodeHealth) {
 	replicas := make(map[string]int)
 	for _, r := range table.GetRanges() {
 		for _, id := range slices.Concat(r.Replicas, r.Joining) {
-			replicas[nodeID(raft.ServerID(id))]++
+			replicas[raftnet.NodeID(id)]++
 		}
 	}
 	for _, node := range table.GetNodes() {
@@ -166,26 +198,20 @@ func (l *leadership) Nodes() (nodes []NodeHealth) {
 	return nodes
 }
 
-// silent reports whether a node has not answered for long.
-func (l *leadership) silent(node string) bool {
-	health, known := l.net.peers.Health(node)
-	return !known || NodeHealth{Health: health}.Silent()
-}
-
 // decide makes the table of a new cluster: ranges over all nodes in turn, the meta group
 // on all of them, at most metaVoters of which vote.
 // Its version of the state machine is the newest that all of them support.
 func decide(cfg Config, promises []*wire.Promise, now time.Time) *wire.Meta {
 	ranges := orDefault(cfg.Ranges, defaultRanges)
-	nodes, version := make([]*wire.Node, len(promises)), cfg.versions.newest
+	nodes, version := make([]*wire.Node, len(promises)), cfg.versions.Newest
 	for i, p := range promises {
-		nodes[i], version = p.Node, min(version, versionsOf(p.Support).newest)
+		nodes[i], version = p.Node, min(version, tables.VersionsOf(p.Support).Newest)
 	}
 	table := &wire.Meta{
 		Cluster: newClusterID(), BornUs: wire.Micros(now), Replicas: uint32(cfg.Replicas), Nodes: nodes,
 		MetaVoters: uint32(min(len(nodes), metaVoters)), StateMachine: version,
 	}
-	replica := func(i int, group uint32) string { return numberReplica(table, group, nodes[i%len(nodes)].Id) }
+	replica := func(i int, group uint32) string { return tables.NumberReplica(table, group, nodes[i%len(nodes)].Id) }
 	for i := range nodes {
 		table.MetaReplicas = append(table.MetaReplicas, replica(i, metaRange))
 	}

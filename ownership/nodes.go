@@ -2,45 +2,41 @@ package ownership
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
 
-	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
-
-// ErrRefused says that the cluster as it is forbids what was asked for.
-var ErrRefused = errors.New("refused")
 
 // Drain has a node give its replicas to others; it returns when that is decided. Once more
 // is no error. The error is channel.ErrNotFound for an unknown name, ErrRefused, naming a
 // range, if too few nodes would be left, ErrUnavailable, or ErrInvalid at a node alone.
-func (s *Store) Drain(ctx context.Context, name string) error {
-	return s.setNode(ctx, name, NodeDraining)
+func (c *changes) Drain(ctx context.Context, name string) error {
+	return c.setNode(ctx, name, NodeDraining)
 }
 
 // Undrain calls a drain off: the node gets its part of the ranges again. Of one that is not
 // drained it changes nothing. Its errors are those of Drain.
-func (s *Store) Undrain(ctx context.Context, name string) error {
-	return s.setNode(ctx, name, NodeMember)
+func (c *changes) Undrain(ctx context.Context, name string) error {
+	return c.setNode(ctx, name, NodeMember)
 }
 
 // Remove has the cluster forget a node for ever: one that is dead, or has been drained. Its
 // errors are those of Drain; ErrRefused is for a node that answers and has replicas.
-func (s *Store) Remove(ctx context.Context, name string) error {
-	return s.setNode(ctx, name, NodeRemoved)
+func (c *changes) Remove(ctx context.Context, name string) error {
+	return c.setNode(ctx, name, NodeRemoved)
 }
 
-func (s *Store) setNode(ctx context.Context, name string, state NodeState) error {
-	for _, n := range s.known.Load().GetNodes() {
+func (c *changes) setNode(ctx context.Context, name string, state NodeState) error {
+	for _, n := range c.known.Load().GetNodes() {
 		if n.Name == name && (NodeState(n.State) != NodeRemoved || state == NodeRemoved) {
-			_, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_SetNode{SetNode: &wire.SetNode{Id: n.Id, State: uint32(state)}}})
+			_, err := c.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_SetNode{SetNode: &wire.SetNode{Id: n.Id, State: uint32(state)}}})
 			return err
 		}
 	}
-	if s.net == nil {
+	if c.net == nil {
 		return fmt.Errorf("%w: a node alone has no other nodes", ErrInvalid)
 	}
 	return fmt.Errorf("node %q: %w", name, channel.ErrNotFound)
@@ -48,90 +44,63 @@ func (s *Store) setNode(ctx context.Context, name string, state NodeState) error
 
 // mayChange refuses what the health of nodes forbids, which it may ask. It is of the meta
 // group's leader, which makes one change at a time.
-func (s *Store) mayChange(ctx context.Context, command *wire.MetaCommand) error {
+func (c *changes) mayChange(ctx context.Context, command *wire.MetaCommand) error {
 	switch command.Change.(type) {
 	case *wire.MetaCommand_Join, *wire.MetaCommand_SetNode, *wire.MetaCommand_RecoverRange: // it may have a log that it has not applied
-		if err := s.meta.raft().Barrier(answerWithin).Error(); err != nil {
+		if err := c.meta.raft().Barrier(answerWithin).Error(); err != nil {
 			return fmt.Errorf("%w: %w", errElsewhere, err)
 		}
 	}
-	table := s.meta.fsm.meta()
-	switch c := command.Change.(type) {
+	table := c.meta.fsm.meta()
+	switch change := command.Change.(type) {
 	case *wire.MetaCommand_Join:
 		for _, n := range table.Nodes {
-			if n.Name != c.Join.GetNode().GetName() || n.Id == c.Join.GetNode().GetId() || NodeState(n.State) == NodeRemoved {
+			if n.Name != change.Join.GetNode().GetName() || n.Id == change.Join.GetNode().GetId() || NodeState(n.State) == NodeRemoved {
 				continue
 			}
-			if answers, err := s.answers(n.Id); err != nil {
+			if answers, err := c.net.answers(n.Id); err != nil {
 				return err
 			} else if answers {
 				return fmt.Errorf("%w: node %s answers and has the same name", ErrRefused, n.Id)
 			}
 		}
 	case *wire.MetaCommand_SetNode:
-		return s.maySet(table, c.SetNode)
+		return c.maySet(table, change.SetNode)
 	case *wire.MetaCommand_RecoverRange:
-		c.RecoverRange.Revision = table.Revision // it is decided here, once more
-		return s.mayRecover(ctx, c.RecoverRange.GetRecovery())
+		change.RecoverRange.Revision = table.Revision // it is decided here, once more
+		return c.survey.mayRecover(ctx, change.RecoverRange.GetRecovery())
 	case *wire.MetaCommand_RecoverMeta:
 		return fmt.Errorf("%w: only a node that has lost the meta group's leader recovers it", ErrInvalid)
 	}
 	return nil
 }
 
-func (s *Store) maySet(table *wire.Meta, c *wire.SetNode) error {
-	r := rangeOn(table, c.Id)
+func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
+	r := tables.RangeOn(table, to.Id)
 	if r == nil {
 		return nil
 	}
-	switch NodeState(c.State) {
+	switch NodeState(to.State) {
 	case NodeRemoved:
-		if answers, err := s.answers(c.Id); err != nil {
+		if answers, err := c.net.answers(to.Id); err != nil {
 			return err
 		} else if answers {
-			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, nodeName(c.Id), r.Id)
+			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, raftnet.NodeName(to.Id), r.Id)
 		}
 	case NodeDraining:
 		left := 0
 		for _, n := range table.Nodes {
-			if n.Id == c.Id || NodeState(n.State) != NodeMember {
+			if n.Id == to.Id || NodeState(n.State) != NodeMember {
 				continue
 			}
-			if answers, err := s.answers(n.Id); err != nil {
+			if answers, err := c.net.answers(n.Id); err != nil {
 				return err
 			} else if answers {
 				left++
 			}
 		}
 		if left < int(table.Replicas) {
-			return fmt.Errorf("%w: without %s range %d would have %d nodes, it needs %d", ErrRefused, nodeName(c.Id), r.Id, left, table.Replicas)
-		}
-	}
-	return nil
-}
-
-// silentOther reports whether another node has not answered for long.
-func (s *Store) silentOther(id string) bool { return id != s.net.self() && s.silent(id) }
-
-// answers reports whether a node answers pings. While this node has not sent enough of them to
-// know, it returns errElsewhere, after which a change is tried again.
-func (s *Store) answers(id string) (bool, error) {
-	if !s.silentOther(id) {
-		return true, nil
-	}
-	if health, _ := s.net.peers.Health(id); health.Missed < silentAfter {
-		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, nodeName(id))
-	}
-	return false, nil
-}
-
-// rangeOn returns a range with a replica on a node, nil if there is none.
-func rangeOn(table *wire.Meta, node string) *wire.Range {
-	for _, r := range table.Ranges {
-		for _, id := range slices.Concat(r.Replicas, r.Joining) {
-			if nodeID(raft.ServerID(id)) == node {
-				return r
-			}
+			return fmt.Errorf("%w: without %s range %d would have %d nodes, it needs %d", ErrRefused, raftnet.NodeName(to.Id), r.Id, left, table.Replicas)
 		}
 	}
 	return nil

@@ -13,12 +13,10 @@ import (
 // that it is for has a limit of its own.
 const sameWithin = 30 * time.Second
 
-// makeCalls makes the search for subscriptions to be made once known to the node.
-func (w *writes) makeCalls() {
-	w.same = newCall(w.router, "same", func(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
-		found, err := w.state.Same(ctx, wishes)
-		return found, w.late(err)
-	}).Within(sameWithin)
+// sameHere searches a range that this node leads.
+func (w *writes) sameHere(ctx context.Context, _ channel.Range, wishes []NewSubscription) ([]channel.Subscription, error) {
+	found, err := w.state.Same(ctx, wishes)
+	return found, w.late(err)
 }
 
 // compare answers the items to be made once whose channel has a subscription with

@@ -6,15 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -38,50 +35,85 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 		return nil, fmt.Errorf("ownership: %w", err)
 	}
 	cfg.unmarked = have < formatMarked
-	metrics := newMetrics(cfg.Registerer)
-	loops, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	rt := &router{tools: newTools(cfg, metrics)}
-	s := &Store{
-		cfg: cfg, cancel: cancel, router: rt, writes: &writes{router: rt, now: cfg.Now, volume: cfg.Volume},
-		feeds: &feeds{router: rt, running: loops}, leadership: &leadership{router: rt}, learned: make(chan struct{}, 1),
+	tools := newTools(cfg, newMetrics(cfg.Registerer))
+	meta, err := openMeta(filepath.Join(cfg.Dir, "meta"), cfg, tools)
+	if err != nil {
+		return nil, fmt.Errorf("ownership: %w", noCopy(err))
 	}
-	if cfg.Cluster != nil {
-		rt.repairs, s.turns = newRepairs(metrics), newTurns()
-	}
-	s.makeCalls()
+	s := newStore(cfg, tools, meta)
 	if err := s.open(ctx); err != nil {
-		if errors.Is(err, ErrCorrupt) && (s.net == nil || s.onlyCopy(s.known.Load())) {
-			err = fmt.Errorf("%w; no other node has a copy: restore a backup, into an empty directory", err)
+		if s.net == nil || s.held.onlyCopy(s.known.Load()) {
+			err = noCopy(err)
 		}
 		return nil, fmt.Errorf("ownership: %w", errors.Join(err, s.Close()))
 	}
-	s.loops.Go(func() { s.snapshots(loops) })
-	s.loops.Go(func() { s.sweep(loops) })
-	s.loops.Go(func() { s.scrub(loops) })
-	if s.net != nil {
-		s.loops.Go(func() { s.balance(loops) })
-		s.loops.Go(func() { s.watchClocks(loops) })
-		s.loops.Go(func() { s.followTable(loops) })
-		s.loops.Go(func() { s.askTable(loops) })
-		s.loops.Go(func() { s.drive(loops) })
-		s.loops.Go(func() { s.tellDamaged(loops) })
-		s.loops.Go(func() { s.hash(loops) })
-		s.ring() // replicas that could not be opened yet
-	} else {
-		s.loops.Go(func() { s.splitAlone(loops) })
-	}
+	s.run()
 	return s, nil
 }
 
-func (s *Store) open(ctx context.Context) (err error) {
-	if s.meta, err = openMeta(filepath.Join(s.cfg.Dir, "meta"), s.cfg, s.tools); err != nil {
-		return err
+// noCopy says of damage, which no other node can mend, what is left to do.
+func noCopy(err error) error {
+	if errors.Is(err, ErrCorrupt) {
+		return fmt.Errorf("%w; no other node has a copy: restore a backup, into an empty directory", err)
 	}
+	return err
+}
+
+// newStore makes the parts of a store. Calls are known from here on; nothing runs.
+func newStore(cfg Config, tools tools, meta *metaGroup) *Store {
+	rt := &router{tools: tools}
+	s := &Store{cfg: cfg, router: rt, meta: meta}
+	rt.running, s.cancel = context.WithCancel(context.Background())
+	var grace time.Duration
+	if cfg.Cluster != nil {
+		rt.repairs, grace = newRepairs(tools.metrics), cfg.Cluster.Grace
+	}
+	s.stores = &stores{router: rt, cfg: cfg}
+	s.held = &held{stores: s.stores, notes: meta.store}
+	s.writes = newWrites(rt, cfg.Now, cfg.Volume)
+	s.feeds = newFeeds(rt)
+	s.backups = newBackups(s.writes)
+	s.views = newViewCalls(s)
+	s.leadership = &leadership{router: rt, meta: meta, stores: s.stores}
+	s.metaCalls = newMetaCalls(rt, meta, cfg.versions)
+	s.survey = newSurvey(s.metaCalls)
+	s.changes = newChanges(s.metaCalls, s.survey)
+	s.recoveries = newRecoveries(s.changes, cfg.Now)
+	s.turns = newTurns(s.metaCalls, cfg.Volume)
+	s.compare = newComparer(s.changes)
+	s.scrub = &scrubber{router: rt, interval: cfg.ScrubInterval, compare: s.compare}
+	s.replicas = &replicas{
+		metaCalls: s.metaCalls, stores: s.stores, held: s.held, turns: s.turns, compare: s.compare,
+		occupancy: &occupancy{router: rt}, children: &children{router: rt, raftID: meta.raftID, stores: s.stores},
+	}
+	s.mend = &mender{changes: s.changes, leadership: s.leadership, held: s.held}
+	s.place = &placer{metaCalls: s.metaCalls, replicas: s.replicas, mend: s.mend}
+	s.ranges = newConfigurer(s.leadership)
+	s.splits = newSplitter(s.changes, s.ranges, s.replicas)
+	s.driver = newDriver(s.changes, s.ranges, s.splits, grace)
+	return s
+}
+
+// run starts the loops.
+func (s *Store) run() {
+	loops := []func(context.Context){s.snapshots, s.sweep, s.scrub.run}
+	if s.net != nil {
+		loops = append(loops, s.balance, s.watchClocks, s.place.run, s.keepAsking, s.driver.run, s.mend.tell, s.compare.hash)
+		s.ring() // replicas that could not be opened yet
+	} else {
+		loops = append(loops, s.splits.runAlone)
+	}
+	for _, loop := range loops {
+		s.loops.Go(func() { loop(s.running) })
+	}
+}
+
+func (s *Store) open(ctx context.Context) (err error) {
 	table, err := s.found(ctx)
 	if err != nil {
 		return err
 	}
-	if have := bornRanges(table); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
+	if have := tables.Born(table); s.cfg.Ranges != 0 && s.cfg.Ranges != have {
 		return fmt.Errorf("%w: %s was made with %d, which cannot be changed to %d", ErrRanges, s.cfg.Dir, have, s.cfg.Ranges)
 	}
 	s.cluster = hex.EncodeToString(table.Cluster)
@@ -89,20 +121,21 @@ func (s *Store) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := s.openBoth(table, born); err != nil {
+	if err := s.held.openStores(s.meta.raftID, table, born); err != nil {
 		return err
 	}
+	s.reads = &s.state.Reader
 	if err := raiseFormat(s.cfg.Dir, s.version.Load()); err != nil {
 		return err
 	}
-	if err := s.openGroups(table, born); err != nil {
+	if err := s.replicas.openAll(table, born); err != nil {
 		return err
 	}
 	s.addGauges()
 	if err := s.tools.metrics.register(); err != nil {
 		return err
 	}
-	if err := s.startGroups(); err != nil {
+	if err := s.replicas.start(); err != nil {
 		return err
 	}
 	s.started.Store(true)
@@ -119,7 +152,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		}
 	} else if err := s.awaitGroups(ctx); err != nil {
 		return err
-	} else if err := s.adoptAlone(ctx, table); err != nil {
+	} else if err := s.replicas.adoptAlone(ctx, table); err != nil {
 		return err
 	}
 	if born {
@@ -145,10 +178,10 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		return nil, err
 	}
 	s.founding, err = founding.New(founding.Config{
-		Self: self, Support: s.cfg.versions.support(),
+		Self: self, Support: s.cfg.versions.Support(),
 		Expect: cluster.Expect, Seen: cluster.Seen, Peers: s.net.peers, Kind: kindPromise, Record: s.meta.store,
 		Decide: func(promises []*wire.Promise) *wire.Meta { return decide(s.cfg, promises, s.cfg.Now()) },
-		Fits:   s.cfg.versions.fits,
+		Fits:   s.cfg.versions.Fits,
 		Newest: s.known.Load, Admit: s.admitNode, Logger: s.tools.log,
 	})
 	if err != nil {
@@ -177,7 +210,7 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 		}
 	}
 	s.known.Store(table)
-	s.version.Store(versionOf(table))
+	s.version.Store(tables.VersionOf(table))
 	s.meta.fsm.changed = s.learn
 	return table, s.meta.start(seat, founds)
 }
@@ -186,16 +219,16 @@ func (s *Store) found(ctx context.Context) (table *wire.Meta, err error) {
 // program applies.
 func (s *Store) foundAlone(ctx context.Context) (table *wire.Meta, err error) {
 	if err := s.meta.await(ctx); err != nil {
-		return nil, errors.Join(s.cfg.versions.fits(s.meta.fsm.meta()), err)
+		return nil, errors.Join(s.cfg.versions.Fits(s.meta.fsm.meta()), err)
 	}
-	if err := s.cfg.versions.fits(s.meta.fsm.meta()); err != nil {
+	if err := s.cfg.versions.Fits(s.meta.fsm.meta()); err != nil {
 		return nil, err
 	}
 	if _, err = s.meta.birth(s.cfg, s.tools.log); err == nil {
-		err = s.meta.raiseAlone(s.cfg.versions.newest)
+		err = s.meta.raiseAlone(s.cfg.versions.Newest)
 	}
 	table = s.meta.fsm.meta()
-	s.version.Store(versionOf(table))
+	s.version.Store(tables.VersionOf(table))
 	return table, err
 }
 
@@ -204,7 +237,7 @@ func (s *Store) foundAlone(ctx context.Context) (table *wire.Meta, err error) {
 func (s *Store) connect() (err error) {
 	table, err := s.meta.store.Table()
 	if err == nil && table != nil {
-		err = s.cfg.versions.fits(table)
+		err = s.cfg.versions.Fits(table)
 	}
 	if err != nil {
 		return err
@@ -217,7 +250,7 @@ func (s *Store) connect() (err error) {
 	s.net.peers.Handle(kindPropose, s.servePropose)
 	s.net.peers.Handle(kindCall, func(ctx context.Context, call peer.Call) ([]byte, error) {
 		if call.Group == metaRange {
-			return s.serveMeta(ctx, call)
+			return s.metaCalls.serve(ctx, call)
 		}
 		return s.serveCall(ctx, call)
 	})
@@ -226,149 +259,19 @@ func (s *Store) connect() (err error) {
 	return nil
 }
 
-// openGroups reads this node's replicas, and learns the way to all other ranges.
-func (s *Store) openGroups(table *wire.Meta, born bool) error {
-	if err := s.setRoutes(table); err != nil {
-		return err
-	}
-	defer s.listGroups() // also of a start that fails half way
-	if s.net != nil {
-		return s.openHeld(table, born)
-	}
-	for _, r := range table.Ranges {
-		way := s.byID(r.Id)
-		if way == nil || r.Parent > 0 && !s.begun(r.Id) {
-			continue // see adoptAlone
-		}
-		g, err := openGroup(way.Range, widest(table, r.Id), loneSeat(s.meta.raftID), s.log, s.db, s.state, s.flush, s.cfg, s.tools)
-		if err != nil {
-			return err
-		}
-		way.own.Store(g)
-		if err := g.begin(born); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// readHeld learns which replicas are on the disk of one of several nodes.
-func (s *Store) readHeld(table *wire.Meta) (err error) {
-	held, damaged, err := s.meta.store.held()
-	if err != nil {
-		return err
-	}
-	if s.held = held; held != nil {
-		for id, replica := range held {
-			if slices.Contains(damaged, replica) {
-				s.repairs.note(id, replica, errKnownDamaged)
-			}
-		}
-		return nil
-	}
-	s.held = make(map[uint32]string) // all of the founding
-	for _, r := range table.Ranges {
-		if id := s.replicaHere(r); id != "" && !r.Planned {
-			s.held[r.Id] = id
-		}
-	}
-	return s.meta.store.setHeld(s.held, nil)
-}
-
-// openHeld opens the replicas of one of several nodes, and deletes what the disk has of those
-// that the table has forgotten.
-func (s *Store) openHeld(table *wire.Meta, born bool) (err error) {
-	for _, r := range table.Ranges {
-		way := s.byID(r.Id)
-		if way == nil || r.Parent > 0 && s.held[r.Id] == "" {
-			continue // see followTable
-		}
-		if err := s.openHere(way, r, born); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// openHere opens this node's replica of a range, if it has one.
-func (s *Store) openHere(way *route, r *wire.Range, born bool) error {
-	founders, has, err := seatOf(s.net, r.Id, r.Replicas, len(r.Replicas))
-	if err == nil {
-		err = way.setReplicas(r)
-	}
-	if err != nil {
-		return disk.Corrupt("range table: range %d: %w", r.Id, err)
-	}
-	want := s.replicaHere(r)
-	if err := s.holdOnly(way, want); errors.Is(err, ErrCorrupt) && !s.onlyCopy(s.known.Load()) {
-		return errors.Join(err, s.condemn(err))
-	} else if err != nil {
-		return err
-	}
-	if want == "" || s.repairs.has(r.Id, want) {
-		return nil
-	}
-	if r.Parent > 0 && !s.begun(r.Id) { // it was noted, and its log was not on the disk yet
-		if founded, err := s.foundSplit(r.Id, want); err != nil {
-			return err
-		} else if !founded && s.covered(way.Range) {
-			return s.hold(r.Id, "") // nor was its state: see beginSplit
-		}
-	}
-	g, err := s.openReplica(way, want)
-	if err == nil && has { // else it is being filled: its log may be empty
-		g.seat.founders = founders.founders
-		err = g.begin(born || r.Parent > 0)
-	}
-	if isDamage(err) {
-		s.repairs.note(r.Id, want, err)
-		return nil
-	}
-	if err == nil {
-		way.own.Store(g)
-	}
-	return err
-}
-
 // tellEvery is how often a start that takes long says how far it is.
 const tellEvery = 2 * time.Second
 
 // tellProgress says how far the start is until done is called, which waits for it.
 func (s *Store) tellProgress() (done func()) {
+	ctx, over := context.WithCancel(s.running)
 	var telling sync.WaitGroup
-	over := make(chan struct{})
 	telling.Go(func() {
-		ticker := time.NewTicker(tellEvery)
-		defer ticker.Stop()
-		for {
-			select {
-			case <-over:
-				return
-			case <-ticker.C:
-				s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups()), "replayed_bytes", s.Unsnapshotted())
-			}
-		}
+		every(ctx, tellEvery, func() {
+			s.tools.log.Info("ranges replay their logs", "serving", s.serving(), "ranges", len(s.groups()), "replayed_bytes", s.Unsnapshotted())
+		})
 	})
-	return func() { close(over); telling.Wait() }
-}
-
-// startGroups starts all replicas of this node at once.
-func (s *Store) startGroups() error {
-	errs := make([]error, len(s.groups()))
-	var starting sync.WaitGroup
-	for i, g := range s.groups() {
-		starting.Go(func() { errs[i] = g.start() })
-	}
-	starting.Wait()
-	for i, g := range s.groups() {
-		if s.repairs != nil && isDamage(errs[i]) {
-			s.repairs.note(g.id, string(g.seat.id), errs[i])
-			s.of(g.from).own.Store(nil)
-			errs[i] = nil
-		}
-	}
-	s.listGroups()
-	return errors.Join(errs...)
+	return func() { over(); telling.Wait() }
 }
 
 // awaitGroups waits until this node serves all its ranges.
@@ -388,16 +291,4 @@ func (s *Store) awaitGroups(ctx context.Context) error {
 		g.clock.reach(newest + 1)
 	}
 	return nil
-}
-
-// makeCalls makes all calls of the store known to the node.
-func (s *Store) makeCalls() {
-	s.views = newViewCalls(s)
-	s.feeds.makeCalls()
-	s.writes.makeCalls()
-	s.makeDriver()
-	s.makeComparer()
-	s.restorable = newCall(s.router, "restorable", func(_ context.Context, r channel.Range, backup []byte) (state.RestoreState, error) {
-		return s.Restoring(r, backup)
-	})
 }

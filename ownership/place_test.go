@@ -10,6 +10,8 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 )
 
 // placeWithin is how long a few replicas may take to be made and moved.
@@ -57,7 +59,7 @@ func (w *town) settled(per int, nodes ...*townNode) {
 				return fmt.Errorf("range %d has replicas %v and %v, want %d", r.Id, r.Replicas, r.Joining, per)
 			}
 			for _, id := range r.Replicas {
-				counts[nodeName(id)]++
+				counts[raftnet.NodeName(id)]++
 			}
 		}
 		least, most, all := 1<<20, 0, 0
@@ -264,7 +266,7 @@ func TestRemovedComesBack(t *testing.T) {
 	}
 	eventually(t, "it knows that it is forgotten", func() error {
 		table, err := gone.store.meta.store.Table()
-		if err == nil && tableNode(table, string(gone.store.meta.raftID)) != nil {
+		if err == nil && tables.Node(table, string(gone.store.meta.raftID)) != nil {
 			err = fmt.Errorf("it is in its table of revision %d", table.Revision)
 		}
 		return err

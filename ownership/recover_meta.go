@@ -4,11 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -19,60 +18,60 @@ import (
 // leads. A start goes on from wherever that was cut.
 
 // recoverMetaAt has a node recover the meta group.
-func (s *Store) recoverMetaAt(ctx context.Context, node string) error {
-	if node == s.net.self() {
-		return s.recoverMetaHere(ctx)
+func (r *recoveries) recoverMetaAt(ctx context.Context, node string) error {
+	if node == r.net.self() {
+		return r.recoverMetaHere(ctx)
 	}
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
-	_, err := s.askMeta(ctx, node, callRecoverMeta, nil)
+	_, err := r.ask(ctx, node, callRecoverMeta, nil)
 	if errors.Is(err, errElsewhere) {
-		err = fmt.Errorf("%w: %s: %w", ErrUnavailable, nodeName(node), err)
+		err = fmt.Errorf("%w: %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
 	return err
 }
 
 // recoverMetaHere recovers the meta group from this node's replica.
-func (s *Store) recoverMetaHere(ctx context.Context) error {
-	s.meta.restarting.Lock()
-	defer s.meta.restarting.Unlock()
-	plan, err := s.planRecovery(ctx, metaRange)
+func (r *recoveries) recoverMetaHere(ctx context.Context) error {
+	r.meta.restarting.Lock()
+	defer r.meta.restarting.Unlock()
+	plan, err := r.survey.planRecovery(ctx, metaRange)
 	if err != nil {
 		return err
 	}
-	if err := allow(s.version.Load(), metaVersion(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{}})); err != nil {
+	if err := allow(r.version.Load(), metaVersion(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{}})); err != nil {
 		return err
 	}
-	pending, err := s.meta.store.recovery()
+	pending, err := r.meta.store.recovery()
 	switch {
 	case err != nil:
 		return err
-	case s.closing.Load():
+	case r.closing.Load():
 		return ErrClosed
 	case pending != nil:
 		return fmt.Errorf("%w: a recovery of the meta group is under way", ErrRefused)
-	case plan.newest.Replica != string(s.meta.seat().id):
+	case plan.newest.Replica != string(r.meta.seat().id):
 		return fmt.Errorf("%w: the newest log of the meta group is of %s now", ErrRefused, plan.newest.Replica)
 	}
-	return s.restartMeta(s.metaRecovery(plan))
+	return r.restartMeta(r.metaRecovery(plan))
 }
 
 // metaRecovery makes the command. The replica's number is above all that entries of the log may
 // have given out which are not applied yet. What this node knows of the table goes with it: the
 // others may have committed, and told, what the log here does not have.
-func (s *Store) metaRecovery(plan recoveryPlan) *wire.RecoverMeta {
-	table, fsm := s.known.Load(), s.meta.fsm.meta()
-	unapplied := plan.newest.Index - min(plan.newest.Index, s.meta.raft().AppliedIndex())
-	c := &wire.RecoverMeta{Recovery: s.recoveryOf(metaRange, plan.newest), Epoch: epochOf(table) + 1, Nodes: plan.silent, Table: table}
+func (r *recoveries) metaRecovery(plan recoveryPlan) *wire.RecoverMeta {
+	table, fsm := r.known.Load(), r.meta.fsm.meta()
+	unapplied := plan.newest.Index - min(plan.newest.Index, r.meta.raft().AppliedIndex())
+	c := &wire.RecoverMeta{Recovery: r.recoveryOf(metaRange, plan.newest), Epoch: tables.Epoch(table) + 1, Nodes: plan.silent, Table: table}
 	c.Recovery.Replica = string(raftnet.Replica{
-		Range: metaRange, Node: s.net.self(), Number: max(table.LastReplica, fsm.LastReplica) + uint32(unapplied) + 1,
+		Range: metaRange, Node: r.net.self(), Number: max(table.LastReplica, fsm.LastReplica) + uint32(unapplied) + 1,
 	}.ID())
 	return c
 }
 
 // restartMeta carries out a recovery and starts the replica again, under its new number.
-func (s *Store) restartMeta(c *wire.RecoverMeta) error {
-	m := s.meta
+func (r *recoveries) restartMeta(c *wire.RecoverMeta) error {
+	m := r.meta
 	if err := m.store.setRecovery(c); err != nil {
 		return err
 	}
@@ -83,20 +82,20 @@ func (s *Store) restartMeta(c *wire.RecoverMeta) error {
 		return err
 	}
 	m.fsm.forget()
-	table, err := m.goOnRecovering(s.known.Load())
+	table, err := m.goOnRecovering(r.known.Load())
 	if err != nil {
 		return err
 	}
-	seat, found, err := seatOf(s.net, metaRange, table.MetaReplicas, int(table.MetaVoters))
+	seat, found, err := seatOf(r.net, metaRange, table.MetaReplicas, int(table.MetaVoters))
 	if err != nil || !found {
 		return fmt.Errorf("recover the meta group: no replica of this node: %w", err)
 	}
-	s.learn(table)
+	r.learn(table)
 	if err := m.start(seat, false); err != nil {
 		return err
 	}
 	m.record(table)
-	s.tools.log.Warn("meta group recovered: this replica is its only voter", "replica", seat.id, "removed", c.Nodes)
+	r.tools.log.Warn("meta group recovered: this replica is its only voter", "replica", seat.id, "removed", c.Nodes)
 	return nil
 }
 
@@ -104,7 +103,7 @@ func (s *Store) restartMeta(c *wire.RecoverMeta) error {
 // the recovery's configuration to the log, which must not be in use; without one the same table.
 func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
 	c, err := m.store.recovery()
-	if err != nil || c == nil || epochOf(table) >= c.Epoch {
+	if err != nil || c == nil || tables.Epoch(table) >= c.Epoch {
 		return table, err
 	}
 	replica, err := raftnet.ParseID(metaRange, raft.ServerID(c.Recovery.Replica))
@@ -125,7 +124,7 @@ func (m *metaGroup) goOnRecovering(table *wire.Meta) (*wire.Meta, error) {
 		return nil, err
 	}
 	table = proto.CloneOf(table)
-	if err := recoverMeta(table, c); err != nil {
+	if err := tables.RecoverMeta(table, c); err != nil {
 		return nil, err
 	}
 	table.Revision = 1 // the one that the command makes in the log is newer
@@ -138,43 +137,10 @@ func (m *metaGroup) recordRecovery() error {
 	if err != nil || c == nil {
 		return err
 	}
-	if epochOf(m.fsm.meta()) < c.Epoch {
+	if tables.Epoch(m.fsm.meta()) < c.Epoch {
 		if err := m.propose(&wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{RecoverMeta: c}}); err != nil {
 			return err
 		}
 	}
 	return m.store.setRecovery(nil)
-}
-
-// hearWithin bounds how long a start waits for other nodes to say which table they know.
-const hearWithin = 500 * time.Millisecond
-
-// hearTables returns the newest table that other nodes know, at most that: a node that was
-// away may have lost its replicas, or all of the cluster may have been recovered without it,
-// and must not take up with others like it what it had.
-func (s *Store) hearTables(ctx context.Context, table *wire.Meta) *wire.Meta {
-	ctx, cancel := context.WithTimeout(ctx, hearWithin)
-	defer cancel()
-	s.net.setPeers(table)
-	heard := make(chan *wire.Meta, len(table.Nodes))
-	for _, n := range table.Nodes {
-		if n.Id == s.net.self() {
-			heard <- table
-			continue
-		}
-		go func() { // ends with ctx
-			theirs, err := s.founding.Newest(ctx, n.Id)
-			if err != nil || !slices.Equal(theirs.Cluster, table.Cluster) || s.cfg.versions.fits(theirs) != nil {
-				theirs = nil
-			}
-			heard <- theirs
-		}()
-	}
-	newest := table
-	for range table.Nodes {
-		if theirs := <-heard; theirs != nil && newer(theirs, newest) {
-			newest = theirs
-		}
-	}
-	return newest
 }

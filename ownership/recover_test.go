@@ -12,6 +12,8 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -138,7 +140,7 @@ func TestRecoverRange(t *testing.T) {
 	for _, r := range left[0].store.known.Load().Ranges {
 		on := 0
 		for _, id := range r.Replicas {
-			if slices.Contains([]string{"node-0", "node-1"}, nodeName(id)) {
+			if slices.Contains([]string{"node-0", "node-1"}, raftnet.NodeName(id)) {
 				on++
 			}
 		}
@@ -387,8 +389,8 @@ func TestRecoverFromKnown(t *testing.T) {
 	left.recovered(MetaGroup)
 	eventually(t, "the group has what this node knows", func() error {
 		have, known := left.store.meta.fsm.meta(), left.store.known.Load()
-		if epochOf(have) != 1 || newer(known, have) || newer(have, known) {
-			return fmt.Errorf("the group is at recovery %d, revision %d, the node at %d, %d", epochOf(have), have.Revision, epochOf(known), known.Revision)
+		if tables.Epoch(have) != 1 || tables.Newer(known, have) || tables.Newer(have, known) {
+			return fmt.Errorf("the group is at recovery %d, revision %d, the node at %d, %d", tables.Epoch(have), have.Revision, tables.Epoch(known), known.Revision)
 		}
 		return nil
 	})
@@ -426,73 +428,24 @@ func TestMajorityAnswers(t *testing.T) {
 // TestOnlyCopy: a node that has been told that its replica is the only one of a range, and has not
 // given it its new number yet, has the only copy, which it must not set aside.
 func TestOnlyCopy(t *testing.T) {
-	table := tableOfThree()
-	s := &Store{held: map[uint32]string{0: "b.1/5"}}
-	if s.onlyCopy(table) {
+	table := &wire.Meta{
+		LastReplica: 6, Nodes: []*wire.Node{{Id: "a.1"}, {Id: "b.1"}, {Id: "c.1"}},
+		Ranges: []*wire.Range{{To: channel.Buckets - 1, Replicas: []string{"a.1/4", "b.1/5", "c.1/6"}}},
+	}
+	h := &held{replicas: map[uint32]string{0: "b.1/5"}}
+	if h.onlyCopy(table) {
 		t.Error("one of three is the only one")
 	}
-	if err := recoverRange(table, &wire.RecoverRange{Recovery: &wire.Recovery{Survivor: "b.1/5"}}); err != nil {
+	command := &wire.RecoverRange{Recovery: &wire.Recovery{Survivor: "b.1/5"}}
+	if err := tables.Change(table, &wire.MetaCommand{Change: &wire.MetaCommand_RecoverRange{RecoverRange: command}}); err != nil {
 		t.Fatal(err)
 	}
-	for _, held := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
-		if s.held[0] = held; !s.onlyCopy(table) {
-			t.Errorf("%s is one of several", held)
+	for _, replica := range []string{"b.1/5", table.Ranges[0].Replicas[0]} {
+		if h.replicas[0] = replica; !h.onlyCopy(table) {
+			t.Errorf("%s is one of several", replica)
 		}
 	}
-	if s.held = nil; s.onlyCopy(table) {
+	if h.replicas = nil; h.onlyCopy(table) {
 		t.Error("a node without a replica has the only one")
-	}
-}
-
-// TestTableRecover: what a recovery makes of a table, and what is refused.
-func TestTableRecover(t *testing.T) {
-	of := func(survivor string, revision uint64) *wire.MetaCommand {
-		return &wire.MetaCommand{Change: &wire.MetaCommand_RecoverRange{RecoverRange: &wire.RecoverRange{
-			Recovery: &wire.Recovery{Survivor: survivor, Index: 7, Term: 2}, Revision: revision,
-		}}}
-	}
-	meta := func(replica string, epoch uint32, nodes ...string) *wire.MetaCommand {
-		return &wire.MetaCommand{Change: &wire.MetaCommand_RecoverMeta{RecoverMeta: &wire.RecoverMeta{
-			Recovery: &wire.Recovery{Range: metaRange, Survivor: "b.1/2", Replica: replica}, Epoch: epoch, Nodes: nodes,
-		}}}
-	}
-	for name, command := range map[string]*wire.MetaCommand{
-		"an unknown replica":          of("d.1/9", 0),
-		"on a removed node":           of("c.1/6", 0),
-		"a damaged replica":           of("a.1/4", 0),
-		"another revision":            of("b.1/5", 1),
-		"a replica of another node":   meta("a.1/9", 1),
-		"the second before the first": meta("b.1/9", 2),
-		"the survivor's node is lost": meta("b.1/9", 1, "b.1"),
-	} {
-		table, before := tableOfThree(), tableOfThree()
-		table.Ranges[0].Damaged, before.Ranges[0].Damaged = []string{"a.1/4"}, []string{"a.1/4"}
-		if err := changeTable(table, command); !errors.Is(err, ErrInvalid) || !proto.Equal(table, before) {
-			t.Errorf("%s: %v, table %v", name, err, table)
-		}
-	}
-	table, want := tableOfThree(), tableOfThree()
-	table.Ranges[0].Damaged = []string{"a.1/4"}
-	table.Ranges[0].Joining = []string{"d.1/7"}
-	for _, command := range []*wire.MetaCommand{of("b.1/5", 0), meta("b.1/12", 1, "a.1", "c.1")} {
-		if err := changeTable(table, command); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want.LastReplica, want.MetaVoters, want.MetaReplicas = 12, 1, []string{"b.1/12", "a.1/1", "c.1/3"}
-	want.Nodes[0].State = uint32(NodeRemoved)
-	want.Ranges[0].Replicas = []string{"b.1/7"}
-	want.Recoveries = []*wire.Recovery{
-		{Survivor: "b.1/5", Replica: "b.1/7", Lost: []string{"a.1/4", "c.1/6", "d.1/7"}, Index: 7, Term: 2},
-		{Range: metaRange, Survivor: "b.1/2", Replica: "b.1/12", Lost: []string{"a.1/1", "c.1/3"}},
-	}
-	if !proto.Equal(table, want) {
-		t.Errorf("the table is\n%v\nwant\n%v", table, want)
-	}
-	if !newer(table, tableOfThree()) || newer(&wire.Meta{Revision: 99}, table) {
-		t.Error("a table of the group that was given up counts as newer")
-	}
-	if survivorOf(table, "b.1/7") != "b.1/5" || survivorOf(table, "b.1/5") != "" || !givenUp(table, "d.1/7") || !givenUp(table, "b.1/5") || givenUp(table, "b.1/7") {
-		t.Error("which replicas go on is not told")
 	}
 }

@@ -1,7 +1,6 @@
 package ownership
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -25,7 +24,7 @@ import (
 // goroutine.
 type repairs struct {
 	metrics *metrics
-	found   chan struct{} // full when there may be something that followTable has not seen
+	found   chan struct{} // full when there may be something that placer.run has not seen
 	mu      struct {
 		sync.Mutex
 		ranges  map[uint32]damagedReplica
@@ -191,139 +190,6 @@ func (p *repairs) ready(table *wire.Meta) error {
 	return fmt.Errorf("%w: the replica of range %d on this node is damaged, and %s: %w", ErrUnavailable, id, from, all[id].why)
 }
 
-// errEnds says that the process is about to end.
-var errEnds = errors.New("the node ends")
-
-// secureDamaged deals with what was found since the last time: it is noted durably, and
-// replicas that run give their leadership away. After damage to what all replicas have in
-// common it returns errEnds: the next start sets that aside. It is of followTable.
-func (s *Store) secureDamaged() error {
-	tables, shared := s.repairs.take()
-	for _, table := range tables {
-		err := s.findDamaged(table)
-		if err != nil && !errors.Is(err, ErrCorrupt) {
-			return err
-		}
-		shared = errors.Join(shared, err)
-	}
-	if shared != nil && s.onlyCopy(s.known.Load()) {
-		s.tools.fail(shared)
-		return errEnds
-	}
-	if shared != nil {
-		s.repairs.noteAll(s.held, shared)
-	}
-	if err := s.noteDamaged(); err != nil {
-		return err
-	}
-	if shared != nil {
-		s.tools.fail(fmt.Errorf("all replicas of this node are to be filled again: %w", shared))
-		return errEnds
-	}
-	for id, r := range s.repairs.all() {
-		way := s.byID(id)
-		if way == nil {
-			continue
-		}
-		g := way.local()
-		if g == nil || r.dropped || string(g.seat.id) != r.replica || g.barred.Load() {
-			continue
-		}
-		s.tools.log.Error("a replica is damaged", "range", id, "replica", r.replica, "error", r.why)
-		s.bar(g)
-	}
-	return nil
-}
-
-// noteDamaged notes durably which of the replicas held are damaged.
-func (s *Store) noteDamaged() error {
-	damaged := s.repairs.ids()
-	if slices.Equal(damaged, s.noted) {
-		return nil
-	}
-	if err := s.meta.store.setHeld(s.held, damaged); err != nil {
-		return err
-	}
-	s.noted = damaged
-	return nil
-}
-
-// bar keeps a replica from leading its range from now on.
-func (s *Store) bar(g *group) {
-	if g.serving.Load() {
-		s.handOverRange(g, time.Now().Add(heartbeat))
-	}
-	g.barred.Store(true)
-}
-
-// findDamaged finds the replicas that a damaged file of the state has records of. Where a
-// compaction has met it, their states go: it would meet it again for ever, while writes of all
-// ranges wait. The error is ErrCorrupt for damage that is none of one replica, and errEnds
-// where what would go is nowhere else.
-func (s *Store) findDamaged(table disk.DamagedTable) error {
-	var having, damaged []*group
-	for _, g := range s.groups() {
-		if g.fsm.spoiled.Load() || !state.Overlaps(g.state.Range(), table) {
-			continue
-		}
-		having = append(having, g)
-		if err := s.state.Verify(g.state.Range(), table); errors.Is(err, ErrCorrupt) {
-			damaged = append(damaged, g)
-			if !table.Compaction {
-				s.repairs.note(g.id, string(g.seat.id), err)
-			}
-		}
-	}
-	if !table.Compaction {
-		return nil
-	}
-	why := disk.Corrupt("%s: a compaction cannot read it", table.Path)
-	switch insists := s.repairs.insists(table.Path, time.Now()); {
-	case len(damaged) > 0:
-	case !insists:
-		return nil
-	case len(having) > 0: // reads find in memory what compactions read from the disk
-		damaged = having
-	default:
-		return why
-	}
-	defer s.repairs.dealtWith(table.Path)
-	return s.takeOut(damaged, why)
-}
-
-// takeOut takes damaged replicas out of the files of the state. That they are damaged is noted
-// durably first: a later start would take them for whole ones, without records.
-func (s *Store) takeOut(damaged []*group, why error) error {
-	for _, g := range damaged {
-		if s.lastWhole(g) {
-			s.tools.fail(fmt.Errorf("range %d, of which there is no other whole replica: %w", g.id, why))
-			return errEnds
-		}
-	}
-	for _, g := range damaged {
-		s.repairs.note(g.id, string(g.seat.id), why)
-	}
-	if err := errors.Join(s.noteDamaged(), s.flush.flush()); err != nil { // so that readers need not wait for that
-		return err
-	}
-	for _, g := range damaged {
-		s.bar(g)
-		g.fsm.spoiled.Store(true)
-		if err := s.state.Excise(g.state.Range()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// lastWhole reports whether the table has no other whole replica of a range.
-func (s *Store) lastWhole(g *group) bool {
-	r := s.known.Load().Ranges[g.id]
-	return !slices.ContainsFunc(r.Replicas, func(id string) bool {
-		return id != string(g.seat.id) && !slices.Contains(r.Damaged, id)
-	})
-}
-
 // insistsFor is how long compactions may go on to meet damage that is in no replica's records,
 // as far as those can be read, or in none any more: one may have been under way.
 const insistsFor = 5 * time.Second
@@ -345,34 +211,4 @@ func (p *repairs) dealtWith(path string) {
 	defer p.mu.Unlock()
 	p.mu.insists[path] = time.Now()
 	delete(p.mu.tables, path)
-}
-
-const tellDamagedEvery = 500 * time.Millisecond
-
-// tellDamaged tells the meta group of this node's damaged replicas until it knows them, and
-// goes on until ctx ends.
-func (s *Store) tellDamaged(ctx context.Context) {
-	ticker := time.NewTicker(tellDamagedEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-		for _, g := range s.groups() {
-			if err := g.log.Damage(); err != nil {
-				s.repairs.note(g.id, string(g.seat.id), err)
-			}
-		}
-		for id, r := range s.repairs.all() {
-			if known := s.known.Load().Ranges[id]; r.dropped || slices.Contains(known.Damaged, r.replica) {
-				continue
-			}
-			command := &wire.MoveReplica{Range: id, Replica: r.replica}
-			if _, err := s.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_RangeDamaged{RangeDamaged: command}}); err != nil {
-				s.tools.log.Warn("the cluster was not told of a damaged replica", "range", id, "replica", r.replica, "error", err)
-			}
-		}
-	}
 }

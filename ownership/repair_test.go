@@ -78,7 +78,7 @@ func TestCompactionMeetsDamage(t *testing.T) {
 	n.must(n.store.db.Flush())
 	before := make(map[uint32]string)
 	for _, r := range n.store.known.Load().Ranges {
-		before[r.Id] = n.store.replicaHere(r)
+		before[r.Id] = n.store.net.replicaHere(r)
 	}
 	n.flipBlock()
 	met := n.store.tools.metrics.replicasDamaged
@@ -93,7 +93,7 @@ func TestCompactionMeetsDamage(t *testing.T) {
 	c.repaired()
 	changed := 0
 	for _, r := range n.store.known.Load().Ranges {
-		if n.store.replicaHere(r) != before[r.Id] {
+		if n.store.net.replicaHere(r) != before[r.Id] {
 			changed++
 		}
 	}

@@ -32,12 +32,12 @@ const (
 // ErrNotFresh says that the cluster has, or had, subscriptions, and ErrRestoring that
 // another backup is being restored: nothing has changed. An error that wraps
 // [backup.ErrFile] says that the file cannot be used; what of it was taken is not served.
-func (s *Store) Restore(ctx context.Context, from io.Reader) (backup.Summary, error) {
+func (b *backups) Restore(ctx context.Context, from io.Reader) (backup.Summary, error) {
 	in, err := backup.NewReader(from, nil)
 	if err != nil {
 		return backup.Summary{}, err
 	}
-	r := &restoring{s: s, id: in.ID(), whole: make(map[*route]bool)}
+	r := &restoring{b: b, id: in.ID(), whole: make(map[*route]bool)}
 	if err := r.begin(ctx); err != nil {
 		return backup.Summary{}, fmt.Errorf("restore: %w", err)
 	}
@@ -50,16 +50,16 @@ func (s *Store) Restore(ctx context.Context, from io.Reader) (backup.Summary, er
 
 // restoring is a restore on its way.
 type restoring struct {
-	s     *Store
+	b     *backups
 	id    []byte
 	whole map[*route]bool // ranges that have all of the backup, from an earlier attempt
 }
 
 // begin has all ranges take the backup's records and nothing else, or none.
 func (r *restoring) begin(ctx context.Context) error {
-	routes, whole := r.s.inOrder(), 0
+	routes, whole := r.b.inOrder(), 0
 	for _, at := range routes {
-		state, err := r.s.restorable.at(ctx, at, r.id)
+		state, err := r.b.restorable.at(ctx, at, r.id)
 		if err != nil {
 			return err
 		}
@@ -107,7 +107,7 @@ func (r *restoring) do(ctx context.Context, at *route, step *wire.Restore) error
 	command := &wire.Command{Change: &wire.Command_Restore{Restore: step}}
 	for until := time.Now().Add(restoreRetry); ; {
 		soon, cancel := within(ctx, answerWithin)
-		_, err := r.s.propose(soon, at.From, command)
+		_, err := r.b.propose(soon, at.From, command)
 		cancel()
 		if !errors.Is(err, ErrUnavailable) || time.Now().After(until) || ctx.Err() != nil {
 			return err
@@ -159,7 +159,7 @@ func (p *putter) add(key, value []byte) error {
 	if !goes {
 		return nil
 	}
-	at := p.s.of(bucket)
+	at := p.b.of(bucket)
 	if at != p.at || p.size+len(key)+len(value) > restorePiece {
 		if err := p.flush(); err != nil {
 			return err
@@ -180,7 +180,7 @@ func (p *putter) flush() error {
 	if len(p.pairs) == 0 {
 		return nil
 	}
-	if err := p.s.room(true); err != nil {
+	if err := p.b.room(true); err != nil {
 		return err
 	}
 	select {
@@ -205,7 +205,7 @@ func (r *restoring) end(ctx context.Context, buckets []*wire.Bucket) error {
 	if len(buckets) != channel.Buckets {
 		return fmt.Errorf("restore: %w: %d buckets", ErrInvalid, len(buckets))
 	}
-	return r.each(r.s.inOrder(), func(at *route) error {
+	return r.each(r.b.inOrder(), func(at *route) error {
 		return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_End_{End: &wire.Restore_End{
 			From: uint32(at.From), Buckets: buckets[at.From : int(at.To)+1],
 		}}})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
@@ -24,10 +25,25 @@ const (
 )
 
 // turns has the states of a node's replicas go one after the other, each way.
-type turns struct{ sending, receiving chan struct{} } // each full while one does
+type turns struct {
+	*metaCalls
+	volume             *volume.Volume // nil: there is room
+	sending, receiving chan struct{}  // each full while one does
+}
 
-func newTurns() *turns {
-	return &turns{sending: make(chan struct{}, 1), receiving: make(chan struct{}, 1)}
+// callRoom has a node take a state; it is answered with the table known there.
+const callRoom = "room"
+
+func newTurns(calls *metaCalls, volume *volume.Volume) *turns {
+	t := &turns{metaCalls: calls, volume: volume, sending: make(chan struct{}, 1), receiving: make(chan struct{}, 1)}
+	calls.servers[callRoom] = func(ctx context.Context, query []byte) (proto.Message, error) {
+		room := &wire.Room{}
+		if err := proto.Unmarshal(query, room); err != nil {
+			return nil, fmt.Errorf("%w: room: %w", ErrInvalid, err)
+		}
+		return t.known.Load(), t.roomFor(ctx, room)
+	}
+	return t
 }
 
 var (
@@ -59,17 +75,17 @@ func (t *turns) receive() (done func(), err error) {
 // prepare is what [raftnet.Hooks] calls before a state is sent.
 type prepare = func(ctx context.Context, to raftnet.Replica, stream io.Reader) (size int64, done func(), err error)
 
-// prepareFor returns what has a replica's state sent: when its turn has come, and the receiver
+// prepare returns what has a replica's state sent: when its turn has come, and the receiver
 // has said that it takes it, it is written into a file.
-func (s *Store) prepareFor(g *group) prepare {
+func (t *turns) prepare(g *group) prepare {
 	return func(ctx context.Context, to raftnet.Replica, stream io.Reader) (int64, func(), error) {
 		waiting, cancel := context.WithTimeout(ctx, turnWithin)
 		defer cancel()
-		done, err := turn(waiting, s.turns.sending, errSending)
+		done, err := turn(waiting, t.sending, errSending)
 		if err != nil {
 			return 0, nil, err
 		}
-		if err = s.askRoom(ctx, g, to); err == nil {
+		if err = t.askRoom(ctx, g, to); err == nil {
 			var size int64
 			if size, err = stream.(*spooled).spool(); err == nil && g.barred.Load() {
 				err = errBarred // found while it waited, or was written
@@ -85,7 +101,7 @@ func (s *Store) prepareFor(g *group) prepare {
 
 // askRoom asks a node whether it takes the state of its replica. One of a program that does
 // not know the question is sent it as before.
-func (s *Store) askRoom(ctx context.Context, g *group, to raftnet.Replica) error {
+func (t *turns) askRoom(ctx context.Context, g *group, to raftnet.Replica) error {
 	size, err := g.fsm.transfer.size()
 	if err != nil {
 		return err
@@ -96,7 +112,7 @@ func (s *Store) askRoom(ctx context.Context, g *group, to raftnet.Replica) error
 	}
 	ctx, cancel := context.WithTimeout(ctx, roomWithin+configureWithin)
 	defer cancel()
-	if _, err := s.callMeta(ctx, to.Node, callRoom, query); err != nil && !errors.Is(err, ErrInvalid) {
+	if _, err := t.askTable(ctx, to.Node, callRoom, query); err != nil && !errors.Is(err, ErrInvalid) {
 		return err
 	}
 	return nil
@@ -104,24 +120,24 @@ func (s *Store) askRoom(ctx context.Context, g *group, to raftnet.Replica) error
 
 // roomFor returns nil if this node takes a state now, ErrNoSpace if it has no room for it, or
 // ErrUnavailable.
-func (s *Store) roomFor(ctx context.Context, room *wire.Room) error {
-	way, err := s.routeOf(uint64(room.Range))
+func (t *turns) roomFor(ctx context.Context, room *wire.Room) error {
+	way, err := t.routeOf(uint64(room.Range))
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	if g := way.local(); g == nil || string(g.seat.id) != room.Replica {
 		return fmt.Errorf("%w: replica %s is not on this node", ErrUnavailable, room.Replica)
 	}
-	if v := s.cfg.Volume; v != nil {
+	if v := t.volume; v != nil {
 		if status := v.Status(); status.Free < status.Reserve+room.Bytes+room.Bytes/4 {
-			s.tools.metrics.transfersRefused.Inc()
+			t.tools.metrics.transfersRefused.Inc()
 			return fmt.Errorf("%w: no room for the state of range %d, which takes about %d bytes: %d are free, of which %d are kept for what there is",
 				ErrNoSpace, room.Range, room.Bytes, status.Free, status.Reserve)
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, roomWithin)
 	defer cancel()
-	done, err := turn(ctx, s.turns.receiving, errReceiving)
+	done, err := turn(ctx, t.receiving, errReceiving)
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}

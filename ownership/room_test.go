@@ -81,9 +81,9 @@ func TestRoomFor(t *testing.T) {
 	s := w.nodes[0].store
 	replica := string(s.groups()[0].seat.id)
 	ctx := context.Background()
-	ask := func(room *wire.Room) error { return s.roomFor(ctx, room) }
+	ask := func(room *wire.Room) error { return s.turns.roomFor(ctx, room) }
 	wantError(t, ask(&wire.Room{Replica: replica, Bytes: math.MaxUint64 / 4}), nil) // without a volume there is no limit
-	s.cfg.Volume = roomy(t, 26)                                                     // MiB, 16 of them the reserve
+	s.turns.volume = roomy(t, 26)                                                   // MiB, 16 of them the reserve
 	wantError(t, ask(&wire.Room{Replica: replica, Bytes: 8 << 20}), nil)
 	wantError(t, ask(&wire.Room{Replica: replica, Bytes: 8<<20 + 1}), ErrNoSpace)
 	wantError(t, ask(&wire.Room{Replica: replica + "1", Bytes: 1}), ErrUnavailable)
@@ -94,8 +94,8 @@ func TestRoomFor(t *testing.T) {
 	}
 	soon, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
 	defer cancel()
-	wantError(t, s.roomFor(soon, &wire.Room{Replica: replica, Bytes: 1}), errReceiving)
+	wantError(t, s.turns.roomFor(soon, &wire.Room{Replica: replica, Bytes: 1}), errReceiving)
 	done()
 	wantError(t, ask(&wire.Room{Replica: replica, Bytes: 1}), nil)
-	s.cfg.Volume = nil
+	s.turns.volume = nil
 }

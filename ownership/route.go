@@ -9,6 +9,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -46,7 +47,7 @@ func newRoutes(table *wire.Meta, before *routes) (*routes, error) {
 		if r.Planned {
 			continue
 		}
-		rs.byID[i] = before.renew(rangeOf(r))
+		rs.byID[i] = before.renew(tables.RangeOf(r))
 		rs.ordered = append(rs.ordered, rs.byID[i])
 	}
 	slices.SortFunc(rs.ordered, func(a, b *route) int { return cmp.Compare(a.From, b.From) })
@@ -81,11 +82,6 @@ func (rs *routes) renew(r channel.Range) *route {
 	return fresh
 }
 
-// rangeOf returns a range as the table has it.
-func rangeOf(r *wire.Range) channel.Range {
-	return channel.Range{ID: r.Id, From: channel.Bucket(r.From), To: channel.Bucket(r.To)}
-}
-
 // local returns this node's replica, nil for none. It may be closed at any time after that.
 func (r *route) local() *group { return r.own.Load() }
 
@@ -114,7 +110,7 @@ func (r *route) serves() bool { return r.serving() != nil }
 func (r *route) leader() string {
 	if g := r.local(); g != nil {
 		if _, leader := g.raft.LeaderWithID(); leader != "" {
-			return nodeID(leader)
+			return raftnet.NodeID(string(leader))
 		}
 	}
 	replicas := r.replicas()
@@ -151,13 +147,13 @@ func (r *route) status() RangeStatus {
 	if g := r.local(); g != nil {
 		s.Term, s.Applied = g.raft.CurrentTerm(), g.state.Index()
 		if _, leader := g.raft.LeaderWithID(); leader != "" {
-			s.Leader = nodeName(string(leader))
+			s.Leader = raftnet.NodeName(string(leader))
 		}
 	} else {
-		s.Leader = nodeName(r.leader())
+		s.Leader = raftnet.NodeName(r.leader())
 	}
 	for _, server := range r.servers() {
-		s.Replicas = append(s.Replicas, nodeName(string(server)))
+		s.Replicas = append(s.Replicas, raftnet.NodeName(string(server)))
 	}
 	return s
 }
@@ -175,4 +171,18 @@ func (r *route) servers() (ids []raft.ServerID) {
 		ids = append(ids, server.ID)
 	}
 	return ids
+}
+
+// setReplicas learns where the range is.
+func (r *route) setReplicas(table *wire.Range) error {
+	replicas := make([]raftnet.Replica, 0, len(table.Replicas))
+	for _, id := range table.Replicas {
+		replica, err := raftnet.ParseID(table.Id, raft.ServerID(id))
+		if err != nil {
+			return disk.Corrupt("range table: range %d: %w", table.Id, err)
+		}
+		replicas = append(replicas, replica)
+	}
+	r.placed.Store(&replicas)
+	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,7 +30,10 @@ type router struct {
 	repairs *repairs                  // nil in a cluster of one
 	calls   calls
 	terms   *confirmer
-	closing atomic.Bool // new commands are refused
+	cluster string          // ID; of open
+	closing atomic.Bool     // new commands are refused
+	running context.Context // ends when the store is closed
+	loops   sync.WaitGroup  // those that end with running
 }
 
 // groups returns the replicas of this node, by range ID.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -13,23 +14,25 @@ import (
 // leaves the disk to others.
 const scrubPause = 50 * time.Millisecond
 
-// scrub reads the states of this node's replicas bucket by bucket, all of them once in
-// each Config.ScrubInterval, so that damage is known before the other replicas have it
-// too; of the ranges that this node leads it has the replicas compared. It begins at any bucket: a node that restarts often would otherwise never come to
-// the last.
-func (s *Store) scrub(ctx context.Context) {
-	ticker := time.NewTicker(max(s.cfg.ScrubInterval/channel.Buckets, time.Millisecond))
-	defer ticker.Stop()
-	for b := rand.N(channel.Bucket(channel.Buckets)); ; b = (b + 1) % channel.Buckets {
-		select {
-		case <-ticker.C:
-			if s.scrubBucket(ctx, b) && s.net != nil {
-				s.startComparison(ctx, b)
-			}
-		case <-ctx.Done():
-			return
+// scrubber reads the states of this node's replicas, so that damage is known before the other
+// replicas have it too, and has the replicas of the ranges that this node leads compared.
+type scrubber struct {
+	*router
+	interval time.Duration // Config.ScrubInterval
+	compare  *comparer
+	damage   damagedBuckets
+}
+
+// run reads bucket by bucket, all of them once in each interval, until ctx ends. It begins at any
+// bucket: a node that restarts often would otherwise never come to the last.
+func (s *scrubber) run(ctx context.Context) {
+	b := rand.N(channel.Bucket(channel.Buckets))
+	every(ctx, max(s.interval/channel.Buckets, time.Millisecond), func() {
+		if s.read(ctx, b) && s.net != nil {
+			s.compare.start(ctx, b)
 		}
-	}
+		b = (b + 1) % channel.Buckets
+	})
 }
 
 func pauseScrub(ctx context.Context) {
@@ -39,10 +42,10 @@ func pauseScrub(ctx context.Context) {
 	}
 }
 
-// scrubBucket reads one bucket, if this node has a replica of its range, and reports
+// read reads one bucket, if this node has a replica of its range, and reports
 // damage. It is false if the replica is damaged for certain: of records that do not fit
 // together a comparison tells whether the others have the same.
-func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
+func (s *scrubber) read(ctx context.Context, b channel.Bucket) bool {
 	r := s.of(b)
 	g := r.local()
 	if g == nil {
@@ -66,4 +69,33 @@ func (s *Store) scrubBucket(ctx context.Context, b channel.Bucket) bool {
 		s.tools.log.Warn("a bucket could not be scrubbed", "range", r.ID, "bucket", b, "error", err)
 	}
 	return false
+}
+
+// damagedBuckets are where the last scrub found some.
+type damagedBuckets struct {
+	mu      sync.Mutex
+	buckets map[channel.Bucket]bool
+}
+
+func (d *damagedBuckets) found(b channel.Bucket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.buckets == nil {
+		d.buckets = make(map[channel.Bucket]bool)
+	}
+	d.buckets[b] = true
+}
+
+// mended notes that a bucket was read whole: its state may have come from another replica.
+func (d *damagedBuckets) mended(b channel.Bucket) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.buckets, b)
+}
+
+// count returns how many buckets are damaged.
+func (d *damagedBuckets) count() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.buckets)
 }

@@ -3,7 +3,6 @@ package ownership
 import (
 	"context"
 	"errors"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -126,19 +125,4 @@ func (s seat) stop(r *raft.Raft, group uint32) error {
 		s.net.raft.Close(replica)
 	}
 	return r.Shutdown().Error()
-}
-
-// nodeID cuts the replica's number off a raft server ID.
-func nodeID(id raft.ServerID) string {
-	node, _, _ := strings.Cut(string(id), "/")
-	return node
-}
-
-// nodeName cuts the incarnation off as well.
-func nodeName(id string) string {
-	node := nodeID(raft.ServerID(id))
-	if i := strings.LastIndexByte(node, '.'); i >= 0 {
-		return node[:i]
-	}
-	return node
 }

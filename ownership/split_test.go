@@ -12,6 +12,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -272,13 +273,13 @@ func TestSplitBehind(t *testing.T) {
 // TestSplitMixed: no range is split while a node has a program that does not know of splits.
 func TestSplitMixed(t *testing.T) {
 	t.Parallel()
-	p := &programs{of: map[string]versions{"node-1": {4, 5}}}
+	p := &programs{of: map[string]tables.Versions{"node-1": versions(4, 5)}}
 	w := newTown(t, 3, 74, p.tune)
 	if err := w.nodes[0].store.SplitRanges(context.Background(), 8); !errors.Is(err, ErrRefused) {
 		t.Errorf("while a node has the program of before: %v", err)
 	}
 	w.nodes[1].stop()
-	p.install("node-1", versions{})
+	p.install("node-1", tables.Versions{})
 	w.open(w.nodes[1])
 	eventually(t, "the new version", func() error {
 		if v := w.nodes[0].store.Version(); v != newestVersion {
@@ -390,7 +391,7 @@ func TestSplitTable(t *testing.T) {
 		{"beside that", plan(0, 7), true},
 		{"of the other one", plan(1, 7), false},
 	} {
-		if err := changeTable(table, step.command); errors.Is(err, ErrInvalid) != step.refused || !step.refused && err != nil {
+		if err := tables.Change(table, step.command); errors.Is(err, ErrInvalid) != step.refused || !step.refused && err != nil {
 			t.Errorf("%s: %v", step.name, err)
 		}
 		if _, err := newRoutes(table, nil); err != nil {
@@ -404,11 +405,12 @@ func TestSplitTable(t *testing.T) {
 	if !slices.Equal(second.Replicas, []string{"a.1/3", "b.1/4"}) || !slices.Equal(first.Joining, []string{"c.1/5"}) {
 		t.Errorf("replicas are %v and %v", second.Replicas, first.Joining)
 	}
-	if all := widest(table, 0); all != (channel.Range{To: channel.Buckets - 1}) || bornRanges(table) != 1 {
-		t.Errorf("the first has had %v, %d were there at the birth", all, bornRanges(table))
+	if all := tables.Widest(table, 0); all != (channel.Range{To: channel.Buckets - 1}) || tables.Born(table) != 1 {
+		t.Errorf("the first has had %v, %d were there at the birth", all, tables.Born(table))
 	}
-	for i, refused := range map[uint32]bool{2: true, 3: false, mostRanges: false, mostRanges + 1: true} {
-		if err := wantRanges(table, &wire.WantRanges{Ranges: i}); (err != nil) != refused {
+	for i, refused := range map[uint32]bool{2: true, 3: false, tables.MostRanges: false, tables.MostRanges + 1: true} {
+		want := &wire.MetaCommand{Change: &wire.MetaCommand_WantRanges{WantRanges: &wire.WantRanges{Ranges: i}}}
+		if err := tables.Change(table, want); (err != nil) != refused {
 			t.Errorf("%d ranges are wanted: %v", i, err)
 		}
 	}

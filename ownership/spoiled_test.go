@@ -18,7 +18,7 @@ func anyTable() disk.DamagedTable {
 	return disk.DamagedTable{Path: "any", From: []byte{0}, To: []byte{0xFF, 0xFF, 0xFF, 0xFF}, Compaction: true}
 }
 
-// alone ends the node's loops, so that a test does by itself what followTable would.
+// alone ends the node's loops, so that a test does by itself what placer.run would.
 func (n *townNode) alone() {
 	n.store.cancel()
 	n.store.loops.Wait()
@@ -42,7 +42,7 @@ func TestCutBehindTakingOut(t *testing.T) {
 	n := w.nodes[1]
 	n.flipped()
 	n.alone()
-	if err := n.store.findDamaged(anyTable()); err != nil {
+	if err := n.store.mend.findDamaged(anyTable()); err != nil {
 		t.Fatal(err)
 	}
 	gone := make(map[string]bool)
@@ -127,7 +127,7 @@ func TestDamagedSendsNoState(t *testing.T) {
 	g, to := way.local(), way.replicas()[slices.IndexFunc(way.replicas(), func(r raftnet.Replica) bool { return r.Node != n.store.net.self() })]
 	send := func() error {
 		stream := &spooled{transfer: g.fsm.transfer}
-		_, done, err := n.store.prepareFor(g)(context.Background(), to, stream)
+		_, done, err := n.store.turns.prepare(g)(context.Background(), to, stream)
 		if err == nil {
 			done()
 		}
@@ -157,7 +157,7 @@ func TestLastWholeStays(t *testing.T) {
 	n := w.nodes[0]
 	n.flipped()
 	n.alone()
-	if err := n.store.findDamaged(anyTable()); !errors.Is(err, errEnds) {
+	if err := n.store.mend.findDamaged(anyTable()); !errors.Is(err, errEnds) {
 		t.Errorf("damage in a range of one replica: %v, want %v", err, errEnds)
 	}
 	select {

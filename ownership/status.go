@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -80,7 +81,7 @@ func (s *Store) Ready() error {
 
 // present reports whether a table has a node that was not removed.
 func present(table *wire.Meta, id string) bool {
-	n := tableNode(table, id)
+	n := tables.Node(table, id)
 	return n != nil && NodeState(n.State) != NodeRemoved
 }
 
@@ -122,7 +123,7 @@ func (s *Store) addGauges() {
 		}
 		return float64(n)
 	})
-	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.damage.count()) })
+	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.scrub.damage.count()) })
 	m.gauge("damaged_replicas", "Replicas of this node that are damaged and are not filled again yet.", func() float64 {
 		if s.repairs == nil {
 			return 0

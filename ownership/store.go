@@ -6,50 +6,42 @@ import (
 	"sync"
 	"time"
 
-	"github.com/cockroachdb/pebble/v2"
-	"github.com/seed-91e7e7c1/corona/channel"
-	"github.com/seed-91e7e7c1/corona/internal/volume"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/founding"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
-	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
-// Store is this node's part of the cluster's state. Its methods may be called
-// from any goroutine. What it consists of has most of them: reads of this node's replicas
-// ([state.Reader]), writes, feeds for streams, leadership.
+// Store is this node's part of the cluster's state. Its methods may be called from any goroutine.
+// Most of them are of the parts that it consists of, which newStore puts together: DESIGN.md lists
+// what each does.
 type Store struct {
-	cfg     Config
-	cluster string
+	cfg  Config
+	meta *metaGroup
 
 	*router
 	*reads
 	*writes
 	*feeds
+	*backups
 	*leadership
-	views      viewCalls
-	driver     driver
-	restorable Call[[]byte, state.RestoreState]
-	copies     copies
-	damage     damagedBuckets
-	compare    comparer
-	turns      *turns
+	*metaCalls
+	*survey
+	*changes
+	*recoveries
+	views viewCalls
 
-	founding *founding.Founding // nil in a cluster of one
-	held     map[uint32]string  // the replicas on this disk, by range; of open, then of followTable
-	noted    []string           // of those, the ones noted as damaged; of the same
-	learned  chan struct{}      // full when known may be new to followTable
-	adopted  *wire.Meta         // noted durably; of the same
-	reserved *channel.Range     // that is being opened; guarded by placing
-	placing  sync.Mutex         // held while it is decided which range has buckets here
-	learning sync.Mutex         // held while known, and version with it, become newer
+	ranges  *configurer
+	driver  *driver
+	splits  *splitter
+	compare *comparer
+	scrub   *scrubber
+	mend    *mender
+	place   *placer
 
-	log   *sharedlog.Log
-	db    *pebble.DB // of state
-	flush *flusher
+	*stores
+	held     *held
+	replicas *replicas
+	turns    *turns
 
-	cancel context.CancelFunc // ends loops
-	loops  sync.WaitGroup
+	cancel context.CancelFunc // ends running
 	close  sync.Once
 	ended  error // of Close
 }
@@ -86,35 +78,13 @@ func (s *Store) shutdown() error {
 	}
 	stopped.Wait()
 	s.compare.close()
-	err := errors.Join(errs...)
-	if s.meta != nil {
-		err = errors.Join(err, s.meta.close())
-	}
+	err := errors.Join(errors.Join(errs...), s.meta.close())
 	if s.net != nil {
 		s.net.close()
 	}
-	if s.state != nil {
-		s.state.Close()
-		// What is not flushed would be replayed at the next start.
-		err = errors.Join(err, s.lastFlush(), s.db.Close())
-	}
-	if s.log != nil {
-		err = errors.Join(err, s.log.Close())
-	}
+	err = errors.Join(err, s.stores.close())
 	s.tools.metrics.unregister()
 	return err
-}
-
-// lastFlush spares the next start a replay. A disk without room for it does with
-// the log.
-func (s *Store) lastFlush() error {
-	if s.cfg.Volume.Level() == volume.Critical {
-		return nil
-	}
-	if err := s.flush.flush(); !errors.Is(err, ErrNoSpace) {
-		return err
-	}
-	return nil
 }
 
 func (s *Store) drain() {

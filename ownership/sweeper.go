@@ -29,16 +29,7 @@ type sweeper struct {
 
 func (s *Store) sweep(ctx context.Context) {
 	w := newSweeper(s)
-	ticker := time.NewTicker(s.cfg.SweepInterval)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ticker.C:
-			w.step(ctx)
-		case <-ctx.Done():
-			return
-		}
-	}
+	every(ctx, s.cfg.SweepInterval, func() { w.step(ctx) })
 }
 
 func newSweeper(s *Store) *sweeper { return &sweeper{s: s, retain: state.KeepAtMost} }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/go-hclog"
@@ -90,4 +91,18 @@ func (l raftLog) Accept(_ string, level hclog.Level, msg string, args ...any) {
 		}
 	}
 	l.log.Log(context.Background(), to, "raft", append([]any{"message", msg}, args...)...)
+}
+
+// every calls f each time that an interval has passed, until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			f()
+		case <-ctx.Done():
+			return
+		}
+	}
 }

@@ -7,7 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/seed-91e7e7c1/corona/internal/peer"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -20,39 +21,7 @@ import (
 const (
 	oldestVersion = 4 // of those that this program applies
 	newestVersion = 6
-	// firstVersion is that of tables and programs that say none.
-	firstVersion = 4
 )
-
-// versions are those that a program applies, both ends included.
-type versions struct{ oldest, newest uint32 }
-
-func versionsOf(s *wire.Support) versions {
-	if s == nil {
-		return versions{firstVersion, firstVersion}
-	}
-	return versions{s.Oldest, s.Newest}
-}
-
-func (v versions) support() *wire.Support { return &wire.Support{Oldest: v.oldest, Newest: v.newest} }
-
-// apply returns ErrVersion unless the program applies a version.
-func (v versions) apply(version uint32) error {
-	switch {
-	case version > v.newest:
-		return fmt.Errorf("%w: the cluster is at version %d of the state machine, this program applies %d to %d: install a newer one", ErrVersion, version, v.oldest, v.newest)
-	case version < v.oldest:
-		return fmt.Errorf("%w: the cluster is at version %d of the state machine, this program applies %d to %d: install the release before on all nodes first", ErrVersion, version, v.oldest, v.newest)
-	default:
-		return nil
-	}
-}
-
-// fits returns ErrVersion for the table of a cluster that the program cannot be of.
-func (v versions) fits(table *wire.Meta) error { return v.apply(versionOf(table)) }
-
-// versionOf returns the version that a table's cluster is at.
-func versionOf(table *wire.Meta) uint32 { return max(table.GetStateMachine(), firstVersion) }
 
 // Version returns the version of the state machine that the cluster is at.
 func (s *Store) Version() uint32 { return s.version.Load() }
@@ -95,22 +64,10 @@ func allow(have, need uint32) error {
 	return nil
 }
 
-// raiseVersion has no check of what this program applies, which would make replicas differ.
-func raiseVersion(table *wire.Meta, c *wire.RaiseVersion) error {
-	switch {
-	case c.Version <= versionOf(table):
-		return refuseChange("version %d of the state machine, it is at %d", c.Version, versionOf(table))
-	case c.Revision != table.Revision:
-		return refuseChange("a raise decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
-	}
-	table.StateMachine = c.Version
-	return nil
-}
-
 // raiseAlone raises the version of a cluster of one to the newest that its program applies.
 func (m *metaGroup) raiseAlone(newest uint32) error {
 	table := m.fsm.meta()
-	if versionOf(table) >= newest {
+	if tables.VersionOf(table) >= newest {
 		return nil
 	}
 	return m.propose(raising(newest, table))
@@ -130,83 +87,62 @@ const (
 // Each node says so by itself when it is asked, so that one that has been restarted with
 // another program is known by that; one that does not answer holds up the raise until it does,
 // or is removed.
-func (s *Store) raise(ctx context.Context, table *wire.Meta) error {
-	have := versionOf(table)
-	if have >= s.cfg.versions.newest || time.Since(s.driver.raised) < raiseEvery {
+func (d *driver) raise(ctx context.Context, table *wire.Meta) error {
+	have := tables.VersionOf(table)
+	if have >= d.versions.Newest || time.Since(d.raised) < raiseEvery {
 		return nil
 	}
-	s.driver.raised = time.Now()
+	d.raised = time.Now()
 	for _, n := range table.Nodes {
-		if NodeState(n.State) != NodeRemoved && s.silentOther(n.Id) {
+		if NodeState(n.State) != NodeRemoved && d.net.silentOther(n.Id) {
 			return nil
 		}
 	}
-	newest, err := s.supported(ctx, table)
+	newest, err := d.supported(ctx, table)
 	if err != nil || newest <= have {
 		return err
 	}
-	if _, err := s.changeHere(ctx, raising(newest, table)); err != nil {
+	if _, err := d.changeHere(ctx, raising(newest, table)); err != nil {
 		return err
 	}
-	s.tools.log.Info("version of the state machine raised", "version", newest, "before", have)
+	d.tools.log.Info("version of the state machine raised", "version", newest, "before", have)
 	return nil
 }
 
 // supported returns the newest version that the programs of all nodes apply.
-func (s *Store) supported(ctx context.Context, table *wire.Meta) (uint32, error) {
+func (d *driver) supported(ctx context.Context, table *wire.Meta) (uint32, error) {
 	ctx, cancel := within(ctx, configureWithin)
 	defer cancel()
-	all := make([]versions, len(table.Nodes))
+	all := make([]tables.Versions, len(table.Nodes))
 	errs := make([]error, len(table.Nodes))
 	var asking sync.WaitGroup
 	for i, n := range table.Nodes {
-		all[i] = s.cfg.versions
-		if NodeState(n.State) != NodeRemoved && n.Id != s.net.self() {
-			asking.Go(func() { all[i], errs[i] = s.askSupport(ctx, n.Id) })
+		all[i] = d.versions
+		if NodeState(n.State) != NodeRemoved && n.Id != d.net.self() {
+			asking.Go(func() { all[i], errs[i] = d.askSupport(ctx, n.Id) })
 		}
 	}
 	asking.Wait()
-	newest := s.cfg.versions.newest
+	newest := d.versions.Newest
 	for _, v := range all {
-		newest = min(newest, v.newest)
+		newest = min(newest, v.Newest)
 	}
 	return newest, errors.Join(errs...)
 }
 
 // askSupport asks a node which versions its program applies. Programs that do not know the
 // question apply the first one.
-func (s *Store) askSupport(ctx context.Context, node string) (versions, error) {
-	content, err := s.askMeta(ctx, node, callSupport, nil)
+func (d *driver) askSupport(ctx context.Context, node string) (tables.Versions, error) {
+	content, err := d.ask(ctx, node, callSupport, nil)
 	switch {
 	case errors.Is(err, ErrInvalid):
-		return versionsOf(nil), nil
+		return tables.VersionsOf(nil), nil
 	case err != nil:
-		return versions{}, err
+		return tables.Versions{}, err
 	}
 	support := &wire.Support{}
 	if err := proto.Unmarshal(content, support); err != nil {
-		return versions{}, fmt.Errorf("%w: versions of %s: %w", ErrUnavailable, nodeName(node), err)
+		return tables.Versions{}, fmt.Errorf("%w: versions of %s: %w", ErrUnavailable, raftnet.NodeName(node), err)
 	}
-	return versionsOf(support), nil
-}
-
-// askMeta makes a call of the meta group at another node, and returns the content of its
-// answer.
-func (s *Store) askMeta(ctx context.Context, node, kind string, query []byte) ([]byte, error) {
-	question, err := proto.Marshal(&wire.Question{Kind: kind, Query: query})
-	if err != nil {
-		return nil, fmt.Errorf("encode call: %w", err)
-	}
-	reply, err := s.net.peers.Call(ctx, node, peer.Log, kindCall, metaRange, question)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", errElsewhere, err)
-	}
-	answer := &wire.Answer{}
-	if err := proto.Unmarshal(reply, answer); err != nil {
-		return nil, fmt.Errorf("%w: answer of %s: %w", ErrUnavailable, nodeName(node), err)
-	}
-	if answer.Elsewhere {
-		return nil, errElsewhere
-	}
-	return answer.Content, failureError(answer.Failure)
+	return tables.VersionsOf(support), nil
 }

@@ -8,17 +8,21 @@ import (
 	"testing"
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
-	"google.golang.org/protobuf/proto"
 )
 
 // programs are the versions that the programs of a town's nodes apply, by the node's name.
 type programs struct {
 	sync.Mutex
-	of map[string]versions
+	of map[string]tables.Versions
 }
 
-func (p *programs) install(node string, v versions) {
+func versions(oldest, newest uint32) tables.Versions {
+	return tables.Versions{Oldest: oldest, Newest: newest}
+}
+
+func (p *programs) install(node string, v tables.Versions) {
 	p.Lock()
 	defer p.Unlock()
 	p.of[node] = v
@@ -50,8 +54,8 @@ func (w *town) version(want uint32, nodes ...*townNode) {
 func TestRollingUpgrade(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
-	before, after := versions{4, 4}, versions{4, 5}
-	p := &programs{of: map[string]versions{"": before}}
+	before, after := versions(4, 4), versions(4, 5)
+	p := &programs{of: map[string]tables.Versions{"": before}}
 	w := newTown(t, 3, 31, p.tune)
 	w.version(4, w.nodes...)
 	made := w.filled(10, "before")
@@ -97,7 +101,7 @@ func TestRollingUpgrade(t *testing.T) {
 	if err := last.open(0); !errors.Is(err, ErrVersion) {
 		t.Errorf("start of the older program: %v", err)
 	}
-	p.install(last.name, versions{6, 7})
+	p.install(last.name, versions(6, 7))
 	if err := last.open(0); !errors.Is(err, ErrVersion) {
 		t.Errorf("start of a program that is too new: %v", err)
 	}
@@ -121,7 +125,7 @@ func TestRollingUpgrade(t *testing.T) {
 // TestFoundersOfTwoVersions: a cluster is founded at the newest version that all founders apply.
 func TestFoundersOfTwoVersions(t *testing.T) {
 	t.Parallel()
-	p := &programs{of: map[string]versions{"": {4, 5}, "node-1": {4, 4}}}
+	p := &programs{of: map[string]tables.Versions{"": versions(4, 5), "node-1": versions(4, 4)}}
 	w := newTown(t, 3, 32, p.tune)
 	w.version(4, w.nodes...)
 	w.filled(5, "any")
@@ -132,14 +136,14 @@ func TestFoundersOfTwoVersions(t *testing.T) {
 func TestVersionAlone(t *testing.T) {
 	t.Parallel()
 	cfg := testConfig(t)
-	cfg.versions = versions{4, 4}
+	cfg.versions = versions(4, 4)
 	s := open(t, cfg)
 	made := subscribe(t, s, wish("http://example.com/", "", webhook))
 	if v := s.version.Load(); v != 4 {
 		t.Errorf("version %d, want 4", v)
 	}
 	shut(t, s)
-	cfg.versions = versions{4, 5}
+	cfg.versions = versions(4, 5)
 	s = open(t, cfg)
 	if v := s.version.Load(); v != 5 {
 		t.Errorf("version %d with the newer program, want 5", v)
@@ -148,12 +152,12 @@ func TestVersionAlone(t *testing.T) {
 		t.Error(err)
 	}
 	shut(t, s)
-	cfg.versions = versions{4, 4}
+	cfg.versions = versions(4, 4)
 	wantError(t, refused(t, cfg), ErrVersion)
 	if have, err := readFormat(cfg.Dir); err != nil || have != formatVersioned { // for programs without versions
 		t.Errorf("format %d, %v; want %d", have, err, formatVersioned)
 	}
-	w := newTown(t, 0, 33, func(c *Config) { c.versions = versions{4, 4} })
+	w := newTown(t, 0, 33, func(c *Config) { c.versions = versions(4, 4) })
 	node := w.add(cfg.Node)
 	node.dir = cfg.Dir
 	if err := node.open(1); !errors.Is(err, ErrVersion) {
@@ -172,31 +176,6 @@ func TestAllow(t *testing.T) {
 	}{{4, tick, nil}, {5, tick, nil}, {4, compare, ErrRefused}, {5, compare, nil}, {5, unknown, ErrRefused}, {6, unknown, nil}} {
 		if err := allow(test.have, commandVersion(test.of)); !errors.Is(err, test.err) {
 			t.Errorf("%v at version %d: %v, want %v", test.of, test.have, err, test.err)
-		}
-	}
-}
-
-// TestRaise: a raise is for the table that it was decided for, and only goes up.
-func TestRaise(t *testing.T) {
-	for name, test := range map[string]struct {
-		have, version uint32
-		revision      uint64
-		err           error
-	}{
-		"the next":               {4, 5, 7, nil},
-		"of a table without one": {0, 5, 7, nil},
-		"the same":               {5, 5, 7, ErrInvalid},
-		"of before":              {6, 5, 7, ErrInvalid},
-		"another table":          {4, 5, 6, ErrInvalid},
-	} {
-		table := &wire.Meta{Revision: 7, StateMachine: test.have}
-		want := proto.CloneOf(table)
-		if test.err == nil {
-			want.StateMachine = test.version
-		}
-		err := changeTable(table, &wire.MetaCommand{Change: &wire.MetaCommand_RaiseVersion{RaiseVersion: &wire.RaiseVersion{Version: test.version, Revision: test.revision}}})
-		if !errors.Is(err, test.err) || !proto.Equal(table, want) {
-			t.Errorf("%s: %v, table %v", name, err, table)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 )
 
 // wishIn is a wish for a channel of a range.
@@ -45,7 +46,7 @@ func TestWipedIsAnother(t *testing.T) {
 	})
 	var followers []*townNode
 	for _, id := range table.Replicas {
-		if n := w.named(nodeName(id)); n != leader {
+		if n := w.named(raftnet.NodeName(id)); n != leader {
 			followers = append(followers, n)
 		}
 	}
@@ -93,7 +94,7 @@ func TestFillingHasNoVote(t *testing.T) {
 		for _, n := range w.nodes[:3] {
 			for _, g := range n.store.groups() {
 				servers := g.raft.GetConfiguration().Configuration().Servers
-				if g.serving.Load() && slices.ContainsFunc(servers, func(s raft.Server) bool { return nodeName(string(s.ID)) == fresh.name }) {
+				if g.serving.Load() && slices.ContainsFunc(servers, func(s raft.Server) bool { return raftnet.NodeName(string(s.ID)) == fresh.name }) {
 					filled = g
 					return nil
 				}

@@ -18,6 +18,12 @@ type writes struct {
 	same   Call[[]NewSubscription, []channel.Subscription]
 }
 
+func newWrites(rt *router, now func() time.Time, volume *volume.Volume) *writes {
+	w := &writes{router: rt, now: now, volume: volume}
+	w.same = newCall(rt, "same", w.sameHere).Within(sameWithin)
+	return w
+}
+
 // The calls of this file return when their command is durable and applied. All but
 // Unsubscribe are the owner's of a range, and fail on a node that does not lead it. Their
 // errors: ErrUnavailable (the outcome is unknown, within five seconds),

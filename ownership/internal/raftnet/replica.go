@@ -50,3 +50,18 @@ func (r Replica) Group() uint64 { return uint64(r.Range)<<32 | uint64(r.Number) 
 func replicaOf(node string, group uint64) Replica {
 	return Replica{Range: uint32(group >> 32), Node: node, Number: uint32(group)}
 }
+
+// NodeID returns the node of a raft server ID, which is that without the replica's number.
+func NodeID(id string) string {
+	node, _, _ := strings.Cut(id, "/")
+	return node
+}
+
+// NodeName returns the name of the node of a raft server ID, or of a node's ID.
+func NodeName(id string) string {
+	node := NodeID(id)
+	if i := strings.LastIndexByte(node, '.'); i >= 0 {
+		return node[:i]
+	}
+	return node
+}

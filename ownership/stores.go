@@ -4,9 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/bloom"
+	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -14,35 +19,94 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// openStores opens log and state, and checks that they are this node's.
-func (s *Store) openStores(table *wire.Meta, born bool) (err error) {
-	if s.log, err = openLog(s.cfg, s.tools, s.foundInLog()); err != nil {
+// stores are what the replicas of a node have in common on its disk: the log and the state.
+type stores struct {
+	*router
+	cfg     Config
+	log     *sharedlog.Log
+	db      *pebble.DB // of router.state
+	flush   *flusher
+	writing atomic.Pointer[sharedlog.Log] // log, as soon as it is open; see hangs
+}
+
+// open opens log and state, and checks that they are of this node, whose raft ID is id.
+func (d *stores) open(id raft.ServerID, table *wire.Meta, born bool) (err error) {
+	var damagedLog func(error)
+	var damagedTable func(disk.DamagedTable)
+	if d.repairs != nil {
+		damagedLog, damagedTable = d.repairs.noteShared, d.repairs.noteTable
+	}
+	if d.log, err = openLog(d.cfg, d.tools, damagedLog); err != nil {
 		return err
 	}
-	s.logRef.Store(s.log)
-	if s.cfg.unmarked { // now it has a mark
-		if err := writeFormat(s.cfg.Dir, formatMarked); err != nil {
+	d.writing.Store(d.log)
+	if d.cfg.unmarked { // now it has a mark
+		if err := writeFormat(d.cfg.Dir, formatMarked); err != nil {
 			return err
 		}
 	}
-	if s.db, err = openState(filepath.Join(s.cfg.Dir, "state"), s.cfg, s.tools, s.foundTable()); err != nil {
+	if d.db, err = openState(filepath.Join(d.cfg.Dir, "state"), d.cfg, d.tools, damagedTable); err != nil {
 		return err
 	}
-	s.state = state.New(s.db)
-	s.reads = &s.state.Reader
-	s.flush = &flusher{db: s.db, gaveUp: s.cfg.Volume.GaveUp()}
-	identity, err := proto.Marshal(&wire.Identity{Cluster: table.Cluster, RaftId: string(s.meta.raftID)})
+	d.state = state.New(d.db)
+	d.flush = &flusher{db: d.db, gaveUp: d.cfg.Volume.GaveUp()}
+	identity, err := proto.Marshal(&wire.Identity{Cluster: table.Cluster, RaftId: string(id)})
 	if err != nil {
 		return fmt.Errorf("encode identity: %w", err)
 	}
-	have, err := s.log.Identity()
+	have, err := d.log.Identity()
 	if err != nil {
 		return err
 	}
-	if err := checkIdentity("log", have, identity, born, func() error { return s.log.SetIdentity(identity) }); err != nil {
+	if err := checkIdentity("log", have, identity, born, func() error { return d.log.SetIdentity(identity) }); err != nil {
 		return err
 	}
-	return s.checkStateIdentity(identity, born)
+	return d.checkStateIdentity(identity, born)
+}
+
+// close closes what is open. What is not flushed would be replayed at the next start; a disk
+// without room for that does with the log.
+func (d *stores) close() (err error) {
+	if d.state != nil {
+		d.state.Close()
+		if d.cfg.Volume.Level() != volume.Critical {
+			err = d.flush.flush()
+		}
+		if errors.Is(err, ErrNoSpace) {
+			err = nil
+		}
+		err = errors.Join(err, d.db.Close())
+	}
+	if d.log != nil {
+		err = errors.Join(err, d.log.Close())
+	}
+	return err
+}
+
+// reset closes what an open that failed has left open.
+func (d *stores) reset() (err error) {
+	if d.db != nil {
+		err = d.db.Close()
+	}
+	if d.log != nil {
+		err = errors.Join(err, d.log.Close())
+	}
+	d.db, d.log, d.state, d.flush = nil, nil, nil, nil
+	d.writing.Store(nil)
+	return err
+}
+
+// hangs returns for how long a write of the log has been hanging. It may be called at any time.
+func (d *stores) hangs() time.Duration {
+	if log := d.writing.Load(); log != nil {
+		return log.Hangs()
+	}
+	return 0
+}
+
+// group reads a replica of this node; see openGroup.
+func (d *stores) group(r, all channel.Range, seat seat) (*group, error) {
+	return openGroup(r, all, seat, d.log, d.db, d.state, d.flush, d.cfg, d.tools)
 }
 
 // openLog opens the log of all ranges. Damaged is as in [sharedlog.Config].
@@ -54,8 +118,8 @@ func openLog(cfg Config, tools tools, damaged func(error)) (*sharedlog.Log, erro
 	})
 }
 
-func (s *Store) checkStateIdentity(identity []byte, born bool) error {
-	value, closer, err := s.db.Get(state.IdentityKey())
+func (d *stores) checkStateIdentity(identity []byte, born bool) error {
+	value, closer, err := d.db.Get(state.IdentityKey())
 	if err != nil && !errors.Is(err, pebble.ErrNotFound) {
 		return disk.ReadError("read state", err)
 	}
@@ -66,10 +130,10 @@ func (s *Store) checkStateIdentity(identity []byte, born bool) error {
 		}
 	}
 	return checkIdentity("state", have, identity, born, func() error {
-		if err := s.db.Set(state.IdentityKey(), identity, pebble.NoSync); err != nil {
+		if err := d.db.Set(state.IdentityKey(), identity, pebble.NoSync); err != nil {
 			return fmt.Errorf("write identity: %w", err)
 		}
-		return s.flush.flush()
+		return d.flush.flush()
 	})
 }
 

@@ -1,4 +1,4 @@
-package ownership
+package tables
 
 import (
 	"slices"
@@ -13,44 +13,44 @@ import (
 // recoverRange makes the survivor the range's only replica. Placement makes the others anew.
 func recoverRange(table *wire.Meta, c *wire.RecoverRange) error {
 	recovery := proto.CloneOf(c.Recovery)
-	r, err := tableRange(table, recovery.GetRange())
+	r, err := Range(table, recovery.GetRange())
 	if err != nil {
 		return err
 	}
 	all := slices.Concat(r.Replicas, r.Joining)
 	at := slices.Index(all, recovery.Survivor)
-	node := nodeID(raft.ServerID(recovery.Survivor))
-	switch n := tableNode(table, node); {
+	node := raftnet.NodeID(recovery.Survivor)
+	switch n := Node(table, node); {
 	case c.Revision != table.Revision:
-		return refuseChange("a recovery decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
+		return refuse("a recovery decided for revision %d of the table, it is at %d", c.Revision, table.Revision)
 	case at < 0 || n == nil || placement.State(n.State) == placement.Removed:
-		return refuseChange("range %d has no replica %s", r.Id, recovery.Survivor)
+		return refuse("range %d has no replica %s", r.Id, recovery.Survivor)
 	case slices.Contains(r.Damaged, recovery.Survivor):
-		return refuseChange("replica %s of range %d is damaged", recovery.Survivor, r.Id)
+		return refuse("replica %s of range %d is damaged", recovery.Survivor, r.Id)
 	}
 	recovery.Lost = slices.Delete(all, at, at+1)
-	recovery.Replica = numberReplica(table, r.Id, node)
+	recovery.Replica = NumberReplica(table, r.Id, node)
 	r.Replicas, r.Joining, r.Damaged = []string{recovery.Replica}, nil, nil
 	table.Recoveries = append(table.Recoveries, recovery)
 	return nil
 }
 
-// recoverMeta makes the survivor the meta group's only voter; the nodes that are lost are
+// RecoverMeta makes the survivor the meta group's only voter; the nodes that are lost are
 // removed, the others get their replicas of it again. It goes on from the table that the
 // command brings, unless the one here is newer.
-func recoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
+func RecoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
 	after := proto.CloneOf(table)
-	if brought := c.Table; brought != nil && brought.Revision >= table.Revision && string(brought.Cluster) == string(table.Cluster) && epochOf(brought) == epochOf(table) {
+	if brought := c.Table; brought != nil && brought.Revision >= table.Revision && string(brought.Cluster) == string(table.Cluster) && Epoch(brought) == Epoch(table) {
 		after = proto.CloneOf(brought)
 	}
 	recovery := proto.CloneOf(c.Recovery)
-	replica, err := raftnet.ParseID(metaRange, raft.ServerID(recovery.GetReplica()))
+	replica, err := raftnet.ParseID(MetaRange, raft.ServerID(recovery.GetReplica()))
 	at := slices.Index(after.MetaReplicas, recovery.GetSurvivor())
 	switch {
-	case err != nil || replica.Node != nodeID(raft.ServerID(recovery.GetSurvivor())) || slices.Contains(c.Nodes, replica.Node):
-		return refuseChange("recovery of the meta group as %q", recovery.GetReplica())
-	case at < 0 || c.Epoch != epochOf(after)+1:
-		return refuseChange("recovery %d of the meta group from %s, there were %d", c.Epoch, recovery.Survivor, epochOf(after))
+	case err != nil || replica.Node != raftnet.NodeID(recovery.GetSurvivor()) || slices.Contains(c.Nodes, replica.Node):
+		return refuse("recovery of the meta group as %q", recovery.GetReplica())
+	case at < 0 || c.Epoch != Epoch(after)+1:
+		return refuse("recovery %d of the meta group from %s, there were %d", c.Epoch, recovery.Survivor, Epoch(after))
 	}
 	for _, n := range after.Nodes {
 		if slices.Contains(c.Nodes, n.Id) {
@@ -58,7 +58,7 @@ func recoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
 		}
 	}
 	for _, id := range after.MetaReplicas {
-		if slices.Contains(c.Nodes, nodeID(raft.ServerID(id))) {
+		if slices.Contains(c.Nodes, raftnet.NodeID(id)) {
 			recovery.Lost = append(recovery.Lost, id)
 		}
 	}
@@ -71,26 +71,26 @@ func recoverMeta(table *wire.Meta, c *wire.RecoverMeta) error {
 	return nil
 }
 
-// epochOf returns how often the meta group was recovered: its log is another one each time.
-func epochOf(table *wire.Meta) (n uint32) {
+// Epoch returns how often the meta group was recovered: its log is another one each time.
+func Epoch(table *wire.Meta) (n uint32) {
 	for _, r := range table.GetRecoveries() {
-		if r.Range == metaRange {
+		if r.Range == MetaRange {
 			n++
 		}
 	}
 	return n
 }
 
-// newer reports whether a table is a newer one of the same cluster.
-func newer(table, known *wire.Meta) bool {
-	if have, epoch := epochOf(known), epochOf(table); have != epoch {
+// Newer reports whether a table is a newer one of the same cluster.
+func Newer(table, known *wire.Meta) bool {
+	if have, epoch := Epoch(known), Epoch(table); have != epoch {
 		return epoch > have
 	}
 	return table.GetRevision() > known.GetRevision()
 }
 
-// survivorOf returns the replica that another one was made of, empty if it was not.
-func survivorOf(table *wire.Meta, replica string) string {
+// SurvivorOf returns the replica that another one was made of, empty if it was not.
+func SurvivorOf(table *wire.Meta, replica string) string {
 	for _, r := range table.GetRecoveries() {
 		if r.Replica == replica {
 			return r.Survivor
@@ -99,17 +99,17 @@ func survivorOf(table *wire.Meta, replica string) string {
 	return ""
 }
 
-// givenUp reports whether a replica lost its range, or was recovered under another number: it
+// GivenUp reports whether a replica lost its range, or was recovered under another number: it
 // must not go on, whatever it leads.
-func givenUp(table *wire.Meta, replica string) bool {
+func GivenUp(table *wire.Meta, replica string) bool {
 	return slices.ContainsFunc(table.GetRecoveries(), func(r *wire.Recovery) bool {
 		return r.Survivor == replica || slices.Contains(r.Lost, replica)
 	})
 }
 
-// lostMeta reports whether a recovery of the meta group gave a node up.
-func lostMeta(table *wire.Meta, node string) bool {
+// LostMeta reports whether a recovery of the meta group gave a node up.
+func LostMeta(table *wire.Meta, node string) bool {
 	return slices.ContainsFunc(table.GetRecoveries(), func(r *wire.Recovery) bool {
-		return r.Range == metaRange && slices.ContainsFunc(r.Lost, func(id string) bool { return nodeID(raft.ServerID(id)) == node })
+		return r.Range == MetaRange && slices.ContainsFunc(r.Lost, func(id string) bool { return raftnet.NodeID(id) == node })
 	})
 }

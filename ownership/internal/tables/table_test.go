@@ -1,10 +1,12 @@
-package ownership
+package tables
 
 import (
 	"errors"
 	"slices"
 	"testing"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
@@ -14,7 +16,7 @@ func tableOfThree() *wire.Meta {
 		Cluster: []byte("c"), Replicas: 3, LastReplica: 6, MetaVoters: 3,
 		Nodes: []*wire.Node{
 			{Id: "a.1", Name: "a", Address: "a:1"}, {Id: "b.1", Name: "b", Address: "b:1"},
-			{Id: "c.1", Name: "c", Address: "c:1", State: uint32(NodeRemoved)},
+			{Id: "c.1", Name: "c", Address: "c:1", State: uint32(placement.Removed)},
 		},
 		MetaReplicas: []string{"a.1/1", "b.1/2", "c.1/3"},
 		Ranges:       []*wire.Range{{To: 4095, Replicas: []string{"a.1/4", "b.1/5", "c.1/6"}}},
@@ -52,7 +54,7 @@ func TestTableRefuses(t *testing.T) {
 		"a leader without the range":     {Change: &wire.MetaCommand_PreferReplica{PreferReplica: move("d.1/9")}},
 	} {
 		table := tableOfThree()
-		if err := changeTable(table, command); !errors.Is(err, ErrInvalid) {
+		if err := Change(table, command); !errors.Is(err, state.ErrInvalid) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if !proto.Equal(table, tableOfThree()) {
@@ -74,7 +76,7 @@ func TestTableMove(t *testing.T) {
 		{Change: &wire.MetaCommand_PreferReplica{PreferReplica: &wire.MoveReplica{Replica: "b.1/5"}}},
 		{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: "c.1"}}},
 	} {
-		if err := changeTable(table, command); err != nil {
+		if err := Change(table, command); err != nil {
 			t.Fatalf("%v: %v", command, err)
 		}
 	}
@@ -91,13 +93,13 @@ func TestTableMove(t *testing.T) {
 // TestTableSameName: a node that joins under the name of another one takes its place.
 func TestTableSameName(t *testing.T) {
 	table := tableOfThree()
-	if err := changeTable(table, joining("a.2", "a")); err != nil {
+	if err := Change(table, joining("a.2", "a")); err != nil {
 		t.Fatal(err)
 	}
-	if before := tableNode(table, "a.1"); NodeState(before.State) != NodeRemoved {
+	if before := Node(table, "a.1"); placement.State(before.State) != placement.Removed {
 		t.Errorf("the node of before is %v", before)
 	}
-	if now := tableNode(table, "a.2"); now == nil || NodeState(now.State) != NodeMember {
+	if now := Node(table, "a.2"); now == nil || placement.State(now.State) != placement.Member {
 		t.Errorf("the new node is %v", now)
 	}
 }
@@ -123,7 +125,7 @@ func TestTableDamaged(t *testing.T) {
 		{forgotten("d.1/7"), []string{"b.1/5"}},
 		{forgotten("b.1/5"), nil},
 	} {
-		if err := changeTable(table, step.command); err != nil {
+		if err := Change(table, step.command); err != nil {
 			t.Fatalf("%v: %v", step.command, err)
 		}
 		if got := table.Ranges[0].Damaged; !slices.Equal(got, step.want) {
