@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -153,11 +154,11 @@ func (n *Node) engineConfig() engine.Config {
 func (n *Node) notifyConfig() notify.Config {
 	config := notify.Config{
 		Webhook: webhook.Config{UserAgent: "Corona/" + n.config.Version, AllowPrivate: n.config.AllowPrivate},
-		Stream:  stream.Config{Epoch: epoch(n.store.Cluster())},
+		Stream:  stream.Config{Epoch: epoch(n.store.Cluster()), Readings: 2 * runtime.GOMAXPROCS(0)},
 		Logger:  n.config.Logger,
 	}
 	if n.company != nil {
-		config.Stream.Ahead = streamAhead
+		config.Stream.Ahead, config.Stream.Readings = streamAhead, 0
 		config.Webhook.Ask = func(ctx context.Context, b channel.Bucket, questions []byte) ([]byte, error) {
 			return n.calls.endpoints.At(ctx, b, questions)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -22,6 +23,7 @@ type catchUp struct {
 	merge  *merge
 	start  place
 	target place
+	done   map[channel.ID]bool // chosen channels that have nothing more up to the target
 }
 
 // catchUp begins to read from the store what lies between the stream's place and a
@@ -29,7 +31,12 @@ type catchUp struct {
 func (s *Stream) catchUp(target place) {
 	table := s.hub.store.Table()
 	const forEver = 1<<63 - 1
-	s.behind = &catchUp{table: table, merge: newMerge(table, s.at.place, target, forEver), start: s.at.place, target: target}
+	s.behind = &catchUp{table: table, merge: newMerge(table, s.at.place, target, forEver), start: s.at.place, target: target, done: make(map[channel.ID]bool)}
+	if s.opened.covers(target) {
+		maps.Copy(s.behind.done, s.silent)
+	} else {
+		s.silent = nil
+	}
 	s.retry = time.Time{}
 }
 
@@ -87,6 +94,7 @@ func (s *Stream) readOn(ctx context.Context) error {
 func (s *Stream) tooOld() {
 	if s.at.place.covers(s.opened) {
 		_, s.opened = s.hub.now()
+		s.silent = nil
 	}
 	s.reset(s.at.place.merge(s.opened))
 }
@@ -115,6 +123,10 @@ func (s *Stream) readPages(ctx context.Context, ranges []int) []page {
 	limit := max((catchUpPage-s.behind.merge.queued())/len(ranges), 1)
 	chosen, all := s.hub.chosen(s.reader)
 	read := func(i int) page {
+		if s.hub.reading != nil {
+			s.hub.reading <- struct{}{}
+			defer func() { <-s.hub.reading }()
+		}
 		r, feed := s.behind.table[i], &s.behind.merge.feeds[i]
 		if all {
 			return s.readRange(ctx, r, feed.read, feed.until, limit)

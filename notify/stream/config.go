@@ -22,6 +22,10 @@ type Config struct {
 	// clock, a cursor may lie without a reset. Default 0, for a node that has closed
 	// all that is closed. In a cluster another node may know of more.
 	Ahead time.Duration
+	// Readings is how many ranges streams that are behind read at a time; 0: any number.
+	// Where all ranges are here, more than there are processors only wait for each other;
+	// where a reading waits for another node, it should keep none of other ranges waiting.
+	Readings int
 }
 
 // WithDefaults returns the configuration with its defaults decided.
@@ -42,6 +46,9 @@ func (c Config) Validate() error {
 	}
 	if c.LagAfter < 0 {
 		wrong = append(wrong, fmt.Errorf("lag after %v: want a positive duration", c.LagAfter))
+	}
+	if c.Readings < 0 {
+		wrong = append(wrong, fmt.Errorf("readings %d: want at least 0", c.Readings))
 	}
 	if c.Ahead < 0 {
 		wrong = append(wrong, fmt.Errorf("ahead %v: want no negative duration", c.Ahead))

@@ -31,6 +31,7 @@ type Hub struct {
 	metrics *metrics
 	wake    chan struct{} // 1: there is a session to run
 	opening chan struct{} // streams that read where they begin
+	reading chan struct{} // readings of ranges by streams that are behind; nil: any number
 
 	// Guards its fields, and those of readers. No other lock is taken while it is
 	// held, and the store is not called.
@@ -61,6 +62,9 @@ type reader struct {
 // defaults are decided; [Hub.Run] starts it.
 func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factory) *Hub {
 	h := &Hub{config: config, store: store, log: log, metrics: newMetrics(factory), wake: make(chan struct{}, 1), opening: make(chan struct{}, openings)}
+	if config.Readings > 0 {
+		h.reading = make(chan struct{}, config.Readings)
+	}
 	h.mu.readers = make(map[*reader]struct{})
 	h.mu.bySub = make(map[string]map[*reader]struct{})
 	h.mu.grown = make(chan struct{})

@@ -13,6 +13,7 @@ import (
 type kept struct {
 	lost   map[channel.ID]channel.Gap
 	passed map[channel.ID]passed
+	done   []channel.ID // have nothing more up to the target
 }
 
 // passed is how far a stream has come in one channel: what of this incarnation has
@@ -25,21 +26,27 @@ func (s *Stream) take(p page) {
 		s.reportLost(id, gap)
 	}
 	maps.Copy(s.passed, p.chosen.passed)
+	for _, id := range p.chosen.done {
+		s.behind.done[id] = true
+	}
 }
 
 // readChosen reads a page of the chosen channels of a range, each alone: others may
 // have lost updates that the stream never wanted.
 func (s *Stream) readChosen(chosen map[channel.ID]uint64, r channel.Range, after, until channel.Cursor, limit int) page {
-	p := page{read: until, chosen: kept{make(map[channel.ID]channel.Gap), make(map[channel.ID]passed)}}
+	p := page{read: until, chosen: kept{lost: make(map[channel.ID]channel.Gap), passed: make(map[channel.ID]passed)}}
 	var found []channel.Update
 	cut := false
 	for id, from := range chosen {
-		if !r.Has(id.Bucket()) {
+		if !r.Has(id.Bucket()) || s.behind.done[id] {
 			continue
 		}
 		updates, err := s.readKept(&p.chosen, id, from, after, until)
 		if err != nil {
 			return page{err: err}
+		}
+		if len(updates) == 0 {
+			p.chosen.done = append(p.chosen.done, id)
 		}
 		found = append(found, updates...)
 		slices.SortFunc(found, func(a, b channel.Update) int { return a.Cursor().Compare(b.Cursor()) })
@@ -66,7 +73,10 @@ func (s *Stream) readKept(k *kept, id channel.ID, from uint64, after, until chan
 	if trimmed := (channel.Cursor{Stamp: ch.TrimmedStamp, Bucket: id.Bucket()}); !s.behind.start.has(trimmed) && after.Less(trimmed) && ch.Oldest > max(from, 2) {
 		k.lost[id] = channel.Gap{From: max(from, 2), To: ch.Oldest - 1}
 	}
-	updates, err := s.updatesOf(k, ch, after, until)
+	var updates []channel.Update
+	if ch.Version >= from {
+		updates, err = s.updatesOf(k, ch, after, until)
+	}
 	at := channel.Cursor{Stamp: ch.GoneStamp, Bucket: id.Bucket()}
 	if after.Less(at) && !until.Less(at) && len(updates) < catchUpPage {
 		updates = append(updates, channel.Update{Channel: id, URL: ch.URL, Incarnation: ch.Incarnation, Version: ch.Version, Stamp: ch.GoneStamp, Gone: true})

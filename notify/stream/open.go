@@ -133,6 +133,7 @@ func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins boo
 	if err != nil {
 		return err
 	}
+	news := make(map[channel.ID]bool)
 	for i, b := range found {
 		id := chosen.Subscriptions[i]
 		if b.Missing {
@@ -144,6 +145,16 @@ func (s *Stream) choose(ctx context.Context, chosen api.StreamFilter, begins boo
 		}
 		if begins && b.News != (channel.Cursor{}) {
 			s.at.place = s.at.place.before(b.News.Before())
+			news[b.Channel] = true
+		}
+	}
+	if !begins {
+		return nil
+	}
+	s.silent = make(map[channel.ID]bool)
+	for _, b := range found {
+		if !news[b.Channel] {
+			s.silent[b.Channel] = true
 		}
 	}
 	return nil

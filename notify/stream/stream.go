@@ -17,6 +17,7 @@ type Stream struct {
 	reader *reader
 
 	opened place                 // now, when it was opened
+	silent map[channel.ID]bool   // chosen channels that had no news up to there, of a stream that began then
 	at     spot                  // everything up to here was returned, or was not chosen
 	notice []event               // to be returned before anything else
 	behind *catchUp              // while it reads from the store

@@ -500,3 +500,30 @@ func TestOpenings(t *testing.T) {
 		}
 	})
 }
+
+// A stream of many subscriptions, a few of which have had updates, reads the channels of these
+// alone when it opens.
+func TestOpenReadsNews(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		var filter api.StreamFilter
+		for i := range 300 {
+			id := n.store.AddChannel(fmt.Sprintf("http://example.com/%d", i))
+			n.store.Commit(id)
+			filter.Subscriptions = append(filter.Subscriptions, n.store.Subscribe(id, "", "").ID)
+			if i%100 == 0 {
+				n.store.Commit(id)
+			}
+		}
+		filter.Channels = []channel.ID{channel.IDOf("http://example.com/1")}
+		for _, running := range []bool{false, true} {
+			s := n.open(filter, "")
+			before := n.store.Loads()
+			if got, _ := take(t, s); len(got) != 3 {
+				t.Errorf("another stream runs: %t: got %v, want the updates of three channels", running, got)
+			}
+			if loads := n.store.Loads() - before; loads > 4*4 {
+				t.Errorf("another stream runs: %t: %d readings of channels, want those of four", running, loads)
+			}
+		}
+	})
+}
