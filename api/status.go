@@ -58,8 +58,8 @@ type Range struct {
 	ID       uint32         `json:"id"`
 	From     channel.Bucket `json:"from"`
 	To       channel.Bucket `json:"to"`
-	Leader   string         `json:"leader"` // empty while there is none
-	Replicas []string       `json:"replicas"`
+	Leader   string         `json:"leader"`   // empty while there is none
+	Replicas []string       `json:"replicas"` // nodes whose replicas vote: one that is being made has not all yet
 	Term     uint64         `json:"term"`
 	Applied  uint64         `json:"applied"`
 }

@@ -158,7 +158,8 @@ func (r *route) status() RangeStatus {
 	return s
 }
 
-// servers returns the names of the range's replicas in raft.
+// servers returns the names of the range's replicas that vote: one that is being made has not all
+// that the others have.
 func (r *route) servers() (ids []raft.ServerID) {
 	g := r.local()
 	if g == nil {
@@ -168,7 +169,9 @@ func (r *route) servers() (ids []raft.ServerID) {
 		return ids
 	}
 	for _, server := range g.raft.GetConfiguration().Configuration().Servers {
-		ids = append(ids, server.ID)
+		if server.Suffrage == raft.Voter {
+			ids = append(ids, server.ID)
+		}
 	}
 	return ids
 }

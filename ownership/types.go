@@ -28,7 +28,7 @@ type RangeStatus struct {
 	ID       uint32
 	From, To channel.Bucket // inclusive
 	Leader   string         // node name, empty while there is none
-	Replicas []string       // node names
+	Replicas []string       // names of nodes whose replicas vote
 	Term     uint64
 	Applied  uint64 // index
 }
