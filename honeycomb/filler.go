@@ -78,7 +78,7 @@ func (f *filler) demand(g *group, lambda, mu float64) demand {
 // lie between.
 func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float64) {
 	room := g.cap - g.polls.value()
-	few := int64(max(len(g.row)/8, fewSteps/8))
+	few := int64(max(len(g.row)/8, fewSteps/128))
 	highest, guess := f.outline(lambda, room)
 	from := f.demand(g, lambda, least*(1-closed))
 	to := f.demand(g, lambda, min(most, highest)*(1+closed))

@@ -4,9 +4,11 @@ import "slices"
 
 // hosts are the hosts whose cap can bind, with their channels.
 type hosts struct {
-	list []host
-	rows []int32 // of the first host, of the second, …; ascending within each
-	of   []int32 // by row, where costs differ: 1 + the index of its host in list, 0: none
+	list  []host
+	rows  []int32 // of the first host, of the second, …; ascending within each
+	least float64 // costs of 1: hosts that keep their cap at this multiplier are not tightened
+
+	of []int32 // by row, where costs differ: 1 + the index of its host in list, 0: none
 }
 
 // A host's channels share a cap.

@@ -293,14 +293,12 @@ func TestGuessChangesNothing(t *testing.T) {
 				t.Fatalf("seed %d: host %+v, without a guess %+v", seed, h, other)
 			}
 		}
-		if p.last.certified {
-			seen["bind"]++
-		} else {
+		if !p.last.certified {
 			seen["do not bind"]++
 		}
 	}
 	t.Log(seen)
-	if seen["guessed"] < 10 || seen["bind"] < 10 || seen["do not bind"] == 0 {
+	if seen["guessed"] < 15 || seen["do not bind"] < 3 {
 		t.Errorf("a kind of problem is missing: %v", seen)
 	}
 }
@@ -313,6 +311,9 @@ func crowd(seed uint64) (Config, Channels) {
 	c, ch := manyKeys(pick(r, Lite, Fast), Bytes, n)
 	c.Ladder, c.Target = pick(r, Any(), Any(), Geometric(1.5)), time.Duration(100+r.IntN(900))*time.Second
 	c.HostCaps = column(r, 1+n/40, 0, 5, 40, 1e4)
+	if seed%4 == 3 { // ties
+		c.Budget /= 20
+	}
 	large := 1 + r.IntN(8)
 	each := []float64{0.3, 1, 3, 30}
 	if seed%6 == 5 { // no cap binds
@@ -331,7 +332,7 @@ func crowd(seed uint64) (Config, Channels) {
 		case 2:
 			ch.Host[i] = -1
 		}
-		if seed%4 == 3 { // ties
+		if seed%4 == 3 {
 			ch.Subscribers[i], ch.SizeBytes[i] = math.Ceil(ch.Subscribers[i]/50), math.Ceil(ch.SizeBytes[i]/30)
 		}
 		if seed%5 == 4 && i%50 == 0 {

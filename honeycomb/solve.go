@@ -59,6 +59,10 @@ type outcome struct {
 // Solve finds the best rates.
 func (p *Problem) Solve() *Solution {
 	p.last = p.optimise()
+	if p.last.lambda < p.hosts.least { // a host that was left out may be over its cap
+		p.hosts.tighten(p, 0)
+		p.last = p.optimise()
+	}
 	return p.report(p.last)
 }
 
