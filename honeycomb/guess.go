@@ -115,31 +115,44 @@ func (j *joint) calibrate() (known box) {
 	p.confine(box{at, at})
 	rest := p.columns.measure(j.goal, 0, p.path.rung).value()
 	known = p.everywhere()
+	var crowded, capped float64 // of small hosts at their caps
 	for i, h := range p.hosts.list {
 		polls, measured := p.totalsOf(h, j.goal)
 		switch of := i + 1; {
 		case h.large():
 			groups[of].calibrate(j.goal, at, polls, measured, h.cap)
 			rest -= measured
-		case at.mu[of] > 0 || polls > 0.9*h.cap:
-			rest -= measured // what the host does at its cap is not known
-		default:
+		case at.mu[of] > 0 || polls > h.cap:
+			crowded += measured
+			capped += measured * min(h.cap/polls, 1) // about what the host does at its cap
+		case polls < 0.9*h.cap:
 			known.high.mu[of] = 0
 		}
 	}
-	var alike float64
+	free := func(g group) bool { return g.of == 0 || at.mu[g.of] == 0 && !p.hosts.list[g.of-1].large() }
+	if rest -= crowded; crowded < rest/10 {
+		rest += capped
+		free = func(g group) bool { return g.of == 0 || !p.hosts.list[g.of-1].large() }
+	}
+	j.scale(rest, at, free)
+	return known
+}
+
+// scale corrects what some groups' channels stand for, so that a goal measures so much of
+// them at some prices.
+func (j *joint) scale(measured float64, at prices, some func(group) bool) {
+	var all float64
 	for _, g := range j.groups {
-		if known.high.mu[g.of] == 0 {
-			_, measured := g.totals(j.goal, at)
-			alike += measured * g.times
+		if some(g) {
+			_, of := g.totals(j.goal, at)
+			all += of * g.times
 		}
 	}
 	for k := range j.groups {
-		if g := &j.groups[k]; known.high.mu[g.of] == 0 && alike > 0 {
-			g.times *= rest / alike
+		if some(j.groups[k]) && all > 0 {
+			j.groups[k].times *= measured / all
 		}
 	}
-	return known
 }
 
 // calibrate corrects the sample of a large host, whose channels want so many polls in all.
@@ -147,7 +160,9 @@ func (g *group) calibrate(goal goal, at prices, polls, measured, cap float64) {
 	few, part := g.totals(goal, at)
 	before := g.cap
 	g.cap = cap * few / polls
-	g.noise = 4 * math.Sqrt(math.Abs(g.cap-before)) // of so many steps, by chance
+	n := min(g.rungs.atMost(few/float64(len(g.row))), g.rungs.top-1)
+	step := g.rungs.at(n+1) - g.rungs.at(n)
+	g.noise = 4 * math.Sqrt(math.Abs(g.cap-before)*step) // of so many steps, by chance
 	g.times = measured / part
 }
 
@@ -184,7 +199,9 @@ func (j *joint) around(known box, lambda, wider float64) box {
 		j.eval(&j.mid, lambda)
 		for k, g := range j.groups {
 			j.groups[k].cap -= noise * g.noise
-			mu[g.of] = j.mid.mu[k]
+			if g.of == 0 || !j.p.hosts.list[g.of-1].unmet {
+				mu[g.of] = j.mid.mu[k]
+			}
 		}
 	}
 	edge(wider, in.high.lambda, in.low.mu)
