@@ -20,6 +20,17 @@ func mixed(n int) Channels {
 	return ch
 }
 
+// six divides channels among hosts of six, and a third of them among ten large ones.
+func six(ch Channels) Channels {
+	ch.Host = slices.Clone(ch.Host)
+	for i, host := range ch.Host {
+		if host >= 10 {
+			ch.Host[i] = int32(10 + i/9)
+		}
+	}
+	return ch
+}
+
 // bounded adds bounds to a tenth of the channels: a fifth of them are short feeds
 // that overflow, the others' origins ask for fewer polls.
 func bounded(ch Channels) Channels {
@@ -97,7 +108,7 @@ func BenchmarkSort(b *testing.B) {
 // What counts: each kind over Sort/channels=1000000 of the same run.
 func BenchmarkSolveKinds(b *testing.B) {
 	free := mixed(1_000_000)
-	held := bounded(free)
+	held, small := bounded(free), six(free)
 	for _, kind := range []struct {
 		name  string
 		ch    Channels
@@ -116,6 +127,9 @@ func BenchmarkSolveKinds(b *testing.B) {
 		{"lite-bytes-bounds", held, func(c *Config) { c.Cost = Bytes }},
 		{"lite-hosts-bounds", held, func(c *Config) { c.HostCap = 100_000 }},
 		{"lite-bytes-hosts-bounds", held, func(c *Config) { c.Cost, c.HostCap = Bytes, 100_000 }},
+		// A poll a second of each host: 111,000 could pass that, ten would.
+		{"lite-small-hosts", small, func(c *Config) { c.HostCap = 1_800 }},
+		{"lite-bytes-small-hosts", small, func(c *Config) { c.Cost, c.HostCap = Bytes, 1_800 }},
 	} {
 		config := paperConfig()
 		kind.adapt(&config)

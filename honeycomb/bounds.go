@@ -22,7 +22,7 @@ func (p *Problem) bound() error {
 		p.lowerAll(p.released)
 		p.floorLoad = p.columns.end(goal{}, false)
 	}
-	p.hosts.tighten(p)
+	p.hosts.tighten(p, p.leastLikely())
 	return nil
 }
 

@@ -160,3 +160,61 @@ func TestTargetUnderCapsBeginsAtItsStep(t *testing.T) {
 		t.Errorf("rates %v, %v, %v: %+v", p.Rate(0), p.Rate(1), p.Rate(2), s)
 	}
 }
+
+// Of many hosts those that are far from their cap are not solved alone, which changes
+// nothing: not where so many are at theirs that the multiplier falls far, nor when channels
+// change.
+func TestHostsFarFromTheirCap(t *testing.T) {
+	const n = 3 * sampled / 2
+	for part, left := range map[float64]bool{0.02: true, 0.2: true, 0.9: false} { // of hosts at their cap
+		for _, policy := range []Policy{Lite, Fast} {
+			r := rand.New(rand.NewPCG(3, 21))
+			c, ch := manyKeys(policy, Polls, n)
+			c.Target = 400 * time.Second
+			c.Nodes, ch.Host, c.HostCaps = 200, make([]int32, n), make([]float64, n/6)
+			for host := range c.HostCaps {
+				if c.HostCaps[host] = 900; r.Float64() < part {
+					c.HostCaps[host] = 7.5
+				}
+			}
+			for i := range n {
+				ch.Host[i] = int32(r.IntN(n/6+n/60)) % int32(n/6)
+				if i%5 == 0 {
+					ch.Host[i] = -1
+				}
+			}
+			p, s := mustSolve(t, c, ch)
+			if (p.hosts.least > 0) != left {
+				t.Errorf("%v, a part of %v at their cap: λ %v, hosts left out from %v on", policy, part, p.last.lambda, p.hosts.least)
+			}
+			same := func(s *Solution) {
+				t.Helper()
+				q, err := Prepare(c, ch)
+				if err != nil {
+					t.Fatal(err)
+				}
+				q.hosts.tighten(q, 0)
+				want := q.Solve()
+				for i := range n {
+					if p.Rate(i) != q.Rate(i) {
+						t.Fatalf("%v, a part of %v at their cap, row %d: rate %v, want %v", policy, part, i, p.Rate(i), q.Rate(i))
+					}
+				}
+				if s.Lambda != want.Lambda || !near(s.Bound, want.Bound) || !slices.Equal(s.Hosts, want.Hosts) {
+					t.Fatalf("%v, a part of %v at their cap: %+v, want %+v", policy, part, s, want)
+				}
+			}
+			same(s)
+			for _, factor := range []float64{30, 1000} {
+				for i := range 8 {
+					ch.Subscribers[1+i*30] *= factor
+				}
+				s, err := p.Update(1, 31, 61, 91, 121, 151, 181, 211)
+				if err != nil {
+					t.Fatal(err)
+				}
+				same(s)
+			}
+		}
+	}
+}

@@ -167,24 +167,24 @@ func (c *columns) measure(g goal, from int, rung []int32) sum {
 }
 
 // loads returns Σ cost·rate of a block.
-func (c *columns) loads(from int, rung []int32) (total sum) {
+func (c *columns) loads(from int, rung []int32) sum {
 	if c.cost == nil {
 		return c.rungs.polls(rung)
 	}
+	var total sum
 	for k, cost := range c.cost[from:][:len(rung)] {
-		total.add(float64(cost * c.rungs.at(rung[k])))
+		total = total.plus(float64(cost * c.rungs.at(rung[k])))
 	}
-	total.settle()
-	return total
+	return total.settled()
 }
 
 // waits returns Σ weight/rate of a block.
-func (c *columns) waits(from int, rung []int32) (total sum) {
+func (c *columns) waits(from int, rung []int32) sum {
+	var total sum
 	for k, weight := range c.weight[from:][:len(rung)] {
-		total.add(weight / c.rungs.at(rung[k]))
+		total = total.plus(weight / c.rungs.at(rung[k]))
 	}
-	total.settle()
-	return total
+	return total.settled()
 }
 
 // ends writes the lowest or the highest rungs of a block.
@@ -239,8 +239,11 @@ func (c *columns) sample() *columns {
 func (c *columns) span() (lowest, highest float64) {
 	least, most := math.Inf(1), 0.0
 	for _, key := range c.key {
-		if key > 0 {
-			least, most = min(least, key), max(most, key)
+		if key > most {
+			most = key
+		}
+		if key < least && key > 0 {
+			least = key
 		}
 	}
 	if most == 0 || c.rungs.top == c.rungs.bottom {

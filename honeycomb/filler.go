@@ -14,9 +14,12 @@ type filler struct {
 // their columns, which lie together: a search passes over them again and again.
 type group struct {
 	columns
+	of    int32   // their host, as in hosts.of
 	row   []int32 // theirs, in the problem
 	polls sum     // of the host's channels that are not open
 	cap   float64 // polls per interval, of all together; without one infinite
+	times float64 // how many of the problem's channels each stands for: 1 but in a sample
+	noise float64 // by how much the cap may be off, in a sample
 }
 
 // pollTerms are the sums of a host's steps: a poll costs 1.
@@ -25,7 +28,7 @@ type pollTerms struct{ *columns }
 func (t pollTerms) loadOf(_ int, rung int32) float64 { return t.rungs.at(rung) }
 
 // fill writes the rungs of a group's open channels at a multiplier of the budget
-// and returns the cap's own, which lies from least to most.
+// and returns the cap's own, which is to be expected from least to most.
 func (f *filler) fill(g *group, lambda, least, most float64, rung []int32) (mu float64) {
 	f.columns, f.terms = &g.columns, pollTerms{&g.columns}
 	f.steps, f.taken, f.rung, f.goal = f.steps[:0], 0, rung, goal{limit: g.cap}
@@ -75,13 +78,19 @@ func (f *filler) demand(g *group, lambda, mu float64) demand {
 // lie between.
 func (f *filler) bracket(g *group, lambda, least, most float64) (low, high float64) {
 	room := g.cap - g.polls.value()
-	few := int64(max(len(g.row)/8, fewSteps/8))
+	few := int64(max(len(g.row)/8, fewSteps/128))
 	highest, guess := f.outline(lambda, room)
 	from := f.demand(g, lambda, least*(1-closed))
 	to := f.demand(g, lambda, min(most, highest)*(1+closed))
+	switch {
+	case least > 0 && !from.over:
+		from, to = f.demand(g, lambda, 0), from
+	case to.over && to.mu < highest:
+		from, to = to, f.demand(g, lambda, highest*(1+closed))
+	}
 	last := from
 	mu := meet(from, to, room)
-	if most > highest {
+	if to.mu > highest {
 		mu = guess
 	}
 	for pass := 0; from.rungs-to.rungs > few && pass < 40; pass++ {

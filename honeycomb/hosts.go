@@ -1,9 +1,14 @@
 package honeycomb
 
+import "slices"
+
 // hosts are the hosts whose cap can bind, with their channels.
 type hosts struct {
-	list []host
-	rows []int32 // of the first host, of the second, …; ascending within each
+	list  []host
+	rows  []int32 // of the first host, of the second, …; ascending within each
+	least float64 // costs of 1: hosts that keep their cap at this multiplier are not tightened
+
+	of []int32 // by row, where costs differ: 1 + the index of its host in list, 0: none
 }
 
 // A host's channels share a cap.
@@ -30,31 +35,29 @@ func (c Config) capOf(number int32) float64 {
 
 // group finds the hosts whose channels could pass their cap, and lists them.
 func (p *Problem) group() error {
-	count, err := p.countHosts()
-	if err != nil || count == 0 {
+	place, err := p.countHosts()
+	if err != nil || place == nil {
 		return err
 	}
-	most := make([]float64, count)  // polls with all channels at their highest
-	place := make([]int32, count+1) // rows of a host, then where its next goes
-	for i, number := range p.channels.Host {
-		if number >= 0 && p.columns.weight[i] > 0 {
-			_, hi := p.columns.bounds(i)
-			most[number] += p.columns.rungs.at(hi)
-			place[number]++
-		}
-	}
+	most := p.columns.rungs.at(p.columns.rungs.top)
 	var rows int32
-	for number, n := range place {
+	for number, n := range place { // of each host's rows, then where its next goes
 		place[number] = -1
-		if number == count || p.config.capOf(int32(number)) == 0 || most[number] <= p.config.capOf(int32(number)) {
+		cap := p.config.capOf(int32(number))
+		if cap == 0 || float64(n)*most <= cap {
 			continue
 		}
 		place[number] = rows
-		p.hosts.list = append(p.hosts.list, host{number: int32(number), from: rows, to: rows + n,
-			cap: p.config.capOf(int32(number)), edge: -1})
+		p.hosts.list = append(p.hosts.list, host{number: int32(number), from: rows, to: rows + n, cap: cap, edge: -1})
 		rows += n
 	}
 	p.listRows(rows, place)
+	if p.channels.MaxRate != nil {
+		p.hosts.list = slices.DeleteFunc(p.hosts.list, func(h host) bool { return p.highestOf(h) <= h.cap })
+	}
+	if p.config.Cost != Polls {
+		p.numberRows()
+	}
 	return nil
 }
 
@@ -68,21 +71,42 @@ func (p *Problem) listRows(n int32, place []int32) {
 	}
 }
 
-// countHosts returns how many host numbers there are, or 0 when none has a cap.
-func (p *Problem) countHosts() (int, error) {
-	most := int32(-1)
+// numberRows notes the host of each row.
+func (p *Problem) numberRows() {
+	p.hosts.of = make([]int32, len(p.columns.key))
+	for k, h := range p.hosts.list {
+		for _, row := range p.hosts.rowsOf(h) {
+			p.hosts.of[row] = int32(k + 1)
+		}
+	}
+}
+
+// highestOf returns the polls of a host's channels at their highest.
+func (p *Problem) highestOf(h host) (polls float64) {
+	for _, row := range p.hosts.rowsOf(h) {
+		polls += p.columns.rungs.at(p.columns.hi[row])
+	}
+	return polls
+}
+
+// countHosts returns how many channels with subscribers each host has; nil when none has a
+// cap.
+func (p *Problem) countHosts() ([]int32, error) {
 	limit := max(p.channels.Len(), len(p.config.HostCaps))
+	var counts []int32
+	if p.channels.Host != nil && (p.config.HostCap > 0 || len(p.config.HostCaps) > 0) {
+		counts = make([]int32, limit)
+	}
 	for i, number := range p.channels.Host {
 		if int(number) >= limit {
-			return 0, &RowError{Row: i, Column: "host", Value: float64(number),
+			return nil, &RowError{Row: i, Column: "host", Value: float64(number),
 				Reason: "is no number of a host: they are counted from 0"}
 		}
-		most = max(most, number)
+		if number >= 0 && counts != nil && p.columns.weight[i] > 0 {
+			counts[number]++
+		}
 	}
-	if p.config.HostCap == 0 && len(p.config.HostCaps) == 0 {
-		return 0, nil
-	}
-	return int(most) + 1, nil
+	return counts, nil
 }
 
 // release lets in rates below the channels' lower bounds on hosts whose cap is
@@ -90,19 +114,18 @@ func (p *Problem) countHosts() (int, error) {
 func (h *hosts) release(p *Problem) {
 	for i := range h.list {
 		one := &h.list[i]
-		for over(p, *one) && one.released < keepNone {
+		over := func() bool { return p.lowestOf(*one).over(one.cap) }
+		for one.unmet = over(); one.unmet && one.released < keepNone; one.unmet = over() {
 			one.released++
 			p.lowerHost(*one, p.released)
 		}
-		one.unmet = over(p, *one)
 	}
 }
 
-// over says whether a host's channels at their lowest pass its cap.
-func over(p *Problem, h host) bool {
-	var polls sum
+// lowestOf returns the polls of a host's channels at their lowest.
+func (p *Problem) lowestOf(h host) (polls sum) {
 	for _, row := range p.hosts.rowsOf(h) {
 		polls.add(p.columns.rungs.at(p.columns.lo[row]))
 	}
-	return polls.over(h.cap)
+	return polls
 }

@@ -1,6 +1,9 @@
 package honeycomb
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Where polls differ in cost, a host's multiplier depends on the budget's: the dearer
 // bytes are, the more a host spends its polls on small documents. The two are found
@@ -29,6 +32,25 @@ type side struct {
 	sum    sum       // what the goal measures
 }
 
+// A box is two corners between which the multipliers of a search lie.
+type box struct{ low, high prices }
+
+// prices are multipliers of the goal and of each host's cap, the latter by [hosts.of].
+type prices struct {
+	lambda float64
+	mu     []float64
+}
+
+// everywhere is the box of all multipliers.
+func (p *Problem) everywhere() box {
+	n := len(p.hosts.list) + 1
+	all := box{prices{0, make([]float64, n)}, prices{math.Inf(1), make([]float64, n)}}
+	for k := range p.hosts.list {
+		all.high.mu[k+1] = math.Inf(1)
+	}
+	return all
+}
+
 // crowded says whether the rates break a cap of a host.
 func (p *Problem) crowded() bool {
 	for _, h := range p.hosts.list {
@@ -41,46 +63,61 @@ func (p *Problem) crowded() bool {
 
 // reach walks to a goal, with the caps of hosts.
 func (p *Problem) reach(g goal) outcome {
-	ending := p.path.reach(g)
-	if p.config.Cost == Polls {
-		return p.outcome(ending)
+	if p.config.Cost == Polls || len(p.hosts.list) == 0 {
+		return p.outcome(p.path.reach(g))
 	}
 	for i := range p.hosts.list {
 		p.hosts.list[i].mu, p.hosts.list[i].edge = 0, -1
 	}
+	if j := p.guessed(g); j != nil {
+		if out := j.install(j.finish()); p.priced() {
+			return out
+		}
+	}
+	return p.unguessed(g)
+}
+
+// unguessed is reach without a guess: it searches without caps first.
+func (p *Problem) unguessed(g goal) outcome {
+	ending := p.path.reach(g)
 	if !p.crowded() {
 		return p.outcome(ending)
 	}
-	j := p.newJoint(g, 1)
-	out := j.solve(ending)
-	j.install()
-	p.price(j.near.lambda)
-	out.certify(p)
-	return out
+	j := p.newJoint(g, p.everywhere())
+	return j.install(j.solve(ending))
 }
 
-// newJoint begins a search of all channels or, with a stride, of a sample.
-func (p *Problem) newJoint(g goal, stride int) *joint {
-	j := &joint{p: p, goal: g, groups: p.groups(stride)}
+// newJoint begins a search inside a box. Channels that have the same rung at its lowest
+// and its highest prices are fixed.
+func (p *Problem) newJoint(g goal, in box) *joint {
+	open := p.byHost(p.confine(in))
+	j := &joint{p: p, goal: g, groups: p.groups(open), fixed: p.columns.measure(g, 0, p.path.rung)}
+	j.begin(in)
+	for k := range j.groups {
+		g := &j.groups[k]
+		if g.of > 0 {
+			g.polls = p.pollsOf(p.hosts.list[g.of-1])
+		}
+		for i, row := range g.row {
+			j.fixed.add(-g.term(j.goal, i, p.path.rung[row]))
+			g.polls.add(-g.rungs.at(p.path.rung[row]))
+		}
+	}
+	return j
+}
+
+// begin makes the sides, with the multipliers of a box.
+func (j *joint) begin(in box) {
 	for _, s := range []*side{&j.near, &j.beyond, &j.mid} {
-		s.rung = make([][]int32, len(j.groups))
-		s.mu = make([]float64, len(j.groups))
+		s.mu, s.rung = make([]float64, len(j.groups)), make([][]int32, len(j.groups))
 		room := make([]int32, j.open())
 		for k := range j.groups {
 			s.rung[k], room = room[:len(j.groups[k].row)], room[len(j.groups[k].row):]
 		}
 	}
-	for k := range j.groups {
-		j.beyond.mu[k] = math.Inf(1)
+	for k, g := range j.groups {
+		j.near.mu[k], j.beyond.mu[k] = in.low.mu[g.of], in.high.mu[g.of]
 	}
-	for _, h := range p.hosts.list {
-		if h.unmet {
-			for _, row := range p.hosts.rowsOf(h) {
-				j.fix(&p.columns, int(row), row, p.columns.lo[row])
-			}
-		}
-	}
-	return j
 }
 
 // open counts the channels whose rates are open.
@@ -91,51 +128,72 @@ func (j *joint) open() (n int) {
 	return n
 }
 
-// groups are all channels whose rates are open: those without a cap, and those of each
-// host whose cap is above their lowest rates. With a stride above 1 they are a sample:
-// one in so many of the channels without a cap and of those of large hosts, with the
-// same part of their caps, and all channels of one in so many small hosts.
-func (p *Problem) groups(stride int) []group {
-	row := p.uncapped(stride)
-	sizes, caps := []int{len(row)}, []float64{math.Inf(1)}
-	for i, h := range p.hosts.list {
-		from, step, n := len(row), stride, int(h.to-h.from)
-		if n < fewSteps {
-			step = 1
+// confine sets all channels to their rungs at the highest prices of a box, and lists those
+// that have another one at the lowest. Prices that lie a little further apart make up for
+// rounding.
+func (p *Problem) confine(in box) (open []int32) {
+	var room [block]float64
+	c := &p.columns
+	for from := 0; from < len(p.path.rung); from += block {
+		rung := p.path.rung[from:min(from+block, len(p.path.rung))]
+		of, worth := p.hosts.of[from:][:len(rung)], room[:len(rung)]
+		weight, cost, hi := c.weight[from:][:len(rung)], c.cost[from:][:len(rung)], c.hi[from:][:len(rung)]
+		for k, w := range weight {
+			worth[k] = w / (in.high.lambda*cost[k] + in.high.mu[of[k]])
 		}
-		if h.unmet || step < stride && i%stride > 0 {
-			continue
+		c.place(from, rung, worth, 1-closed)
+		for k, n := range rung {
+			price := in.low.lambda*cost[k] + in.low.mu[of[k]]
+			if n < hi[k] && weight[k] > price*(1-closed)*c.rungs.between(n) {
+				open = append(open, int32(from+k))
+			}
 		}
-		for k := 0; k < n; k += step {
-			row = append(row, p.hosts.rows[int(h.from)+k])
-		}
-		sizes = append(sizes, len(row)-from)
-		caps = append(caps, h.cap*float64(len(row)-from)/float64(n))
 	}
-	all := group{columns: p.columns.gather(row), row: row}
-	groups := make([]group, len(sizes))
-	for k, n := range sizes {
-		groups[k] = all.part(0, n)
-		groups[k].cap = caps[k]
+	return open
+}
+
+// byHost sorts rows, which are in order, by host, those without a cap first.
+func (p *Problem) byHost(rows []int32) []int32 {
+	next := make([]int32, len(p.hosts.list)+2)
+	for _, row := range rows {
+		next[p.hosts.of[row]+1]++
+	}
+	for k := range p.hosts.list {
+		next[k+1] += next[k]
+	}
+	sorted := make([]int32, len(rows))
+	for _, row := range rows {
+		to := &next[p.hosts.of[row]]
+		sorted[*to] = row
+		*to++
+	}
+	return sorted
+}
+
+// groups divides channels, in the order of their hosts, by host.
+func (p *Problem) groups(rows []int32) (groups []group) {
+	all := group{columns: p.columns.gather(rows), row: rows, cap: math.Inf(1), times: 1}
+	for n := 0; len(all.row) > 0; n = 0 {
+		of := p.hosts.of[all.row[0]]
+		for n < len(all.row) && p.hosts.of[all.row[n]] == of {
+			n++
+		}
+		g := all.part(0, n)
+		if g.of = of; of > 0 {
+			g.cap = p.roomOf(p.hosts.list[of-1])
+		}
+		groups = append(groups, g)
 		all = all.part(n, len(all.row))
 	}
 	return groups
 }
 
-// uncapped lists one in so many of the channels without a cap, with room for the
-// others.
-func (p *Problem) uncapped(stride int) []int32 {
-	rows := make([]int32, 0, len(p.path.rung)/stride+len(p.hosts.list))
-	capped := make([]bool, len(p.path.rung))
-	for _, row := range p.hosts.rows {
-		capped[row] = true
+// roomOf returns a host's cap, or what its lowest rates come to if that is more.
+func (p *Problem) roomOf(h host) float64 {
+	if !h.unmet {
+		return h.cap
 	}
-	for i := 0; i < len(capped); i += stride {
-		if !capped[i] {
-			rows = append(rows, int32(i))
-		}
-	}
-	return rows
+	return p.lowestOf(h).value()
 }
 
 // gather copies rows of columns that have costs and bounds.
@@ -170,38 +228,17 @@ func (j *joint) solve(ending ending) outcome {
 	}
 	highest := j.p.path.boundary().ratio * (1 + closed)
 	b := &bracket{goal: j.goal, high: highest}
-	next, found := j.descend(b, j.guess(highest), highest)
+	next, found := j.descend(b, highest)
 	if !found {
 		return j.ceiling()
 	}
-	j.narrow(b, next, 4e-16)
+	j.narrow(b, next)
 	return j.finish()
 }
 
-// guess returns the multiplier at which a sample has the goal, with its limit in
-// proportion; for a search too small to sample the multiplier that is surely not past
-// the goal.
-func (j *joint) guess(highest float64) float64 {
-	all := j.open()
-	stride := all / (4 * sampled)
-	if stride < 2 {
-		return highest
-	}
-	few := j.p.newJoint(j.goal, stride)
-	few.goal.limit = (j.goal.limit - j.fixed.value()) * float64(few.open()) / float64(all)
-	few.fixed = sum{}
-	b := &bracket{goal: few.goal, high: mostRatio}
-	next, found := few.descend(b, highest, mostRatio)
-	if !found {
-		return highest
-	}
-	few.narrow(b, next, nearEnough)
-	return min(b.middle(), highest)
-}
-
-// narrow closes a bracket to a width, from where the goal is to be expected.
-func (j *joint) narrow(b *bracket, next, width float64) {
-	for pass := 0; b.width() > width; pass++ {
+// narrow closes a bracket, from where the goal is to be expected.
+func (j *joint) narrow(b *bracket, next float64) {
+	for pass := 0; ; pass++ {
 		if !b.inside(next) || pass > 10 {
 			next = b.middle()
 		}
@@ -219,21 +256,13 @@ func (j *joint) ceiling() outcome {
 	return outcome{limit: j.goal.limit, ending: atCeiling}
 }
 
-// descend opens the bracket: from a guess to a multiplier that is past the goal,
-// and to one that is not, which the highest surely is. It returns where the goal
-// is to be expected, or false when nothing is past it.
-func (j *joint) descend(b *bracket, guess, highest float64) (expected float64, found bool) {
-	next := guess
-	for beside := 0.003; beside < 1 && (b.low == 0 || j.near.lambda == 0); beside *= 2 {
+// descend opens the bracket, from a multiplier that is surely not past the goal to one
+// that is. It returns where the goal is to be expected, or false when nothing is past it.
+func (j *joint) descend(b *bracket, highest float64) (expected float64, found bool) {
+	next := highest
+	for beside := 0.003; beside < 1 && b.low == 0; beside *= 2 {
 		expected = j.look(b, next)
-		if b.low == 0 {
-			next = max(min(expected, b.high), b.high/16) * (1 - beside)
-		} else {
-			next = min(max(expected, b.low)*(1+beside), highest)
-		}
-	}
-	if j.near.lambda == 0 {
-		expected = j.look(b, highest)
+		next = max(min(expected, b.high), b.high/16) * (1 - beside)
 	}
 	if b.low > 0 {
 		return expected, true
@@ -272,31 +301,28 @@ func (j *joint) eval(s *side, lambda float64) {
 			continue
 		}
 		s.mu[k] = j.filler.fill(g, lambda, j.near.mu[k], j.beyond.mu[k], s.rung[k])
-		s.sum.join(g.measure(j.goal, 0, s.rung[k]))
+		s.sum.join(g.measure(j.goal, 0, s.rung[k]).times(g.times))
 	}
 }
 
 // settle fixes the channels that have the same rung at the lowest and at the highest
 // price of a unit of rate inside the bracket.
 func (j *joint) settle() {
-	var cheap, dear [block]int32
 	for k := range j.groups {
 		g, near, beyond := &j.groups[k], j.near.rung[k], j.beyond.rung[k]
-		open, n := 0, len(g.row)
-		for from := 0; from < n; from += block {
-			to := min(from+block, n)
-			g.wants(from, cheap[:to-from], j.beyond.lambda*(1-closed), j.near.mu[k]*(1-closed))
-			g.wants(from, dear[:to-from], j.near.lambda*(1+closed), j.beyond.mu[k]*(1+closed))
-			for i := from; i < to; i++ {
-				if near[i] == beyond[i] && cheap[i-from] == dear[i-from] {
-					g.polls.add(g.rungs.at(near[i]))
-					j.fix(&g.columns, i, g.row[i], near[i])
-					continue
-				}
-				g.move(open, i)
-				near[open], beyond[open] = near[i], beyond[i]
-				open++
+		open := 0
+		for i, n := range near {
+			low := (j.beyond.lambda*g.cost[i] + j.near.mu[k]) * (1 - closed)
+			high := (j.near.lambda*g.cost[i] + j.beyond.mu[k]) * (1 + closed)
+			if n == beyond[i] && g.keeps(i, n, low, high) {
+				j.fixed.add(g.term(j.goal, i, n))
+				g.polls.add(g.rungs.at(n))
+				j.p.path.rung[g.row[i]] = n
+				continue
 			}
+			g.move(open, i)
+			near[open], beyond[open] = n, beyond[i]
+			open++
 		}
 		*g = g.part(0, open)
 		for _, s := range []*side{&j.near, &j.beyond, &j.mid} {
@@ -305,59 +331,54 @@ func (j *joint) settle() {
 	}
 }
 
-// fix takes a channel's rung for final.
-func (j *joint) fix(c *columns, i int, row, rung int32) {
-	j.fixed.add(c.term(j.goal, i, rung))
-	j.p.path.rung[row] = rung
+// keeps says whether a channel that has a rung at some price of a unit of rate has it from
+// the lowest to the highest.
+func (c *columns) keeps(i int, n int32, lowest, highest float64) bool {
+	lo, hi := c.bounds(i)
+	return (n == hi || c.weight[i] <= lowest*c.rungs.between(n)) && (n == lo || c.weight[i] >= highest*c.rungs.between(n-1))
 }
 
-// install makes the near side the path's state.
-func (j *joint) install() {
+// install makes the near side the path's state, with the hosts' multipliers.
+func (j *joint) install(out outcome) outcome {
 	path := &j.p.path
 	for k, g := range j.groups {
 		for i, row := range g.row {
 			path.rung[row] = j.near.rung[k][i]
 		}
+		if g.of > 0 {
+			h := &j.p.hosts.list[g.of-1]
+			h.mu, h.edge = g.price(j.near.rung[k], j.near.lambda, h.cap)
+		}
 	}
-	path.steps, path.taken = path.steps[:0], 0
+	path.goal, path.steps, path.taken = j.goal, path.steps[:0], 0
 	path.load, path.wait = path.loads(0, path.rung), path.waits(0, path.rung)
+	out.certified = true
+	return out
 }
 
-// price sets the hosts' multipliers to what the best step that their cap keeps
-// out of the state would save.
-func (p *Problem) price(lambda float64) {
-	for i := range p.hosts.list {
-		h := &p.hosts.list[i]
-		h.mu, h.edge = 0, -1
-		rows := p.hosts.rowsOf(*h)
-		best := 0.0
-		for _, row := range rows {
-			best = max(best, p.nextNet(row, lambda))
-		}
-		polls := p.pollsOf(*h)
-		for _, row := range rows {
-			n := p.path.rung[row]
-			if p.kept(row, best, lambda) && exchanged(p.columns.rungs, polls, move{row, n, n + 1}).over(h.cap) {
-				h.mu, h.edge = best, row
-				break
-			}
+// price returns what the best step that a cap keeps out would save, and the row of its
+// channel; 0 and −1 where the cap keeps out none. Channels that are not open have no
+// better ones.
+func (g *group) price(rung []int32, lambda, cap float64) (mu float64, edge int32) {
+	best, polls := 0.0, g.polls
+	polls.join(g.rungs.polls(rung))
+	for i, n := range rung {
+		if n < g.hi[i] {
+			best = max(best, g.net(i, n, lambda))
 		}
 	}
-}
-
-// nextNet is what a channel's next step would save for each poll, beyond its
-// cost; 0 when it has none.
-func (p *Problem) nextNet(row int32, lambda float64) float64 {
-	n := p.path.rung[row]
-	if n == p.columns.hi[row] {
-		return 0
+	for i, n := range rung {
+		if n == g.hi[i] || best == 0 || g.net(i, n, lambda) < best-closed*(best+lambda*g.cost[i]) {
+			continue
+		}
+		if exchanged(g.rungs, polls, move{int32(i), n, n + 1}).over(cap) {
+			return best, g.row[i]
+		}
 	}
-	return p.columns.net(int(row), n, lambda)
+	return 0, -1
 }
 
-// kept says whether a channel's next step is as good as the best, up to rounding.
-func (p *Problem) kept(row int32, best, lambda float64) bool {
-	net := p.nextNet(row, lambda)
-	rounding := 1e-9 * (net + lambda*p.columns.costOf(int(row)))
-	return net > 0 && net >= best-rounding
+// priced says whether a cap keeps a step out.
+func (p *Problem) priced() bool {
+	return slices.ContainsFunc(p.hosts.list, func(h host) bool { return h.edge >= 0 })
 }

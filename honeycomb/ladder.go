@@ -149,18 +149,17 @@ func (r *rungs) at(n int32) float64 {
 }
 
 // polls returns the sum of rungs' rates.
-func (r *rungs) polls(rung []int32) (total sum) {
+func (r *rungs) polls(rung []int32) sum {
+	var total sum
 	var whole int64
 	for _, n := range rung {
 		if r.rate == nil && n >= 0 {
 			whole += int64(n) + 1
 		} else {
-			total.add(r.at(n))
+			total = total.plus(r.at(n))
 		}
 	}
-	total.add(float64(whole))
-	total.settle()
-	return total
+	return total.plus(float64(whole)).settled()
 }
 
 // between returns the product of the rates of rung n and the next one. The step

@@ -164,35 +164,3 @@ func (x exchange) change() (load, wait float64) {
 	}
 	return load, wait
 }
-
-// certify computes the dual from the multipliers alone, independently of how they were
-// found.
-func (o *outcome) certify(p *Problem) {
-	c := &p.columns
-	mu := make([]float64, len(p.path.rung))
-	var dual sum
-	for _, h := range p.hosts.list {
-		for _, row := range p.hosts.rowsOf(h) {
-			mu[row] = h.mu
-		}
-		if h.unmet {
-			dual.add(-h.mu * p.pollsOf(h).value())
-		} else {
-			dual.add(-h.mu * h.cap)
-		}
-	}
-	var price, worth [block]float64
-	var room [block]int32
-	for from := 0; from < len(mu); from += block {
-		rung := room[:min(block, len(mu)-from)]
-		for k := range rung {
-			price[k] = o.lambda*c.cost[from+k] + mu[from+k]
-			worth[k] = c.weight[from+k] / price[k]
-		}
-		c.place(from, rung, worth[:len(rung)], 1)
-		for k, n := range rung {
-			dual.add(c.waitOf(from+k, n) + price[k]*c.rungs.at(n))
-		}
-	}
-	o.dual, o.certified = dual.value(), true
-}

@@ -48,7 +48,10 @@ func (p *path) gather() {
 func (p *path) list(from int, rung []int32, inverse float64) {
 	edge := p.low * (1 - closed)
 	for k, key := range p.key[from:][:len(rung)] {
-		if key >= edge*p.rungs.between(rung[k]) {
+		if key < edge*p.rungs.between(rung[k]) {
+			continue
+		}
+		if _, hi := p.bounds(from + k); rung[k] < hi {
 			rung[k] = p.enter(from+k, key*inverse)
 		}
 	}

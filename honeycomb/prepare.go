@@ -83,27 +83,35 @@ func (p *Problem) weigh() error {
 		p.weighCrowd()
 		return nil
 	}
+	var subscribers, auto sum
 	for i := range n {
-		p.admit(i, p.factors(i))
+		f := p.factors(i)
+		p.crowd[i] = f.subscribers
+		p.columns.set(i, f)
+		subscribers = subscribers.plus(f.subscribers)
+		auto = auto.plus(float64(f.subscribers * f.cost))
+		if f.subscribers > 0 {
+			p.polled++
+		}
 	}
-	p.settle()
+	p.subscribers, p.auto = subscribers.settled(), auto.settled()
 	return nil
 }
 
 // weighCrowd is weigh where subscribers are all that counts.
 func (p *Problem) weighCrowd() {
-	var subscribers sum // kept in registers
+	var subscribers sum
 	p.polled = p.channels.Len()
 	for i, q := range p.channels.Subscribers {
 		p.columns.weight[i] = q
-		subscribers.add(q)
+		subscribers = subscribers.plus(q)
 		if q == 0 {
 			p.columns.stop(i)
 			p.polled--
 		}
 	}
-	subscribers.settle()
-	p.subscribers, p.auto = subscribers, subscribers
+	p.subscribers = subscribers.settled()
+	p.auto = p.subscribers
 }
 
 // admit takes a row into columns and sums.
@@ -141,8 +149,7 @@ func (p *Problem) count(subscribers, cost, sign float64) {
 }
 
 func (p *Problem) settle() {
-	p.subscribers.settle()
-	p.auto.settle()
+	p.subscribers, p.auto = p.subscribers.settled(), p.auto.settled()
 }
 
 // set writes a row.

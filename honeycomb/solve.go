@@ -52,14 +52,17 @@ type outcome struct {
 	load     float64
 	wait     float64
 
-	certified bool
-	dual      float64 // Σ least weight/rate + price·rate − caps of hosts, when certified
+	certified bool // the rates need not be the best at the multipliers
 	unmet     Unmet
 }
 
 // Solve finds the best rates.
 func (p *Problem) Solve() *Solution {
 	p.last = p.optimise()
+	if p.last.lambda < p.hosts.least { // a host that was left out may be over its cap
+		p.hosts.tighten(p, 0)
+		p.last = p.optimise()
+	}
 	return p.report(p.last)
 }
 
@@ -125,34 +128,42 @@ func (p *Problem) report(out outcome) *Solution {
 		p.judge(s, out)
 		return s
 	}
+	var gap float64
+	if out.lambda > 0 {
+		gap = p.gap(out.lambda)
+	}
 	s.Objective, s.Bound = load, load
 	if p.config.Policy != Fast {
 		scale := p.unit() / max(p.subscribers.value(), smallest)
-		s.Objective, s.Bound = wait*scale, max(wait-p.gap(out.lambda), 0)*scale
+		s.Objective, s.Bound = wait*scale, max(wait-gap, 0)*scale
 	} else if out.lambda > 0 {
-		s.Bound = max(load-p.gap(out.lambda)/out.lambda, 0)
+		s.Bound = max(load-gap/out.lambda, 0)
 	}
 	s.Beyond = s.Objective
 	return s
 }
 
-// gap returns by how much weight/rate + λ·cost·rate of the problem's own channels is more
-// than the least, which keys that were moved apart may miss.
+// gap returns by how much weight/rate + price·rate of the problem's own channels is more
+// than the least, which keys that were moved apart, and limits that divide equal steps,
+// may miss.
 func (p *Problem) gap(lambda float64) float64 {
-	if lambda == 0 {
-		return 0
+	mu := make([]float64, len(p.hosts.list)+1)
+	for k, h := range p.hosts.list {
+		mu[k+1] = h.mu
 	}
 	c := &p.columns
 	var gap sum
-	for i := range p.crowd {
-		if c.weight[i] == 0 {
+	for i, n := range p.path.rung[:len(p.crowd)] {
+		price := lambda * c.costOf(i)
+		if p.hosts.of != nil {
+			price += mu[p.hosts.of[i]]
+		}
+		if c.weight[i] == 0 || c.keeps(i, n, price, price) {
 			continue
 		}
 		lo, hi := c.bounds(i)
-		best := min(max(c.rungs.choice(c.weight[i]/(c.costOf(i)*lambda)), lo), hi)
-		if n := p.path.rung[i]; n != best {
-			gap.add(max(c.waitOf(i, n)-c.waitOf(i, best)+lambda*(c.loadOf(i, n)-c.loadOf(i, best)), 0))
-		}
+		best := min(max(c.rungs.choice(c.weight[i]/price), lo), hi)
+		gap.add(max(c.waitOf(i, n)-c.waitOf(i, best)+price*(c.rungs.at(n)-c.rungs.at(best)), 0))
 	}
 	return gap.value()
 }
@@ -211,7 +222,7 @@ func (p *Problem) under(s *Solution, out outcome) float64 {
 		unused = 0
 	}
 	if out.certified {
-		return wait + out.lambda*load + unused - out.dual
+		unused += p.gap(out.lambda)
 	}
 	for _, h := range s.Hosts {
 		unused += h.Mu / p.unit() * max(h.Cap-h.Polls, 0)

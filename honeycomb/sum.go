@@ -7,26 +7,31 @@ import "math"
 // is added up afresh. (Knuth's two-sum; the error after n terms is about n·2⁻¹⁰⁶.)
 type sum struct{ high, low float64 }
 
-func (s *sum) add(v float64) {
+func (s *sum) add(v float64) { *s = s.plus(v) }
+
+// plus returns the sum with another term. In a loop its value stays in registers, unlike
+// what a pointer leads to.
+func (s sum) plus(v float64) sum {
 	t := s.high + v
 	z := t - s.high
-	s.low += (s.high - (t - z)) + (v - z)
-	s.high = t
+	return sum{t, s.low + ((s.high - (t - z)) + (v - z))}
 }
 
-// settle makes high the nearest float64 to the sum.
-func (s *sum) settle() {
+// settled returns the same sum, high being the nearest float64 to it.
+func (s sum) settled() sum {
 	t := s.high + s.low
-	s.low -= t - s.high
-	s.high = t
+	return sum{t, s.low - (t - s.high)}
 }
 
 // join adds another sum.
 func (s *sum) join(o sum) {
 	s.add(o.high)
 	s.low += o.low
-	s.settle()
+	*s = s.settled()
 }
+
+// times returns a multiple.
+func (s sum) times(f float64) sum { return sum{s.high * f, s.low * f} }
 
 // value returns the sum, rounded.
 func (s sum) value() float64 { return s.high + s.low }

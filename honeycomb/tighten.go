@@ -5,16 +5,51 @@ package honeycomb
 // the cap ends that order at the same step. So each host is solved alone first,
 // and what it reaches becomes its channels' upper bound.
 
-// tighten lowers the highest rungs of the channels of every host to what its cap
-// allows.
-func (h *hosts) tighten(p *Problem) {
+// tighten lowers the highest rungs of the channels of every host to what its cap allows,
+// but for hosts that keep it at the least multiplier that the solution is to have.
+func (h *hosts) tighten(p *Problem, least float64) {
 	if p.config.Cost != Polls {
 		return
 	}
+	h.least = least
 	var scratch path
 	for i := range h.list {
-		p.tightenHost(&h.list[i], &scratch)
+		if p.passes(h.list[i], least) {
+			p.tightenHost(&h.list[i], &scratch)
+		}
 	}
+}
+
+// leastLikely returns a multiplier that the solution hardly comes to lie under: a quarter of
+// what a sample has without caps. It is 0 where few hosts could be left out.
+func (p *Problem) leastLikely() float64 {
+	if p.config.Cost != Polls || len(p.hosts.list) < fewSteps {
+		return 0
+	}
+	few := p.columns.sample()
+	if few == nil {
+		return 0
+	}
+	g := goal{limit: p.loadLimit()}
+	if p.config.Policy == Fast {
+		g = goal{wait: true, limit: p.waitLimit()}
+	}
+	g.limit *= float64(len(few.key)) / float64(len(p.columns.key))
+	return few.find(g) / 4
+}
+
+// passes says whether a host's channels may pass its cap at a multiplier.
+func (p *Problem) passes(h host, lambda float64) bool {
+	if lambda == 0 {
+		return true
+	}
+	var polls float64
+	for _, row := range p.hosts.rowsOf(h) {
+		lo, hi := p.columns.bounds(int(row))
+		n := p.columns.rungs.choice(p.columns.key[row] / lambda * (1 + closed))
+		polls += p.columns.rungs.at(min(max(n, lo), hi))
+	}
+	return polls > h.cap*(1-closed)
 }
 
 func (p *Problem) tightenHost(one *host, scratch *path) {
@@ -45,7 +80,7 @@ func (p *Problem) load(to *path, rows []int32) {
 	for _, row := range rows {
 		c.weight = append(c.weight, p.columns.weight[row])
 		c.lo = append(c.lo, p.columns.lo[row])
-		c.hi = append(c.hi, p.columns.hi[row])
+		c.hi = append(c.hi, p.upper(int(row)))
 		to.rung = append(to.rung, 0)
 	}
 	c.key = c.weight

@@ -165,7 +165,7 @@ func (p *Problem) resume() bool {
 	unmet := p.last.unmet
 	p.last = p.outcome(p.last.ending)
 	p.last.unmet = unmet
-	return true
+	return p.last.lambda >= p.hosts.least
 }
 
 // sameSide says whether, of target and budget, the one that ended the last
@@ -201,7 +201,6 @@ func (p *Problem) retighten(h *host, changed []int) (moved []int) {
 	before := make([]int32, len(rows))
 	for k, row := range rows {
 		before[k] = p.columns.hi[row]
-		p.columns.hi[row] = p.upper(int(row))
 	}
 	var scratch path
 	p.tightenHost(h, &scratch)
