@@ -53,7 +53,11 @@ func (c *cluster) start(ctx context.Context) error {
 // found starts all nodes, whose directories are empty, and waits until they serve.
 func (c *cluster) found(ctx context.Context) error {
 	for _, n := range c.nodes {
-		if err := n.process.Start(); err != nil {
+		n.mu.Lock()
+		err := n.begin()
+		n.away = err != nil
+		n.mu.Unlock()
+		if err != nil {
 			return fmt.Errorf("%w %s: %w", ErrNode, n.name, err)
 		}
 	}
@@ -61,7 +65,6 @@ func (c *cluster) found(ctx context.Context) error {
 		if err := child.AwaitURL(ctx, n.url+"/readyz", n.process); err != nil {
 			return fmt.Errorf("%w %s: %w", ErrNode, n.name, err)
 		}
-		n.away = false
 	}
 	return nil
 }

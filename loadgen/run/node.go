@@ -72,12 +72,19 @@ func (n *node) do(ctx context.Context, what string) (err error) {
 			return errors.New("it runs")
 		}
 		n.keep()
-		if err = n.process.Start(); err == nil {
+		if err = n.begin(); err == nil {
 			err = child.AwaitURL(ctx, n.url+"/readyz", n.process)
 		}
 	}
 	n.away = n.process.Alive() != nil
 	return err
+}
+
+// begin starts a process, which sample may not look at meanwhile.
+func (n *node) begin() error {
+	n.used.Lock()
+	defer n.used.Unlock()
+	return n.process.Start()
 }
 
 // empty removes all data of a node that does not run.
