@@ -58,20 +58,21 @@ func newDecoders() (decoders, error) {
 	}, err
 }
 
-// decode returns resp's body, which is in resp.scratch as it came, without its
+// decode returns resp's body, which is in resp.buffers as it came, without its
 // content coding, at most limit bytes. Every error is of class Encoding, TooLarge,
 // or, when the budget of memory is used up, Busy.
 func (d decoders) decode(resp *Response, limit int) (body []byte, err error) {
-	wire := resp.scratch
+	b := resp.buffers
+	wire := b.wire
 	name := codingOf(resp.header.ContentEncoding())
 	if len(wire) == 0 {
 		return wire, nil
 	}
 	body = wire
 	if name != "" {
-		resp.decoded, err = d.undo(name, &resp.memory, wire, resp.decoded[:0], limit)
-		resp.scratch = resp.memory.drop(wire)
-		body = resp.decoded
+		b.decoded, err = d.undo(name, &resp.memory, wire, b.decoded[:0], limit)
+		b.wire = resp.memory.drop(wire)
+		body = b.decoded
 	}
 	if err != nil {
 		return nil, err

@@ -95,12 +95,12 @@ func (f *Fetcher) exchange(from source, a address, m message, resp *Response) er
 }
 
 func (f *Fetcher) converse(from source, a address, m message, resp *Response) (keep bool, err error) {
-	resp.scratch = f.constants.appendRequest(resp.scratch[:0], a, m)
+	resp.request = f.constants.appendRequest(resp.request[:0], a, m)
 	c := from.conn
 	if !m.permit.stands() {
 		return false, errPermit
 	}
-	_, err = c.net.Write(resp.scratch)
+	_, err = c.net.Write(resp.request)
 	resp.Sent = time.Now() // not before the write, which a busy or suspended machine delays
 	if err != nil {
 		return false, err
@@ -134,7 +134,8 @@ func (f *Fetcher) readContent(in *bufio.Reader, from source, m message, resp *Re
 		return skipBody(in, resp), nil
 	}
 	resp.memory.begin(from, resp.header.ContentLength())
-	resp.scratch, framed, err = readBody(in, &resp.header, &resp.memory, resp.scratch[:0], f.config.MaxBody)
+	b := resp.body()
+	b.wire, framed, err = readBody(in, &resp.header, &resp.memory, b.wire[:0], f.config.MaxBody)
 	resp.memory.end()
 	if err != nil {
 		return false, err
@@ -179,7 +180,8 @@ func checkDelta(header *fasthttp.ResponseHeader, m message) error {
 // costs more. It reports whether its end was reached.
 func skipBody(in *bufio.Reader, resp *Response) (framed bool) {
 	const most = small - 1
-	body, framed, err := readBody(in, &resp.header, &resp.memory, resp.scratch[:0], most)
-	resp.scratch = body
+	var err error
+	b := resp.body()
+	b.wire, framed, err = readBody(in, &resp.header, &resp.memory, b.wire[:0], most)
 	return framed && err == nil
 }

@@ -32,6 +32,7 @@ type Fetcher struct {
 	budget    *budget
 	decoders  decoders
 	responses sync.Pool // of *Response
+	buffers   sync.Pool // of *buffers
 	readers   sync.Pool // of *bufio.Reader
 }
 
@@ -59,6 +60,7 @@ func New(config Config, registerer prometheus.Registerer) (*Fetcher, error) {
 		resp.header.SetNoDefaultContentType(true)
 		return resp
 	}
+	f.buffers.New = func() any { return new(buffers) }
 	f.readers.New = func() any { return bufio.NewReaderSize(nil, min(readBuffer, config.MaxHeader)) }
 	return f, nil
 }

@@ -57,9 +57,24 @@ type Response struct {
 
 	fetcher *Fetcher // nil when no memory of a fetcher is in it
 	header  fasthttp.ResponseHeader
-	memory  account // of scratch and decoded
-	scratch []byte  // the request's head, then the body as it came
-	decoded []byte  // Body's memory when it was coded
+	memory  account // of buffers
+	request []byte  // its head
+	buffers *buffers
+}
+
+// buffers are the memory of one body. A response takes them when it has one: nearly all
+// polls end in a 304, and those that are under way at a time must not hold what few need.
+type buffers struct {
+	wire    []byte // the body as it came
+	decoded []byte // Body's memory when it was coded
+}
+
+// body returns the buffers for the body.
+func (r *Response) body() *buffers {
+	if r.buffers == nil {
+		r.buffers = r.fetcher.buffers.Get().(*buffers)
+	}
+	return r.buffers
 }
 
 // The most that is kept of a field, in bytes. Validators are stored per channel
@@ -82,7 +97,11 @@ func (r *Response) Release() {
 	r.ContentType, r.ETag, r.LastModified, r.Location = "", "", "", ""
 	r.Delta, r.Fresh, r.RetryAfter = false, Freshness{}, RetryAfter{}
 	r.Started, r.Sent, r.Finished = time.Time{}, time.Time{}, time.Time{}
-	r.scratch, r.decoded = r.memory.drop(r.scratch), r.memory.drop(r.decoded)
+	if b := r.buffers; b != nil {
+		r.buffers = nil
+		b.wire, b.decoded = r.memory.drop(b.wire), r.memory.drop(b.decoded)
+		f.buffers.Put(b)
+	}
 	r.memory.settle()
 	f.responses.Put(r)
 }

@@ -196,7 +196,7 @@ func (j *judge) commitOf(ch channel.Channel, before deltas.State, report engine.
 	switch decision.Verdict {
 	case deltas.VerdictPublish:
 		commit.Version++
-		publish(&commit, report, decision)
+		j.publish(&commit, report, decision)
 	case deltas.VerdictRebase:
 		commit.Hash = report.Core.Hash
 		commit.Kind = uint8(report.Core.Kind)
@@ -224,20 +224,23 @@ func nextHold(known channel.Hold, old *deltas.Candidate, decision deltas.Decisio
 // update. A poller without the base gives subscribers the whole content as its
 // difference, and other holders of the base nothing to patch it with; nor does a
 // patch beyond its cap, which a log entry might not hold.
-func publish(commit *ownership.Commit, report engine.Report, decision deltas.Decision) {
+//
+// Where one node polls there is none that takes a patch, so none is made: its own cache
+// has the content before the version is committed.
+func (j *judge) publish(commit *ownership.Commit, report engine.Report, decision deltas.Decision) {
 	commit.Hash = report.Core.Hash
 	commit.Kind = uint8(report.Core.Kind)
 	if commit.Version == 1 {
 		return
 	}
 	delta := report.Delta // of another node's poller, which was applied to Base
-	if delta == nil {
+	if delta == nil && j.config.pollers() > 1 {
 		delta = deltas.MakeDeltaFast(report.Base, report.Core)
 	}
 	update := decision.Noise.CompareBy(report.Base, report.Core, delta)
 	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
-	if report.Base != nil && len(update.Delta) <= maxPatch {
+	if report.Base != nil && update.Delta != nil && len(update.Delta) <= maxPatch {
 		commit.Patch = update.Delta
 	}
 }

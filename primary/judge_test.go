@@ -31,7 +31,7 @@ func seen(t *testing.T, owner *Owner, minute int, base, core *deltas.Core, versi
 }
 
 func TestReportPublishesEveryEntryOnce(t *testing.T) {
-	store, owner := world(t)
+	store, owner := worldOf(t, 3)
 	one, two := feed(t, "a", "b"), feed(t, "c", "a", "b")
 
 	if got := seen(t, owner, 0, nil, one, 0); got != (engine.Answer{Version: 1, Hash: one.Hash}) {
@@ -56,6 +56,24 @@ func TestReportPublishesEveryEntryOnce(t *testing.T) {
 	}
 }
 
+// Where one node polls, nobody takes a patch.
+func TestReportAloneMakesNoPatch(t *testing.T) {
+	store, owner := world(t)
+	one, two := feed(t, "a", "b"), feed(t, "c", "a", "b")
+	seen(t, owner, 0, nil, one, 0)
+	if got := seen(t, owner, 1, one, two, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {
+		t.Fatalf("new entry: %+v", got)
+	}
+	commit := store.commits[1]
+	update, err := deltas.DecodeUpdate(commit.Update)
+	if err != nil || len(update.Entries.Added) != 1 || update.Diff == "" || update.DeltaBytes != 0 || commit.Patch != nil {
+		t.Errorf("update %+v, patch of %d bytes, %v; want c added, with a diff and without a delta", update, len(commit.Patch), err)
+	}
+	if got := seen(t, owner, 1, one, two, 1); got.Version != 2 || got.Current != nil {
+		t.Errorf("stale version: %+v; want no content that cannot be made", got)
+	}
+}
+
 func TestReportDuplicateCommitsNothing(t *testing.T) {
 	store, owner := world(t)
 	one := feed(t, "a")
@@ -69,7 +87,7 @@ func TestReportDuplicateCommitsNothing(t *testing.T) {
 }
 
 func TestReportStaleBaseIsBroughtUpToDate(t *testing.T) {
-	store, owner := world(t)
+	store, owner := worldOf(t, 3)
 	one, two, three, four := feed(t, "a"), feed(t, "b", "a"), feed(t, "c", "b", "a"), feed(t, "d", "c", "b", "a")
 	seen(t, owner, 0, nil, one, 0)
 	seen(t, owner, 1, one, two, 1)
@@ -114,7 +132,7 @@ func TestReportWithoutBaseNamesOnlyNewEntries(t *testing.T) {
 // Large text without redundancy changes altogether: the patch alone would be more
 // than a log entry holds, and the channel would have no second version ever.
 func TestReportPublishesWithoutAPatchThatIsTooLarge(t *testing.T) {
-	store, owner := world(t)
+	store, owner := worldOf(t, 3)
 	one, two := noise(t, 1), noise(t, 2)
 	seen(t, owner, 0, nil, one, 0)
 	if got := seen(t, owner, 1, one, two, 1); got != (engine.Answer{Version: 2, Hash: two.Hash}) {

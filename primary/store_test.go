@@ -209,9 +209,15 @@ var feedID = channel.IDOf(feedURL)
 // world is an owner on a store in memory with one channel of one subscriber.
 func world(t *testing.T) (*memory, *Owner) {
 	t.Helper()
+	return worldOf(t, 1)
+}
+
+// worldOf is a world where so many nodes poll.
+func worldOf(t *testing.T, pollers int) (*memory, *Owner) {
+	t.Helper()
 	store := newMemory()
 	store.put(channel.Channel{ID: feedID, URL: feedURL, Incarnation: 7, Subscribers: 1})
-	config := Config{Interval: time.Minute, Floor: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	config := Config{Interval: time.Minute, Floor: 10 * time.Second, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Pollers: func() int { return pollers }}
 	owner := New(config, store, nil)
 	owner.RangeGained(everything, 1)
 	return store, owner

@@ -70,6 +70,9 @@ func (n Noise) shown(base, next, was, is *content.Core) (*content.Core, *content
 	bare.regions = nil
 	bare.slots = slices.DeleteFunc(slices.Clone(n.slots), func(s slot) bool { return s.key.kind() == slotNumber })
 	all, new := bare.view(base), bare.view(next)
+	if all == was && new == is {
+		return was, is
+	}
 	var t ticks
 	lost, got := t.differing(was.ContentText(), is.ContentText())
 	seen := len(lost) + len(got)
