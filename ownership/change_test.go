@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/ownership/internal/placement"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -55,6 +58,54 @@ func TestChangeBeforeFounding(t *testing.T) {
 			return fmt.Errorf("%d ranges", ranges)
 		}
 		return nil
+	})
+}
+
+// TestStepOfEarlierTerm: a driver that was suspended after it had decided on a step, and leads again
+// after others have, does not take it.
+func TestStepOfEarlierTerm(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 35, nil)
+	w.version(newestVersion, w.nodes...)
+	driver := w.driver()
+	s := driver.store
+	term := s.meta.raft().CurrentTerm()
+	for _, to := range append(slices.Clone(w.nodes), driver) {
+		w.leadMeta(to)
+	}
+	before := s.meta.fsm.meta().Ranges[0].Replicas
+	step := placement.Step{Kind: placement.Prefer, Replica: placement.Replica{ID: before[1]}}
+	ctx, cancel := soon()
+	defer cancel()
+	if err := s.driver.take(ctx, term, step); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a step of an earlier term: %v", err)
+	}
+	if after := s.meta.fsm.meta().Ranges[0].Replicas; !slices.Equal(after, before) {
+		t.Errorf("replicas were %v, and are %v", before, after)
+	}
+	eventually(t, "a step of the driver's term", func() error {
+		return s.driver.take(ctx, s.meta.raft().CurrentTerm(), step)
+	})
+	if after := s.meta.fsm.meta().Ranges[0].Replicas; after[0] != before[1] {
+		t.Errorf("%s is preferred, want %s", after[0], before[1])
+	}
+}
+
+// leadMeta waits until a node leads the meta group and changes the table, which others hand over
+// to it.
+func (w *town) leadMeta(n *townNode) {
+	w.t.Helper()
+	eventually(w.t, n.name+" leads the meta group", func() error {
+		if n.store.meta.decides() {
+			return nil
+		}
+		to := n.store.meta.seat().id
+		for _, other := range w.nodes {
+			if other != n && other.store.meta.leads() {
+				return errors.Join(errors.New("another one led"), other.store.meta.raft().LeadershipTransferToServer(to, raftnet.Replica{Node: string(n.store.meta.raftID)}.Address()).Error())
+			}
+		}
+		return errors.New("none leads, or it has not noted the founding")
 	})
 }
 
