@@ -75,12 +75,12 @@ func (c *changes) changeOnce(ctx context.Context, command *wire.MetaCommand) (*w
 	return c.askTable(ctx, raftnet.NodeID(string(leader)), callChange, content)
 }
 
-// changeHere carries out a command if this node leads the meta group, and returns the table after
-// it; else the error is errElsewhere.
+// changeHere carries out a command if this node leads the meta group and knows all that was
+// decided before, and returns the table after it; else the error is errElsewhere.
 func (c *changes) changeHere(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
 	ctx, cancel := within(ctx, answerWithin)
 	defer cancel()
-	if !c.meta.leads() || tables.Epoch(c.meta.fsm.meta()) < tables.Epoch(c.known.Load()) {
+	if !c.meta.decides() || tables.Epoch(c.meta.fsm.meta()) < tables.Epoch(c.known.Load()) {
 		return nil, errElsewhere // or its group was recovered without it
 	}
 	err := ended(ctx, func() error {

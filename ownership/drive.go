@@ -60,6 +60,7 @@ func (d *driver) run(ctx context.Context) {
 }
 
 func (d *driver) driveOnce(ctx context.Context) {
+	term := d.meta.raft().CurrentTerm() // before the table is read, and all else that steps rest on
 	table := d.meta.fsm.meta()
 	if len(table.Cluster) == 0 || tables.Newer(d.known.Load(), table) {
 		return // it has not applied its log yet
@@ -81,11 +82,14 @@ func (d *driver) driveOnce(ctx context.Context) {
 		return
 	}
 	d.looked = time.Now()
-	d.moveReplicas(ctx, table.Revision, c)
+	if tables.VersionOf(table) < fencedFrom {
+		term = 0
+	}
+	d.moveReplicas(ctx, term, table.Revision, c)
 }
 
-// moveReplicas takes the next steps for the ranges of a table.
-func (d *driver) moveReplicas(ctx context.Context, revision uint64, c placement.Cluster) {
+// moveReplicas takes the next steps for the ranges of a table that was read in a term.
+func (d *driver) moveReplicas(ctx context.Context, term, revision uint64, c placement.Cluster) {
 	d.askViews(ctx, c)
 	steps := placement.Next(c)
 	if len(steps) == 0 {
@@ -96,7 +100,7 @@ func (d *driver) moveReplicas(ctx context.Context, revision uint64, c placement.
 		return
 	}
 	for _, step := range steps {
-		if err := d.take(ctx, step); err != nil {
+		if err := d.take(ctx, term, step); err != nil {
 			d.tools.log.Debug("step was not taken", "step", step.Kind.String(), "range", step.Range, "replica", step.Replica.ID, "error", err)
 			continue
 		}
@@ -169,9 +173,13 @@ func (d *driver) askViews(ctx context.Context, c placement.Cluster) {
 	asking.Wait()
 }
 
-// take carries out a step: the table's here, raft's where the range is led.
-func (d *driver) take(ctx context.Context, step placement.Step) error {
-	command := &wire.MetaCommand{}
+// take carries out a step: the table's here, raft's where the range is led. Raft's are fenced by
+// the index of the configuration that they were decided for. The table's are by the term, unless
+// it is 0: a driver that is suspended before it takes a step, and leads again when it goes on,
+// takes none of the steps that it decided on before others drove. The table's revision would not
+// tell it of them: a replica that is planned gets its vote, and the table stays as it was.
+func (d *driver) take(ctx context.Context, term uint64, step placement.Step) error {
+	command := &wire.MetaCommand{Term: term}
 	replica := &wire.MoveReplica{Range: step.Range, Replica: step.Replica.ID}
 	switch step.Kind {
 	case placement.Plan:

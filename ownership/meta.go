@@ -30,6 +30,7 @@ type metaGroup struct {
 	fsm     *metaFSM
 	store   *metaStore
 	replica atomic.Pointer[metaReplica] // see raft and seat
+	noted   atomic.Uint64               // the last term in which recordOnce has done all
 
 	stop     chan struct{}
 	watching sync.WaitGroup
@@ -54,6 +55,15 @@ func (m *metaGroup) raft() *raft.Raft {
 
 // leads reports whether this node leads the group.
 func (m *metaGroup) leads() bool { return m.raft().State() == raft.Leader }
+
+// decides reports whether this node may change the table: it leads the group, has applied all
+// that was decided in earlier terms, and the group has noted its founding. Until then the table
+// is an older one, or empty, and a Birth replaces whatever was made of that. A node alone has
+// noted its founding before it is open.
+func (m *metaGroup) decides() bool {
+	running := m.replica.Load()
+	return m.leads() && (running.seat.net == nil || m.noted.Load() == running.raft.CurrentTerm())
+}
 
 // seat is that of the replica.
 func (m *metaGroup) seat() seat { return m.replica.Load().seat }
@@ -239,6 +249,7 @@ func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
 }
 
 func (m *metaGroup) recordOnce(table *wire.Meta) error {
+	term := m.raft().CurrentTerm()
 	if err := m.raft().Barrier(answerWithin).Error(); err != nil {
 		return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 	}
@@ -247,7 +258,11 @@ func (m *metaGroup) recordOnce(table *wire.Meta) error {
 			return err
 		}
 	}
-	return m.recordRecovery()
+	if err := m.recordRecovery(); err != nil {
+		return err
+	}
+	m.noted.Store(term)
+	return nil
 }
 
 func (m *metaGroup) close() error {

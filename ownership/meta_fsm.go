@@ -70,6 +70,9 @@ func (f *metaFSM) apply(log *raft.Log) error {
 		f.mu.damage = err
 		return err
 	}
+	if command.Term != 0 && command.Term != log.Term {
+		return fmt.Errorf("%w: it was decided in term %d of the meta group, this is term %d", ErrInvalid, command.Term, log.Term)
+	}
 	if f.mu.meta == nil {
 		f.mu.meta = &wire.Meta{}
 	}

@@ -148,7 +148,7 @@ func TestOldTable(t *testing.T) {
 			moved++
 		}
 	}
-	driver.driver.moveReplicas(ctx, old.Revision, c)
+	driver.driver.moveReplicas(ctx, 0, old.Revision, c)
 	if steps := placement.Next(c); len(steps) < moved || moved == 0 {
 		t.Fatalf("the old table would have steps %+v, with %d ranges moved", steps, moved)
 	}

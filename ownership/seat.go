@@ -87,22 +87,14 @@ func (s seat) run(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft
 	return r, hurry(r, s.id)
 }
 
-// stand has the replica, which runs, stand for election at once.
+// stand has the replica, which runs, stand for election at once. One that leads would lose its
+// term by that.
 func (s seat) stand(ctx context.Context, group uint32) error {
 	replica, err := raftnet.ParseID(group, s.id)
 	if err != nil {
 		return err
 	}
 	return s.net.raft.Stand(ctx, replica)
-}
-
-// standAlone is stand of the only replica.
-func (s seat) standAlone() error {
-	address, other := raft.NewInmemTransport("")
-	defer other.Close()
-	other.Connect(s.lone.LocalAddr(), s.lone)
-	request := &raft.TimeoutNowRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(s.id), Addr: []byte(address)}}
-	return other.TimeoutNow(s.id, s.lone.LocalAddr(), request, &raft.TimeoutNowResponse{})
 }
 
 // progress returns what another replica of a group has said to the entries that this one

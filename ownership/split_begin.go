@@ -73,11 +73,8 @@ func (c *children) standFirst(g *group) {
 }
 
 // campaign has a replica of a range that was split off stand for election as soon as most of its
-// founders can vote.
+// founders can vote, unless it does by itself, as the only one: see hurry.
 func (c *children) campaign(g *group) error {
-	if c.net == nil {
-		return g.seat.standAlone()
-	}
 	ctx, cancel := context.WithTimeout(c.running, campaignWithin)
 	defer cancel()
 	for {
@@ -86,7 +83,7 @@ func (c *children) campaign(g *group) error {
 			return err
 		}
 		if wish.needs == 0 {
-			break
+			return nil
 		}
 		c.terms.add(wish)
 		if <-wish.over; wish.ok {
@@ -100,7 +97,7 @@ func (c *children) campaign(g *group) error {
 			return nil
 		}
 	}
-	if _, leader := g.raft.LeaderWithID(); leader != "" {
+	if _, leader := g.raft.LeaderWithID(); leader != "" || g.raft.State() != raft.Follower {
 		return nil
 	}
 	return g.seat.stand(ctx, g.id)

@@ -1,9 +1,11 @@
 package ownership
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -90,6 +92,25 @@ func TestSplitAlone(t *testing.T) {
 	}
 	if err := s.SplitRanges(context.Background(), 257); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many: %v", err)
+	}
+}
+
+// TestSplitAloneQuiet: each range that a node alone splits off gets its leader by one election,
+// and none loses a term, which would be logged.
+func TestSplitAloneQuiet(t *testing.T) {
+	t.Parallel()
+	cfg := testConfig(t)
+	cfg.Ranges = 16
+	var logged bytes.Buffer // read once the store is closed
+	cfg.Logger = slog.New(slog.NewTextHandler(&logged, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	s := open(t, cfg)
+	splitTo(t, s, 64)
+	if n := counted(t, s.tools.metrics.elections); n != 64 {
+		t.Errorf("%v elections of 64 ranges", n)
+	}
+	shut(t, s)
+	if logged.Len() > 0 {
+		t.Errorf("warnings:\n%s", &logged)
 	}
 }
 

@@ -91,13 +91,27 @@ func (w *town) open(nodes ...*townNode) {
 const townPort = ":1"
 
 func (n *townNode) open(expect int) error {
-	host := n.town.net.Host(n.name)
-	listener, err := host.Listen(n.name + townPort)
+	config, err := n.config(expect)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if n.store, err = Open(ctx, config); err != nil {
+		_ = config.Cluster.Listener.Close() // Open may not have got as far as to serve it
+		return err
+	}
+	n.live.Store(n.store)
+	return nil
+}
+
+// config is that of the node, with a listener of its own.
+func (n *townNode) config(expect int) (Config, error) {
+	host := n.town.net.Host(n.name)
+	listener, err := host.Listen(n.name + townPort)
+	if err != nil {
+		return Config{}, err
+	}
 	connect := func(self peer.Identity, admit func(peer.Identity) error) (*peer.Node, error) {
 		n.town.mu.Lock()
 		defer n.town.mu.Unlock()
@@ -115,12 +129,7 @@ func (n *townNode) open(expect int) error {
 	if n.town.tune != nil {
 		n.town.tune(&config)
 	}
-	if n.store, err = Open(ctx, config); err != nil {
-		_ = listener.Close() // Open may not have got as far as to serve it
-		return err
-	}
-	n.live.Store(n.store)
-	return nil
+	return config, nil
 }
 
 // files is the node's disk, as slow as it is then.

@@ -20,7 +20,8 @@ import (
 
 const (
 	oldestVersion = 4 // of those that this program applies
-	newestVersion = 6
+	newestVersion = 7
+	fencedFrom    = 7 // commands of the meta group may name the term in which they were decided
 )
 
 // Version returns the version of the state machine that the cluster is at.
@@ -28,6 +29,9 @@ func (s *Store) Version() uint32 { return s.version.Load() }
 
 // metaVersion returns the first version that has a command of the meta group.
 func metaVersion(command *wire.MetaCommand) uint32 {
+	if command.Term != 0 {
+		return fencedFrom
+	}
 	switch command.Change.(type) {
 	case *wire.MetaCommand_Birth, *wire.MetaCommand_RangesBorn, *wire.MetaCommand_Join, *wire.MetaCommand_SetNode,
 		*wire.MetaCommand_ForgetNode, *wire.MetaCommand_PlanReplica, *wire.MetaCommand_PromoteReplica,

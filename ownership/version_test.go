@@ -165,6 +165,16 @@ func TestVersionAlone(t *testing.T) {
 	}
 }
 
+// TestFencedFrom: a command of the meta group names its term from a version on, whatever it is.
+func TestFencedFrom(t *testing.T) {
+	plan := &wire.MetaCommand{Change: &wire.MetaCommand_PlanReplica{}}
+	free := metaVersion(plan)
+	plan.Term = 1
+	if fenced := metaVersion(plan); free != 4 || fenced != 7 {
+		t.Errorf("version %d, with a term %d; want 4 and 7", free, fenced)
+	}
+}
+
 // TestAllow: what is new is proposed from its version on.
 func TestAllow(t *testing.T) {
 	unknown, tick := &wire.Command{}, &wire.Command{Change: &wire.Command_Tick{Tick: &wire.Tick{}}}

@@ -3233,6 +3233,7 @@ type MetaCommand struct {
 	//	*MetaCommand_FinishSplit
 	//	*MetaCommand_RangeDamaged
 	Change        isMetaCommand_Change `protobuf_oneof:"change"`
+	Term          uint64               `protobuf:"varint,46,opt,name=term,proto3" json:"term,omitempty"` // of the meta group, in which it was decided: refused in any other; 0: not fenced
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3416,6 +3417,13 @@ func (x *MetaCommand) GetRangeDamaged() *MoveReplica {
 		}
 	}
 	return nil
+}
+
+func (x *MetaCommand) GetTerm() uint64 {
+	if x != nil {
+		return x.Term
+	}
+	return 0
 }
 
 type isMetaCommand_Change interface {
@@ -6237,7 +6245,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04keys\x18\b \x01(\x04R\x04keys\x12\x1c\n" +
 	"\tpositions\x18\t \x01(\x04R\tpositions\x12\x16\n" +
 	"\x06sha256\x18\n" +
-	" \x01(\fR\x06sha256\"\xd9\b\n" +
+	" \x01(\fR\x06sha256\"\xed\b\n" +
 	"\vMetaCommand\x122\n" +
 	"\x05birth\x18\x01 \x01(\v2\x1a.corona.ownership.v1.BirthH\x00R\x05birth\x12B\n" +
 	"\vranges_born\x18\x02 \x01(\v2\x1f.corona.ownership.v1.RangesBornH\x00R\n" +
@@ -6258,7 +6266,8 @@ const file_wire_proto_rawDesc = "" +
 	"\n" +
 	"plan_split\x18, \x01(\v2\x1e.corona.ownership.v1.PlanSplitH\x00R\tplanSplit\x12E\n" +
 	"\ffinish_split\x18- \x01(\v2 .corona.ownership.v1.FinishSplitH\x00R\vfinishSplit\x12G\n" +
-	"\rrange_damaged\x18\x14 \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\frangeDamagedB\b\n" +
+	"\rrange_damaged\x18\x14 \x01(\v2 .corona.ownership.v1.MoveReplicaH\x00R\frangeDamaged\x12\x12\n" +
+	"\x04term\x18. \x01(\x04R\x04termB\b\n" +
 	"\x06change\"\xbb\x01\n" +
 	"\x05Birth\x12\x18\n" +
 	"\acluster\x18\x01 \x01(\fR\acluster\x12\x17\n" +
