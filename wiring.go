@@ -181,19 +181,9 @@ func (n *Node) notifyStores() notify.Stores {
 // streamStore reads for streams what other nodes may have.
 type streamStore struct{ *ownership.Store }
 
-// Channel implements [stream.Store].
-func (s streamStore) Channel(id channel.ID) (channel.Channel, error) {
-	return s.View().Channel(context.Background(), id)
-}
-
 // Beginnings implements [stream.Store].
 func (s streamStore) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
 	return s.View().Beginnings(ctx, ids, exist)
-}
-
-// Updates implements [stream.Store].
-func (s streamStore) Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
-	return s.View().Updates(context.Background(), id, after, limit)
 }
 
 // registered remembers what a node has registered, so that its metrics end with

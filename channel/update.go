@@ -35,6 +35,24 @@ type Beginning struct {
 	News    Cursor // of the first update that is kept from From on, else of the notice that the channel is gone; zero: there is neither
 }
 
+// Kept is what a range keeps of chosen channels behind a cursor, or the beginning of that.
+type Kept struct {
+	Updates []Update // in the order of cursors, without patches; those that are Gone too
+	Lost    []Lost   `json:",omitempty"` // of the channels that have lost updates behind the cursor
+	Closed  uint64   // stamp up to which the updates are all that there are, unless there are more
+	More    bool     // there are more, behind the last of them
+}
+
+// Lost says that the updates of a channel before a version are no longer kept.
+type Lost struct {
+	Channel ID
+	Oldest  uint64 // the first version that is kept
+	Stamp   uint64 // of the newest update that is not
+}
+
+// Cursor returns the place of the newest update that is lost.
+func (l Lost) Cursor() Cursor { return Cursor{Stamp: l.Stamp, Bucket: l.Channel.Bucket()} }
+
 // Cursor is a place in the order of all updates: by stamp, then bucket. A bucket
 // gives no stamp twice, so no two updates share a place.
 type Cursor struct {

@@ -37,9 +37,11 @@ type feeds struct {
 
 // sinceQuery asks for a page of updates of a range.
 type sinceQuery struct {
-	After channel.Cursor
-	Limit int
-	Form  int // of the answer: one of those in page.go
+	After  channel.Cursor
+	Limit  int
+	Form   int            // of the answer: one of those in page.go
+	Chosen []channel.ID   `json:",omitempty"` // if not nil, the page is of these, behind Behind; nodes before 2026-11-26 do not know it
+	Behind channel.Cursor `json:",omitzero"`
 }
 
 func newFeeds(rt *router) *feeds {
@@ -49,11 +51,11 @@ func newFeeds(rt *router) *feeds {
 		if g == nil {
 			return nil, errElsewhere
 		}
-		updates, closed, more, err := f.sinceHere(g, r, q.After, q.Limit)
+		page, err := f.sinceHere(g, r, q)
 		if err != nil {
 			return nil, err
 		}
-		return sincePage{updates, closed, more}.encode(q.Form)
+		return page.encode(q.Form)
 	})
 	f.ask.news = newCall(rt, "news", func(ctx context.Context, r channel.Range, known uint64) (uint64, error) {
 		g := f.of(r.From).local()
@@ -113,21 +115,27 @@ func (f *feeds) current(of channel.Range) (*route, error) {
 // cursor are no longer kept, ErrUnavailable that no node with the range answers, or that it
 // has other buckets now.
 func (f *feeds) Since(ctx context.Context, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	page, err := f.since(ctx, of, sinceQuery{After: after, Limit: limit, Form: formProto})
+	return page.Updates, page.Closed, page.More, err
+}
+
+// since reads a page where it is certainly whole: here, or at the leader of the range.
+func (f *feeds) since(ctx context.Context, of channel.Range, q sinceQuery) (sincePage, error) {
 	r, err := f.current(of)
 	if err != nil {
-		return nil, 0, false, err
+		return sincePage{}, err
 	}
 	if g := r.serving(); g != nil || f.net == nil {
-		return f.sinceHere(cmp.Or(g, r.local()), of, after, limit)
+		return f.sinceHere(cmp.Or(g, r.local()), of, q)
 	}
-	page, err := f.askSince(ctx, r, sinceQuery{after, limit, formProto})
+	page, err := f.askSince(ctx, r, q)
 	if g := r.local(); g != nil && errors.Is(err, ErrUnavailable) {
-		return f.sinceHere(g, of, after, limit)
+		return f.sinceHere(g, of, q)
 	}
 	if err == nil {
 		r.watch.learn(page.Closed)
 	}
-	return page.Updates, page.Closed, page.More, err
+	return page, err
 }
 
 // askSince asks the leader of a range.
@@ -146,11 +154,11 @@ func (f *feeds) askSince(ctx context.Context, r *route, q sinceQuery) (sincePage
 // sinceHere reads this node's replica, which is closed as far as it has applied its log. The
 // error is ErrUnavailable if it has left this node or was split, or its state was taken out, and
 // its updates perhaps with it.
-func (f *feeds) sinceHere(g *group, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+func (f *feeds) sinceHere(g *group, of channel.Range, q sinceQuery) (sincePage, error) {
 	if g == nil {
-		return nil, 0, false, fmt.Errorf("range %d: %w: it is about to begin", of.ID, ErrUnavailable)
+		return sincePage{}, fmt.Errorf("range %d: %w: it is about to begin", of.ID, ErrUnavailable)
 	}
-	updates, closed, more, err = f.readSince(g, after, limit)
+	page, err := f.readSince(g, q)
 	if err == nil && f.of(g.from).local() != g {
 		err = fmt.Errorf("range %d: %w: its replica has left this node", g.id, ErrUnavailable)
 	}
@@ -161,23 +169,29 @@ func (f *feeds) sinceHere(g *group, of channel.Range, after channel.Cursor, limi
 		err = g.fsm.gone()
 	}
 	if err != nil {
-		return nil, 0, false, err
+		return sincePage{}, err
 	}
-	return updates, closed, more, nil
+	return page, nil
 }
 
-func (f *feeds) readSince(g *group, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
-	if closed = g.state.Time(); f.net == nil { // before the read: what it closes, that sees
-		closed = g.clock.closedTime(f.newest())
+func (f *feeds) readSince(g *group, q sinceQuery) (page sincePage, err error) {
+	if page.Closed = g.state.Time(); f.net == nil { // before the read: what it closes, that sees
+		page.Closed = g.clock.closedTime(f.newest())
 	}
-	if after == channel.EndOf(after.Stamp) && after.Stamp >= g.state.NewestStamp() {
-		return nil, closed, false, nil // as nearly always
+	if q.Chosen != nil {
+		page.Chosen = true
+		page.Kept, err = g.state.Chosen(q.Chosen, q.Behind, page.Closed, q.Limit)
+		return page, err
 	}
-	if updates, more, ok := g.state.News(after, closed, limit); ok {
-		return updates, closed, more, nil
+	if q.After == channel.EndOf(q.After.Stamp) && q.After.Stamp >= g.state.NewestStamp() {
+		return page, nil // as nearly always
 	}
-	updates, more, err = g.state.Since(after, closed, limit)
-	return updates, closed, more, err
+	ok := false
+	if page.Updates, page.More, ok = g.state.News(q.After, page.Closed, q.Limit); ok {
+		return page, nil
+	}
+	page.Updates, page.More, err = g.state.Since(q.After, page.Closed, q.Limit)
+	return page, err
 }
 
 // Changed returns a channel that is closed when a range may have more updates than now,

@@ -217,8 +217,8 @@ func TestClosedAfterMove(t *testing.T) {
 	w.filled(20, "before")
 	drained := w.leader(0)
 	g, before := drained.store.of(0).local(), drained.store.ClosedIn(drained.store.byID(0).Range)
-	if _, closed, _, err := drained.store.sinceHere(g, g.rng(), channel.Cursor{}, 10); err != nil || closed < before {
-		t.Errorf("its updates: closed up to %d, %v", closed, err)
+	if page, err := drained.store.sinceHere(g, g.rng(), sinceQuery{Limit: 10}); err != nil || page.Closed < before {
+		t.Errorf("its updates: closed up to %d, %v", page.Closed, err)
 	}
 	if err := drained.store.Drain(context.Background(), drained.name); err != nil {
 		t.Fatal(err)
@@ -236,8 +236,8 @@ func TestClosedAfterMove(t *testing.T) {
 	if closed := drained.store.ClosedIn(drained.store.byID(0).Range); closed < before || before == 0 {
 		t.Errorf("closed up to %d, before %d", closed, before)
 	}
-	if _, closed, _, err := drained.store.sinceHere(g, g.rng(), channel.Cursor{}, 10); !errors.Is(err, ErrUnavailable) {
-		t.Errorf("a stream that reads the replica which has left: closed up to %d, %v", closed, err)
+	if page, err := drained.store.sinceHere(g, g.rng(), sinceQuery{Limit: 10}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("a stream that reads the replica which has left: closed up to %d, %v", page.Closed, err)
 	}
 }
 

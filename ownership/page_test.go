@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,16 +12,16 @@ import (
 )
 
 func samplePage() sincePage {
-	return sincePage{Closed: 1 << 60, More: true, Updates: []channel.Update{
+	return sincePage{Chosen: true, Kept: channel.Kept{Closed: 1 << 60, More: true, Lost: []channel.Lost{{Channel: channel.ID{19: 4}, Oldest: 17, Stamp: 1 << 58}}, Updates: []channel.Update{
 		{Channel: channel.ID{1, 2, 19: 3}, URL: "http://a.example/ü", Incarnation: 4, Version: 5, Stamp: 1 << 59, At: time.UnixMicro(1_795_000_000_123_456).UTC(), Data: []byte{0, 1, '{', 255}},
 		{Channel: channel.ID{7}, URL: "http://b.example/", Incarnation: 1, Version: 9, Stamp: 1<<59 + 1, At: time.UnixMicro(1).UTC(), Gone: true},
-	}}
+	}}}
 }
 
 // Programs of either age understand each other: what was asked for in one form is read as
 // what was sent.
 func TestPageForms(t *testing.T) {
-	for name, page := range map[string]sincePage{"full": samplePage(), "quiet": {Updates: []channel.Update{}, Closed: 7}, "nothing": {Updates: []channel.Update{}}} {
+	for name, page := range map[string]sincePage{"full": samplePage(), "quiet": {Kept: channel.Kept{Updates: []channel.Update{}, Closed: 7}}, "nothing": {Kept: channel.Kept{Updates: []channel.Update{}}}} {
 		for _, form := range []int{formJSON, formProto} {
 			content, err := page.encode(form)
 			if err != nil {
@@ -46,12 +47,16 @@ func TestBadPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lost, err := proto.Marshal(&wire.Page{Lost: []*wire.Page_Lost{{Channel: []byte{1}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	hollow, err := proto.Marshal(&wire.Page{More: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, content := range map[string][]byte{
-		"cut": whole[:len(whole)-4], "channel ID of a byte": short, "more after nothing": hollow,
+		"cut": whole[:len(whole)-4], "channel ID of a byte": short, "lost of a byte": lost, "more after nothing": hollow,
 		"the same in JSON": []byte(`{"More":true}`), "cut JSON": []byte(`{"Updates":[`),
 	} {
 		if page, err := decodePage(content); err == nil {
@@ -90,7 +95,7 @@ func FuzzPage(f *testing.F) {
 			return // a URL that is no UTF-8
 		}
 		again, err := decodePage(sent)
-		if err != nil || len(again.Updates) != len(page.Updates) || len(page.Updates) > 0 && !reflect.DeepEqual(again.Updates, page.Updates) || again.Closed != page.Closed || again.More != page.More {
+		if err != nil || len(again.Updates) != len(page.Updates) || len(page.Updates) > 0 && !reflect.DeepEqual(again.Updates, page.Updates) || again.Closed != page.Closed || again.More != page.More || again.Chosen != page.Chosen || !slices.Equal(again.Lost, page.Lost) {
 			t.Errorf("read again as %+v, %v; was %+v", again, err, page)
 		}
 	})

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -23,7 +22,6 @@ type catchUp struct {
 	merge  *merge
 	start  place
 	target place
-	done   map[channel.ID]bool // chosen channels that have nothing more up to the target
 }
 
 // catchUp begins to read from the store what lies between the stream's place and a
@@ -31,10 +29,8 @@ type catchUp struct {
 func (s *Stream) catchUp(target place) {
 	table := s.hub.store.Table()
 	const forEver = 1<<63 - 1
-	s.behind = &catchUp{table: table, merge: newMerge(table, s.at.place, target, forEver), start: s.at.place, target: target, done: make(map[channel.ID]bool)}
-	if s.opened.covers(target) {
-		maps.Copy(s.behind.done, s.silent)
-	} else {
+	s.behind = &catchUp{table: table, merge: newMerge(table, s.at.place, target, forEver), start: s.at.place, target: target}
+	if !s.opened.covers(target) {
 		s.silent = nil
 	}
 	s.retry = time.Time{}
@@ -82,7 +78,9 @@ func (s *Stream) readOn(ctx context.Context) error {
 			s.retry = time.Now().Add(retryFollow)
 			b.merge.end(wanted[n])
 		default:
-			s.take(page)
+			for _, lost := range page.lost {
+				s.reportLost(lost.channel, lost.gap)
+			}
 			b.merge.fill(wanted[n], page.events, page.read)
 		}
 	}
@@ -109,7 +107,7 @@ func (s *Stream) reset(at place) {
 type page struct {
 	events []event
 	read   channel.Cursor
-	chosen kept // of a stream that has chosen channels
+	lost   []lostUpdates // of a stream that has chosen channels
 	err    error
 }
 
@@ -131,7 +129,7 @@ func (s *Stream) readPages(ctx context.Context, ranges []int) []page {
 		if all {
 			return s.readRange(ctx, r, feed.read, feed.until, limit)
 		}
-		return s.readChosen(chosen, r, feed.read, feed.until, limit)
+		return s.readChosen(ctx, chosen, r, feed.read, feed.until, limit)
 	}
 	pages := make([]page, len(ranges))
 	if len(ranges) == 1 {
@@ -152,6 +150,11 @@ func (s *Stream) readRange(ctx context.Context, r channel.Range, after, until ch
 	if err != nil {
 		return page{err: fmt.Errorf("read updates: %w", err)}
 	}
+	return s.pageOf(updates, closed, more, until)
+}
+
+// pageOf makes a page of what a range has told, which has to reach a cursor unless there is more.
+func (s *Stream) pageOf(updates []channel.Update, closed uint64, more bool, until channel.Cursor) page {
 	p := page{read: channel.EndOf(closed)}
 	if more {
 		p.read = updates[len(updates)-1].Cursor()

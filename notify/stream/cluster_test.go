@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -186,6 +187,10 @@ func (v view) closed(s *shard) (stamp uint64) {
 }
 
 func (v view) Since(_ context.Context, of channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error) {
+	return v.since(of, after, limit, func(channel.ID) bool { return true })
+}
+
+func (v view) since(of channel.Range, after channel.Cursor, limit int, chosen func(channel.ID) bool) (updates []channel.Update, closed uint64, more bool, err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	s := v.shards[of.ID]
@@ -194,7 +199,7 @@ func (v view) Since(_ context.Context, of channel.Range, after channel.Cursor, l
 	}
 	for _, e := range s.log[:s.nodes[v.node].applied] {
 		switch {
-		case e.update == nil || !after.Less(e.update.Cursor()):
+		case e.update == nil || !after.Less(e.update.Cursor()) || !chosen(e.update.Channel):
 		case len(updates) == limit:
 			return updates, v.closed(s), true, nil
 		default:
@@ -221,29 +226,9 @@ func (v view) Demand(of channel.Range, stamp uint64) {
 	v.tick(v.shards[of.ID], stamp)
 }
 
-func (v view) Channel(id channel.ID) (channel.Channel, error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	t := v.channels[id]
-	if t.shard.nodes[v.node].away {
-		return channel.Channel{}, errAway
-	}
-	return channel.Channel{ID: id, URL: t.url, Incarnation: 1, Oldest: 2}, nil
-}
-
-func (v view) Updates(id channel.ID, after uint64, limit int) (updates []channel.Update, gap *channel.Gap, err error) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	s := v.channels[id].shard
-	if s.nodes[v.node].away {
-		return nil, nil, errAway
-	}
-	for _, e := range s.log[:s.nodes[v.node].applied] {
-		if e.update != nil && e.update.Channel == id && e.update.Version > after && len(updates) < limit {
-			updates = append(updates, *e.update)
-		}
-	}
-	return updates, nil, nil
+func (v view) SinceOf(_ context.Context, of channel.Range, chosen []channel.ID, after channel.Cursor, limit int) (kept channel.Kept, err error) {
+	kept.Updates, kept.Closed, kept.More, err = v.since(of, after, limit, func(id channel.ID) bool { return slices.Contains(chosen, id) })
+	return kept, err
 }
 
 func (v view) Beginnings(_ context.Context, ids []string, _ bool) ([]channel.Beginning, error) {

@@ -27,7 +27,7 @@ func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 		return nil, context.Cause(ctx)
 	}
 	table, now := h.now()
-	s := &Stream{hub: h, reader: &reader{filter: newFilter(chosen)}, opened: now, at: spot{place: now}, lost: make(map[channel.ID]uint64), passed: make(map[channel.ID]passed)}
+	s := &Stream{hub: h, reader: &reader{filter: newFilter(chosen)}, opened: now, at: spot{place: now}, lost: make(map[channel.ID]uint64)}
 	if cursor != "" {
 		if err := s.resume(cursor); err != nil {
 			return nil, err

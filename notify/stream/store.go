@@ -14,16 +14,9 @@ import (
 // stamp up to there any more. A stamp that an update of any range has is as good as
 // closed: no range goes behind it when it starts again.
 type Store interface {
-	// Channel returns [channel.ErrNotFound] for a channel that does not exist.
-	Channel(id channel.ID) (channel.Channel, error)
 	// Beginnings returns where streams of subscriptions begin, in their order; with exist only
 	// whether they are missing, and their channels. It sees what Since has returned.
 	Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error)
-	// Updates returns at most limit updates of a channel with versions above
-	// after, the oldest first. The gap, if not nil, begins at after+1 and ends
-	// before the first of them: what lies there is no longer kept. It sees what
-	// Since has returned.
-	Updates(id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error)
 
 	// Table returns all ranges of the cluster, in the order of their buckets.
 	Table() []channel.Range
@@ -37,6 +30,10 @@ type Store interface {
 	// ClosedIn returned before. Unless there are more, it has all up to there. The error
 	// is [channel.ErrTooOld] when some of them are no longer kept; any other may go.
 	Since(ctx context.Context, r channel.Range, after channel.Cursor, limit int) (updates []channel.Update, closed uint64, more bool, err error)
+	// SinceOf is Since of chosen channels, each of which is named once: others, and those that
+	// do not exist, have nothing. It says which of them have lost updates behind the cursor, and
+	// has no ErrTooOld.
+	SinceOf(ctx context.Context, r channel.Range, chosen []channel.ID, after channel.Cursor, limit int) (channel.Kept, error)
 	// Changed returns what is closed when a range has more to read than now, once
 	// ClosedIn has come to it, or has closed a stamp that was demanded, or can be read
 	// again.

@@ -23,7 +23,6 @@ type Stream struct {
 	behind *catchUp              // while it reads from the store
 	retry  time.Time             // when to read ranges again that could not be read; zero: at once
 	lost   map[channel.ID]uint64 // versions up to which a gap was reported
-	passed map[channel.ID]passed // versions that need not be read again
 }
 
 // Close ends the stream: Next returns io.EOF.

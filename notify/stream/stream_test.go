@@ -527,3 +527,35 @@ func TestOpenReadsNews(t *testing.T) {
 		}
 	})
 }
+
+// A stream of many channels that comes back with its cursor asks each range once for each page,
+// whatever the number of channels.
+func TestResumeAsksRangesNotChannels(t *testing.T) {
+	const channels, missed, ranges = 500, 3, 16
+	virtual(t, func(t *testing.T, n *node) {
+		var filter api.StreamFilter
+		for i := range channels {
+			filter.Channels = append(filter.Channels, n.store.AddChannel(fmt.Sprintf("http://example.com/%d", i)))
+		}
+		s := n.open(api.StreamFilter{}, "")
+		n.store.Commit(filter.Channels[0])
+		_, cursor := take(t, s)
+		s.Close()
+		for range missed {
+			for _, id := range filter.Channels {
+				n.store.Commit(id)
+			}
+		}
+		questions, before := n.store.Questions(), n.catchUps()
+		s = n.open(filter, cursor)
+		got, _ := take(t, s)
+		s.Close()
+		if len(got) != channels*missed {
+			t.Errorf("%d events, want %d", len(got), channels*missed)
+		}
+		pages := n.catchUps() - before
+		if asked := float64(n.store.Questions() - questions); asked < pages || asked > pages+ranges-1 {
+			t.Errorf("%v questions for %v pages of %d ranges: the first is of all of them, others of one", asked, pages, ranges)
+		}
+	})
+}

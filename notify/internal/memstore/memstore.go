@@ -37,8 +37,10 @@ type Store struct {
 	down    error // what reads and writes fail with
 	applied bool  // writes fail only after their effect
 	reads   int   // updates that Updates returned
-	loads   int   // calls of Channel
-	hooks   Hooks
+	loads   int   // calls of Channel, and channels that SinceOf was asked for
+
+	questions int // calls of SinceOf
+	hooks     Hooks
 }
 
 // Hooks are told of each change after it is visible.
@@ -441,6 +443,13 @@ func (s *Store) Loads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.loads
+}
+
+// Questions returns how many times chosen channels of a range were asked for.
+func (s *Store) Questions() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.questions
 }
 
 // Reads returns how many updates of chosen channels were read.

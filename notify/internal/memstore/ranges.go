@@ -48,35 +48,64 @@ func (s *Store) rangeOf(id channel.ID) channel.Range {
 }
 
 func (s *Store) Since(_ context.Context, of channel.Range, after channel.Cursor, limit int) (out []channel.Update, closed uint64, more bool, err error) {
-	id := of.ID
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.Index(s.table, of)
-	if i < 0 {
-		return nil, 0, false, ErrSplit
-	}
-	if err := errors.Join(s.down, s.away[id]); err != nil {
-		return nil, 0, false, err
-	}
-	closed = s.closed(id)
 	for b, stamp := range s.trimmed {
-		if s.table[i].Has(b) && after.Less(channel.Cursor{Stamp: stamp, Bucket: b}) {
-			return nil, 0, false, channel.ErrTooOld
+		if of.Has(b) && after.Less(channel.Cursor{Stamp: stamp, Bucket: b}) {
+			err = channel.ErrTooOld
 		}
 	}
+	if err := errors.Join(s.readable(of), err); err != nil {
+		return nil, 0, false, err
+	}
+	out, closed, more = s.since(of, after, limit, func(channel.ID) bool { return true })
+	return out, closed, more, nil
+}
+
+func (s *Store) SinceOf(_ context.Context, of channel.Range, chosen []channel.ID, after channel.Cursor, limit int) (kept channel.Kept, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.questions++
+	s.loads += len(chosen)
+	if err := s.readable(of); err != nil {
+		return kept, err
+	}
+	for _, id := range chosen {
+		c := s.channels[id]
+		if c == nil {
+			continue
+		}
+		if lost := (channel.Lost{Channel: id, Oldest: c.Oldest, Stamp: c.TrimmedStamp}); lost.Stamp > 0 && after.Less(lost.Cursor()) {
+			kept.Lost = append(kept.Lost, lost)
+		}
+	}
+	kept.Updates, kept.Closed, kept.More = s.since(of, after, limit, func(id channel.ID) bool { return slices.Contains(chosen, id) })
+	s.reads += len(kept.Updates)
+	return kept, nil
+}
+
+func (s *Store) readable(of channel.Range) error {
+	if !slices.Contains(s.table, of) {
+		return ErrSplit
+	}
+	return errors.Join(s.down, s.away[of.ID])
+}
+
+func (s *Store) since(of channel.Range, after channel.Cursor, limit int, chosen func(channel.ID) bool) (out []channel.Update, closed uint64, more bool) {
+	closed = s.closed(of.ID)
 	first := sort.Search(len(s.order), func(i int) bool { return after.Less(s.order[i].Cursor()) })
 	for _, u := range s.order[first:] {
 		switch {
 		case u.Stamp > closed:
-			return out, closed, false, nil
-		case !s.table[i].Has(u.Channel.Bucket()):
+			return out, closed, false
+		case !of.Has(u.Channel.Bucket()) || !chosen(u.Channel):
 		case len(out) == limit:
-			return out, closed, true, nil
+			return out, closed, true
 		default:
 			out = append(out, u)
 		}
 	}
-	return out, closed, false, nil
+	return out, closed, false
 }
 
 // Closed returns what all ranges have closed.

@@ -57,7 +57,7 @@ type stampMerge struct {
 	r      pebble.Reader
 	iter   *pebble.Iterator
 	closed uint64
-	heads  stampHeap
+	heads  cursorHeap[stampHead]
 }
 
 // begin finds the first stamp after the cursor in every bucket of a range that has any.
@@ -65,10 +65,7 @@ type stampMerge struct {
 // view lacks.
 func (m *stampMerge) begin(of *Machine, after channel.Cursor) error {
 	for b := of.from; b <= of.last(); b++ {
-		from := after.Stamp
-		if b <= after.Bucket && from < math.MaxUint64 {
-			from++
-		}
+		from := firstStamp(b, after)
 		if trimmed := of.hot.trimmedStamp[b-of.from].Load(); trimmed > 0 && trimmed >= from {
 			return channel.ErrTooOld
 		}
@@ -77,6 +74,14 @@ func (m *stampMerge) begin(of *Machine, after channel.Cursor) error {
 		}
 	}
 	return nil
+}
+
+// firstStamp returns the first stamp of a bucket that lies behind a cursor.
+func firstStamp(b channel.Bucket, after channel.Cursor) uint64 {
+	if b <= after.Bucket && after.Stamp < math.MaxUint64 {
+		return after.Stamp + 1
+	}
+	return after.Stamp
 }
 
 // advance puts the bucket's first stamp of at least from onto the heap.
@@ -123,15 +128,18 @@ type stampHead struct {
 	value  []byte
 }
 
-type stampHeap []stampHead
-
-func (h stampHeap) Len() int { return len(h) }
-func (h stampHeap) Less(i, j int) bool {
-	return h[i].stamp < h[j].stamp || h[i].stamp == h[j].stamp && h[i].bucket < h[j].bucket
+func (h stampHead) cursor() channel.Cursor {
+	return channel.Cursor{Stamp: h.stamp, Bucket: h.bucket}
 }
-func (h stampHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
-func (h *stampHeap) Push(x any)   { *h = append(*h, x.(stampHead)) }
-func (h *stampHeap) Pop() any {
+
+// cursorHeap has the head with the first cursor on top.
+type cursorHeap[H interface{ cursor() channel.Cursor }] []H
+
+func (h cursorHeap[H]) Len() int           { return len(h) }
+func (h cursorHeap[H]) Less(i, j int) bool { return h[i].cursor().Less(h[j].cursor()) }
+func (h cursorHeap[H]) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *cursorHeap[H]) Push(x any)        { *h = append(*h, x.(H)) }
+func (h *cursorHeap[H]) Pop() any {
 	old := *h
 	last := old[len(old)-1]
 	*h = old[:len(old)-1]

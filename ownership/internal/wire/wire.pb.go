@@ -5038,6 +5038,8 @@ type Page struct {
 	Updates       []*Page_Update         `protobuf:"bytes,1,rep,name=updates,proto3" json:"updates,omitempty"` // in the order of cursors
 	Closed        uint64                 `protobuf:"varint,2,opt,name=closed,proto3" json:"closed,omitempty"`  // stamp
 	More          bool                   `protobuf:"varint,3,opt,name=more,proto3" json:"more,omitempty"`      // there are more up to closed
+	Lost          []*Page_Lost           `protobuf:"bytes,4,rep,name=lost,proto3" json:"lost,omitempty"`
+	Chosen        bool                   `protobuf:"varint,5,opt,name=chosen,proto3" json:"chosen,omitempty"` // it is of the channels that were asked for; nodes before 2026-11-26 say no
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -5089,6 +5091,20 @@ func (x *Page) GetClosed() uint64 {
 func (x *Page) GetMore() bool {
 	if x != nil {
 		return x.More
+	}
+	return false
+}
+
+func (x *Page) GetLost() []*Page_Lost {
+	if x != nil {
+		return x.Lost
+	}
+	return nil
+}
+
+func (x *Page) GetChosen() bool {
+	if x != nil {
+		return x.Chosen
 	}
 	return false
 }
@@ -5952,6 +5968,67 @@ func (x *Page_Update) GetGone() bool {
 	return false
 }
 
+// Lost says that the updates of a chosen channel before a version are no longer kept.
+type Page_Lost struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Channel       []byte                 `protobuf:"bytes,1,opt,name=channel,proto3" json:"channel,omitempty"`
+	Oldest        uint64                 `protobuf:"varint,2,opt,name=oldest,proto3" json:"oldest,omitempty"` // the first version that is kept
+	Stamp         uint64                 `protobuf:"varint,3,opt,name=stamp,proto3" json:"stamp,omitempty"`   // of the newest update that is not
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Page_Lost) Reset() {
+	*x = Page_Lost{}
+	mi := &file_wire_proto_msgTypes[79]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Page_Lost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Page_Lost) ProtoMessage() {}
+
+func (x *Page_Lost) ProtoReflect() protoreflect.Message {
+	mi := &file_wire_proto_msgTypes[79]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Page_Lost.ProtoReflect.Descriptor instead.
+func (*Page_Lost) Descriptor() ([]byte, []int) {
+	return file_wire_proto_rawDescGZIP(), []int{65, 1}
+}
+
+func (x *Page_Lost) GetChannel() []byte {
+	if x != nil {
+		return x.Channel
+	}
+	return nil
+}
+
+func (x *Page_Lost) GetOldest() uint64 {
+	if x != nil {
+		return x.Oldest
+	}
+	return 0
+}
+
+func (x *Page_Lost) GetStamp() uint64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
 var File_wire_proto protoreflect.FileDescriptor
 
 const file_wire_proto_rawDesc = "" +
@@ -6392,11 +6469,13 @@ const file_wire_proto_rawDesc = "" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05query\x18\x02 \x01(\fR\x05query\x12\x12\n" +
 	"\x04from\x18\x03 \x01(\rR\x04from\x12\x16\n" +
-	"\x06beyond\x18\x04 \x01(\rR\x06beyond\"\xb4\x02\n" +
+	"\x06beyond\x18\x04 \x01(\rR\x06beyond\"\xd0\x03\n" +
 	"\x04Page\x12:\n" +
 	"\aupdates\x18\x01 \x03(\v2 .corona.ownership.v1.Page.UpdateR\aupdates\x12\x16\n" +
 	"\x06closed\x18\x02 \x01(\x04R\x06closed\x12\x12\n" +
-	"\x04more\x18\x03 \x01(\bR\x04more\x1a\xc3\x01\n" +
+	"\x04more\x18\x03 \x01(\bR\x04more\x122\n" +
+	"\x04lost\x18\x04 \x03(\v2\x1e.corona.ownership.v1.Page.LostR\x04lost\x12\x16\n" +
+	"\x06chosen\x18\x05 \x01(\bR\x06chosen\x1a\xc3\x01\n" +
 	"\x06Update\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12\x10\n" +
 	"\x03url\x18\x02 \x01(\tR\x03url\x12 \n" +
@@ -6405,7 +6484,11 @@ const file_wire_proto_rawDesc = "" +
 	"\x05stamp\x18\x05 \x01(\x04R\x05stamp\x12\x13\n" +
 	"\x05at_us\x18\x06 \x01(\x04R\x04atUs\x12\x12\n" +
 	"\x04data\x18\a \x01(\fR\x04data\x12\x12\n" +
-	"\x04gone\x18\b \x01(\bR\x04gone\"L\n" +
+	"\x04gone\x18\b \x01(\bR\x04gone\x1aN\n" +
+	"\x04Lost\x12\x18\n" +
+	"\achannel\x18\x01 \x01(\fR\achannel\x12\x16\n" +
+	"\x06oldest\x18\x02 \x01(\x04R\x06oldest\x12\x14\n" +
+	"\x05stamp\x18\x03 \x01(\x04R\x05stamp\"L\n" +
 	"\x04Room\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x18\n" +
 	"\areplica\x18\x02 \x01(\tR\areplica\x12\x14\n" +
@@ -6431,7 +6514,7 @@ func file_wire_proto_rawDescGZIP() []byte {
 	return file_wire_proto_rawDescData
 }
 
-var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 79)
+var file_wire_proto_msgTypes = make([]protoimpl.MessageInfo, 80)
 var file_wire_proto_goTypes = []any{
 	(*Entry)(nil),             // 0: corona.ownership.v1.Entry
 	(*Command)(nil),           // 1: corona.ownership.v1.Command
@@ -6512,6 +6595,7 @@ var file_wire_proto_goTypes = []any{
 	(*Restore_End)(nil),       // 76: corona.ownership.v1.Restore.End
 	(*Answer_Subscribed)(nil), // 77: corona.ownership.v1.Answer.Subscribed
 	(*Page_Update)(nil),       // 78: corona.ownership.v1.Page.Update
+	(*Page_Lost)(nil),         // 79: corona.ownership.v1.Page.Lost
 }
 var file_wire_proto_depIdxs = []int32{
 	1,  // 0: corona.ownership.v1.Entry.commands:type_name -> corona.ownership.v1.Command
@@ -6577,17 +6661,18 @@ var file_wire_proto_depIdxs = []int32{
 	77, // 60: corona.ownership.v1.Answer.subscribed:type_name -> corona.ownership.v1.Answer.Subscribed
 	63, // 61: corona.ownership.v1.Answer.claims:type_name -> corona.ownership.v1.Failure
 	78, // 62: corona.ownership.v1.Page.updates:type_name -> corona.ownership.v1.Page.Update
-	59, // 63: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
-	53, // 64: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
-	12, // 65: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
-	74, // 66: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
-	22, // 67: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
-	63, // 68: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
-	69, // [69:69] is the sub-list for method output_type
-	69, // [69:69] is the sub-list for method input_type
-	69, // [69:69] is the sub-list for extension type_name
-	69, // [69:69] is the sub-list for extension extendee
-	0,  // [0:69] is the sub-list for field type_name
+	79, // 63: corona.ownership.v1.Page.lost:type_name -> corona.ownership.v1.Page.Lost
+	59, // 64: corona.ownership.v1.Promise.node:type_name -> corona.ownership.v1.Node
+	53, // 65: corona.ownership.v1.Promise.support:type_name -> corona.ownership.v1.Support
+	12, // 66: corona.ownership.v1.Advance.Item.stragglers:type_name -> corona.ownership.v1.Straggler
+	74, // 67: corona.ownership.v1.Restore.Records.pairs:type_name -> corona.ownership.v1.Restore.Pair
+	22, // 68: corona.ownership.v1.Restore.End.buckets:type_name -> corona.ownership.v1.Bucket
+	63, // 69: corona.ownership.v1.Answer.Subscribed.failure:type_name -> corona.ownership.v1.Failure
+	70, // [70:70] is the sub-list for method output_type
+	70, // [70:70] is the sub-list for method input_type
+	70, // [70:70] is the sub-list for extension type_name
+	70, // [70:70] is the sub-list for extension extendee
+	0,  // [0:70] is the sub-list for field type_name
 }
 
 func init() { file_wire_proto_init() }
@@ -6642,7 +6727,7 @@ func file_wire_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wire_proto_rawDesc), len(file_wire_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   79,
+			NumMessages:   80,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
