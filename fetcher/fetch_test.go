@@ -361,6 +361,27 @@ func TestRelease(t *testing.T) {
 	}
 }
 
+// Nearly all polls end in a 304: what they take must not keep the buffers of a body.
+func TestNotModifiedHoldsNoBuffers(t *testing.T) {
+	page := strings.Repeat("some text ", 3000)
+	raw := coded("gzip", gzipped([]byte(page)))
+	o := listen(t, always(raw))
+	f := newTestFetcher(t, Config{AllowPrivate: true})
+	same := listen(t, always("HTTP/1.1 304 Not Modified\r\n\r\n"))
+	for range 3 {
+		resp, err := f.Fetch(t.Context(), Request{URL: o.url})
+		if err != nil || resp.buffers == nil || string(resp.Body) != page {
+			t.Fatalf("a body: %v", err)
+		}
+		resp.Release()
+		resp, err = f.Fetch(t.Context(), Request{URL: same.url, ETag: `"1"`})
+		if err != nil || resp.buffers != nil || cap(resp.request) > 4<<10 {
+			t.Fatalf("a 304: %v; buffers %v, a request of %d bytes", err, resp.buffers, cap(resp.request))
+		}
+		resp.Release()
+	}
+}
+
 // value returns what a counter or gauge stands at.
 func value(t testing.TB, metric prometheus.Collector) float64 {
 	t.Helper()
