@@ -56,6 +56,29 @@ func TestFinish(t *testing.T) {
 	}
 }
 
+// Both builds are started from copies.
+func TestCopies(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	for _, side := range []string{"a", "b"} {
+		if err := os.WriteFile(filepath.Join(from, side), []byte("program "+side), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	programs, err := copies(to, filepath.Join(from, "a"), filepath.Join(from, "b"))
+	if err != nil || len(programs) != 2 {
+		t.Fatalf("%v, %v", programs, err)
+	}
+	for side, program := range programs {
+		content, err := os.ReadFile(program)
+		if info, failed := os.Stat(program); err != nil || failed != nil || string(content) != "program "+string(side) || info.Mode().Perm() != 0o700 {
+			t.Errorf("%c: %q, %v, %v", side, content, err, failed)
+		}
+	}
+	if _, err := copies(t.TempDir(), filepath.Join(from, "a"), filepath.Join(from, "none")); err == nil {
+		t.Error("a program that is not there was copied")
+	}
+}
+
 func TestCheckRepeat(t *testing.T) {
 	text := filepath.Join(t.TempDir(), "text")
 	if err := os.WriteFile(text, []byte("no program"), 0o600); err != nil {
