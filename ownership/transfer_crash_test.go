@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -53,6 +54,14 @@ func (l *losses) MaybeError(op errorfs.Op) error {
 
 func (l *losses) String() string { return "losses" }
 
+// end returns all losses. The store removes files on its own for a while longer.
+func (l *losses) end() []powerLoss {
+	l.on.Store(false)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Clone(l.all)
+}
+
 // TestTransferPowerLoss: a power loss at any step of a restore leaves the state of
 // before or the new one, whole, and the next start finds which: the new one from
 // when the snapshot counts.
@@ -76,12 +85,11 @@ func TestTransferPowerLoss(t *testing.T) {
 			if err := r.take(bytes.NewReader(stream), from.group.state.Index()-5, func() { l.counted.Store(true) }); err != nil {
 				t.Fatal(err)
 			}
-			l.on.Store(false)
-			seen := make(map[string]int)
-			for _, loss := range l.all {
+			seen, all := make(map[string]int), l.end()
+			for _, loss := range all {
 				seen[l.judge(t, loss, beside, after, old, flushed)]++
 			}
-			t.Log(len(l.all), "power losses:", seen)
+			t.Log(len(all), "power losses:", seen)
 			if seen["old"] == 0 || seen["new"] == 0 || seen["finished"] == 0 {
 				t.Errorf("power was not lost at all stages: %v", seen)
 			}
