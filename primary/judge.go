@@ -225,8 +225,8 @@ func nextHold(known channel.Hold, old *deltas.Candidate, decision deltas.Decisio
 // difference, and other holders of the base nothing to patch it with; nor does a
 // patch beyond its cap, which a log entry might not hold.
 //
-// Where one node polls there is none that takes a patch, so none is made: its own cache
-// has the content before the version is committed.
+// A node that is the only one to poll makes no delta and so no patch: its own cache has the
+// content before the version is committed.
 func (j *judge) publish(commit *ownership.Commit, report engine.Report, decision deltas.Decision) {
 	commit.Hash = report.Core.Hash
 	commit.Kind = uint8(report.Core.Kind)

@@ -56,7 +56,7 @@ func TestReportPublishesEveryEntryOnce(t *testing.T) {
 	}
 }
 
-// Where one node polls, nobody takes a patch.
+// A node that is the only one to poll makes no patch.
 func TestReportAloneMakesNoPatch(t *testing.T) {
 	store, owner := world(t)
 	one, two := feed(t, "a", "b"), feed(t, "c", "a", "b")
