@@ -210,19 +210,34 @@ func subscribeAll(t *testing.T, n *corona.Node, sink api.Sink, urls ...string) (
 // leaderOf returns the node that leads the range with a bucket.
 func leaderOf(t *testing.T, nodes [3]*corona.Node, b channel.Bucket) *corona.Node {
 	t.Helper()
-	status, err := nodes[0].Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range status.Cluster.Ranges {
-		for _, n := range nodes {
-			if r.From <= b && b <= r.To && n.Name() == r.Leader {
-				return n
-			}
+	leader := rangeOf(t, nodes[0], b).Leader
+	for _, n := range nodes {
+		if n.Name() == leader {
+			return n
 		}
 	}
 	t.Fatalf("the range with bucket %d has no leader", b)
 	return nil
+}
+
+// rangeOf returns the range with a bucket, as a node has it.
+func rangeOf(t *testing.T, n *corona.Node, b channel.Bucket) api.Range {
+	t.Helper()
+	ranges := rangesOf(t, n)
+	i := slices.IndexFunc(ranges, func(r api.Range) bool { return r.From <= b && b <= r.To })
+	if i < 0 {
+		t.Fatalf("no range has bucket %d", b)
+	}
+	return ranges[i]
+}
+
+func rangesOf(t *testing.T, n *corona.Node) []api.Range {
+	t.Helper()
+	status, err := n.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Cluster.Ranges
 }
 
 // TestClusterSparesHost: a host that refuses one node of three is asked by none from two
