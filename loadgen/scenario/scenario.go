@@ -84,7 +84,7 @@ type Subscriptions struct {
 	Keys      bool          `yaml:"keys"`    // an idempotency key for each
 	Sinks     Sinks         `yaml:"sinks"`
 	Endpoints int           `yaml:"endpoints"` // URLs that webhooks go to
-	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together; 0: nothing reads them
+	Streams   int           `yaml:"streams"`   // connections that read the SSE subscriptions, together; one for more than 500 of them reads all updates; 0: nothing reads them
 	Hang      Share         `yaml:"hang"`      // of endpoints: never answer
 	Fail      Share         `yaml:"fail"`      // of endpoints: answer 500
 	Singles   int           `yaml:"singles"`   // made one by one each second of the window, and ended again

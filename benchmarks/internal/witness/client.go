@@ -287,6 +287,20 @@ func (c *Client) get(ctx context.Context, path string, into any) error {
 	return json.Unmarshal(answer, into)
 }
 
+// patiently gets JSON as get does, and asks again, the next node where there are several,
+// while there is no answer: one page must not cost a walk through all of them.
+func (c *Client) patiently(ctx context.Context, path string, into any) (err error) {
+	for range pageTries {
+		if err = c.get(ctx, path, into); !errors.Is(err, ErrNoAnswer) {
+			return err
+		}
+		Pause(ctx, RetryPause)
+	}
+	return err
+}
+
+const pageTries = 5
+
 // readVersion reads a channel's version into the history, and returns it.
 func (c *Client) readVersion(ctx context.Context, record *ChannelRecord) (uint64, error) {
 	sent := c.recorder.Now()
@@ -339,7 +353,7 @@ func (c *Client) Snapshot(ctx context.Context, records []*ChannelRecord) (*Snaps
 func (c *Client) pages(ctx context.Context, path string, read func(page []byte) (next string, err error)) error {
 	for after := ""; ; {
 		var page json.RawMessage
-		if err := c.get(ctx, path+"&after="+url.QueryEscape(after), &page); err != nil {
+		if err := c.patiently(ctx, path+"&after="+url.QueryEscape(after), &page); err != nil {
 			return err
 		}
 		next, err := read(page)
@@ -355,7 +369,7 @@ func (c *Client) updates(ctx context.Context, id channel.ID) ([]api.Update, erro
 	var all []api.Update
 	for after := uint64(0); ; after = all[len(all)-1].Version {
 		var page api.Updates
-		if err := c.get(ctx, fmt.Sprintf("/v1/channels/%s/updates?after=%d", id, after), &page); err != nil {
+		if err := c.patiently(ctx, fmt.Sprintf("/v1/channels/%s/updates?after=%d", id, after), &page); err != nil {
 			return nil, err
 		}
 		if len(page.Updates) == 0 {

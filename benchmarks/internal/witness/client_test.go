@@ -2,6 +2,7 @@ package witness
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -48,6 +49,42 @@ func TestClientTakesTurns(t *testing.T) {
 	}
 	if attempt, _ := c.At(Base{7, bases[0]}, AnswerWithin).do(t.Context(), http.MethodGet, "/", "", nil); attempt.Node != 7 {
 		t.Errorf("an attempt at node %d, want 7", attempt.Node)
+	}
+}
+
+// A page that is refused is asked for again; the walk goes on, and ends where it is refused
+// for good.
+func TestSnapshotAsksAgain(t *testing.T) {
+	asked := make(map[string]int)
+	refusals := 1
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked[r.URL.String()]++
+		switch first := r.URL.Query().Get("after") == ""; {
+		case asked[r.URL.String()] <= refusals:
+			w.WriteHeader(http.StatusServiceUnavailable)
+		case r.URL.Path == "/v1/channels":
+			_, _ = w.Write([]byte(`{"channels":[]}`))
+		case first:
+			_, _ = w.Write([]byte(`{"subscriptions":[{"id":"a"}],"next":"a"}`))
+		default:
+			_, _ = w.Write([]byte(`{"subscriptions":[{"id":"b"}]}`))
+		}
+	}))
+	defer server.Close()
+	c := NewClient(NewRecorder(), server.URL)
+	s, err := c.Snapshot(t.Context(), nil)
+	if err != nil || len(s.Listing) != 2 {
+		t.Fatalf("%v, %v, want two subscriptions", s, err)
+	}
+	for url, n := range asked {
+		if n != 2 {
+			t.Errorf("%s: asked %d times, want 2", url, n)
+		}
+	}
+	clear(asked)
+	refusals = pageTries
+	if _, err := c.Snapshot(t.Context(), nil); !errors.Is(err, ErrNoAnswer) {
+		t.Errorf("all refused: %v, want %v", err, ErrNoAnswer)
 	}
 }
 
