@@ -110,17 +110,23 @@ func (w *town) conflict(of raftGroup, times uint64) {
 	for _, n := range others {
 		w.truncate(of, n, end, common)
 	}
+	var alone, want, have raft.Log
+	if err := of.log(cut).GetLog(last, &alone); err != nil {
+		w.t.Fatal(err)
+	}
 	cut.each(w.net.Heal)
 	of.commit(next)
-	var want, have raft.Log
 	if err := of.log(next).GetLog(of.raft(next).LastIndex(), &want); err != nil {
 		w.t.Fatal(err)
 	}
 	eventually(w.t, "the one that was cut off drops what it had alone, and follows", func() error {
-		first, _ := of.log(cut).FirstIndex()
-		if err := of.log(cut).GetLog(want.Index, &have); err != nil || have.Term != want.Term || first <= common {
-			return fmt.Errorf("its log begins at %d, and at %d has one of term %d, %v, not %d; alone it had %d to %d",
-				first, want.Index, have.Term, err, want.Term, common+1, last)
+		if err := of.log(cut).GetLog(want.Index, &have); err != nil || have.Term != want.Term {
+			return fmt.Errorf("at %d its log has an entry of term %d, %v, not of %d", want.Index, have.Term, err, want.Term)
+		}
+		for index := common + 1; index <= last; index++ { // not where its log begins: an append from before the truncation may have reached it
+			if of.log(cut).GetLog(index, &have) == nil && have.Term == alone.Term {
+				return fmt.Errorf("its log still has entry %d of %d to %d, which it had alone", index, common+1, last)
+			}
 		}
 		return nil
 	})
