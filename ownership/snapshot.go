@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -122,11 +123,15 @@ func snapshotMeta(meta *wire.SnapshotMeta, id string, size int64) *raft.Snapshot
 	}
 }
 
+// errNotFlushed says that a flush had not ended when the node, which stops, had waited long
+// enough for it: the disk is full, or slow. The log has what it would have written.
+var errNotFlushed = errors.New("not done when the node stopped")
+
 // flusher merges the flushes that all groups ask for at the same time: one that
 // begins after a request serves it.
 type flusher struct {
 	db     *pebble.DB
-	gaveUp <-chan struct{} // closed when a flush that finds no space is to wait no more
+	gaveUp <-chan struct{} // closed when a node that stops waits for flushes no more
 	begun  atomic.Uint64   // flushes so far
 
 	mu  sync.Mutex // held while flushing
@@ -155,6 +160,6 @@ func (f *flusher) await() error {
 	case <-flushed:
 		return nil
 	case <-f.gaveUp:
-		return fmt.Errorf("flush state: %w", ErrNoSpace)
+		return fmt.Errorf("flush state: %w", errNotFlushed)
 	}
 }

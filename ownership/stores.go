@@ -72,7 +72,7 @@ func (d *stores) close() (err error) {
 		if d.cfg.Volume.Level() != volume.Critical {
 			err = d.flush.flush()
 		}
-		if errors.Is(err, ErrNoSpace) {
+		if errors.Is(err, errNotFlushed) {
 			err = nil
 		}
 		err = errors.Join(err, d.db.Close())

@@ -29,11 +29,10 @@ func (f *fifo[T]) pop() (item T, ok bool) {
 	var zero T
 	f.items[f.head] = zero
 	f.head++
-	if f.head == len(f.items) {
+	if f.head > 1024 && f.head > len(f.items)/2 {
+		f.items, f.head = append([]T(nil), f.items[f.head:]...), 0
+	} else if f.head == len(f.items) {
 		f.items, f.head = f.items[:0], 0
-	} else if f.head > 1024 && f.head > len(f.items)/2 {
-		f.items = append([]T(nil), f.items[f.head:]...)
-		f.head = 0
 	}
 	return item, true
 }

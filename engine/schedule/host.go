@@ -24,14 +24,15 @@ type Host[C any] struct {
 	busy     int32           // requests under way
 	heapAt   int32           // its place in the heap of spaced hosts; −1: not in it
 	state    hostState
-	turn     uint8           // which queue is next
-	speed    admission.Class // by its last exchange: strange, steady or slow
-	parked   admission.Class // which of the parked queues it is in, when it is
-	private  bool            // its gap is that of private hosts
-	guest    bool            // in hosts.guests
-	clearing bool            // in turns.clearing: those that wait are planned again
-	asks     bool            // in shares.asking
-	reserves bool            // a poll that has begun waits for memory: it has not asked yet
+	turn     uint8                   // which queue is next
+	speed    admission.Class         // by its last exchange: strange, steady or slow
+	parked   admission.Class         // for room in which class it is parked, when it is
+	awaits   [admission.Classes]bool // it has a place in that queue of turns.parked
+	private  bool                    // its gap is that of private hosts
+	guest    bool                    // in hosts.guests
+	clearing bool                    // in turns.clearing: those that wait are planned again
+	asks     bool                    // in shares.asking
+	reserves bool                    // a poll that has begun waits for memory: it has not asked yet
 }
 
 type hostState uint8

@@ -212,8 +212,26 @@ func (m *scheduleMachine) check(t *rapid.T) {
 			waits[target.at()]++
 		}
 	}
+	var places [admission.Classes]map[*Host[site]]bool
+	for of := range places {
+		places[of] = map[*Host[site]]bool{}
+		for _, h := range m.s.parked[of].next(m.s.parked[of].len()) {
+			if places[of][h] {
+				t.Fatalf("host %+v has two places among those parked for class %d", h, of)
+			}
+			places[of][h] = true
+		}
+	}
 	for _, h := range m.s.hosts.byID {
 		m.checkHost(t, h, busy[h])
+		for of := range places {
+			if places[of][h] != h.awaits[of] {
+				t.Fatalf("host %+v has a place among those parked for class %d: %v", h, of, places[of][h])
+			}
+		}
+		if h.state == hostParked && !h.awaits[h.parked] {
+			t.Fatalf("host %+v is parked, and nothing readies it", h)
+		}
 		if refers[h] != h.targets || h.targets == 0 && !h.guest {
 			t.Fatalf("host %+v: %d targets", h, refers[h])
 		}

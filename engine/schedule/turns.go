@@ -12,7 +12,7 @@ type turns[C any] struct {
 
 	ready    fifo[*Host[C]]
 	spaced   dueHeap[*Host[C]]
-	parked   [admission.Classes]fifo[*Host[C]] // entries whose host left it meanwhile are skipped
+	parked   [admission.Classes]fifo[*Host[C]] // each host once; those that left it meanwhile are skipped
 	clearing fifo[*Host[C]]                    // of those that rest, some at which targets wait still
 	queued   int                               // targets that wait
 	noFirsts bool                              // first polls wait in their queues
@@ -100,10 +100,14 @@ func (s *turns[C]) choose(h *Host[C]) (queue uint8, of admission.Class) {
 	return queue, of
 }
 
-// park has a host wait until a class has room for its next poll.
+// park has a host wait until a class has room for its next poll. If it left that queue for
+// another poll it still has its place there.
 func (s *turns[C]) park(h *Host[C], of admission.Class) {
 	h.state, h.parked = hostParked, of
-	s.parked[of].push(h)
+	if !h.awaits[of] {
+		h.awaits[of] = true
+		s.parked[of].push(h)
+	}
 }
 
 // unpark readies one parked host of each class that has room. It is called
@@ -123,7 +127,11 @@ func (s *turns[C]) unpark(now int64) {
 // whether it was still parked and is ready now.
 func (s *turns[C]) unparkOne(of admission.Class, now int64) bool {
 	h, ok := s.parked[of].pop()
-	if !ok || h.state != hostParked || h.parked != of {
+	if !ok {
+		return false
+	}
+	h.awaits[of] = false
+	if h.state != hostParked || h.parked != of {
 		return false
 	}
 	h.state = hostQuiet
