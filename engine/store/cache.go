@@ -25,6 +25,7 @@ import (
 //	's' channel         what the owner keeps, see Shelf
 type Cache struct {
 	db       *pebble.DB
+	gentle   *volume.Gentle
 	config   Config
 	metrics  *Metrics
 	packer   *deltas.Packer
@@ -39,7 +40,10 @@ const (
 )
 
 // Close closes the cache, which is not used after that.
-func (c *Cache) Close() error { return c.db.Close() }
+func (c *Cache) Close() error {
+	c.gentle.Hurry()
+	return c.db.Close()
+}
 
 // DB returns the store beneath, for tests and benchmarks that damage it or read its
 // counters.

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io/fs"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/cockroachdb/pebble/v2"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // OpenCache opens the cache. A store that cannot be opened because its files are
@@ -53,17 +55,26 @@ func openDB(config Config, metrics *Metrics) (*Cache, error) {
 		config: config, metrics: metrics, packer: deltas.NewPacker(runtime.GOMAXPROCS(0)),
 		unsynced: make(chan struct{}, 1), damaged: make(chan damage, 1),
 	}
+	var db atomic.Pointer[pebble.DB]
+	c.gentle = volume.NewGentle(config.FS, func() bool {
+		d := db.Load()
+		return d != nil && d.Metrics().Levels[0].Sublevels >= manySublevels
+	})
 	options := cacheOptions(config)
-	options.Lock = lock
+	options.FS, options.Lock = c.gentle, lock
 	options.EventListener = &pebble.EventListener{DataCorruption: c.isDamaged}
 	if c.db, err = pebble.Open(config.Dir, options); err != nil {
 		return nil, fmt.Errorf("open content cache (all of %s but ledger may be deleted: contents are fetched again): %w", config.Dir, err)
 	}
+	db.Store(c.db)
 	if err := c.Shelf().empty(); err != nil {
 		return nil, errors.Join(fmt.Errorf("remove what the owner kept in the content cache: %w", err), c.db.Close())
 	}
 	return c, nil
 }
+
+// manySublevels of the store's uppermost level are twice as many as make it compact them.
+const manySublevels = 8
 
 func cacheOptions(config Config) *pebble.Options {
 	options := &pebble.Options{

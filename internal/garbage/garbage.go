@@ -25,8 +25,10 @@ const (
 // lookEvery is short beside the time in which a heap grows by its own size.
 const lookEvery = time.Second
 
-// Limit follows the heap until ctx ends, unless GOGC says how much garbage there may be.
+// Limit follows the heap until ctx ends, unless GOGC says how much garbage there may be. It
+// also keeps what is outside the heap together.
 func Limit(ctx context.Context) {
+	oneArena()
 	if os.Getenv("GOGC") != "" {
 		return
 	}

@@ -80,6 +80,7 @@ func (r *run) warmup(ctx context.Context) error {
 
 // window measures. What is meant to happen in it happens beside.
 func (r *run) window(ctx context.Context) error {
+	defer gatherGarbage()()
 	begin := time.Now()
 	end := begin.Add(r.Scenario.Duration)
 	r.before = r.origin.Stats()

@@ -260,6 +260,9 @@ func (t *Tracker) gap(c *channelState, p *loadgen.Poll) {
 	if seconds > skipped*longest {
 		t.counts.skipped.Add(1)
 	}
+	if !t.within(at) {
+		return // after the window nodes are asked for all that they have
+	}
 	if math.Abs(seconds-longest) < math.Abs(seconds-planned) {
 		planned = longest
 	}

@@ -1,6 +1,7 @@
 package track
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -161,6 +162,22 @@ func TestGaps(t *testing.T) {
 		}
 		if out := r.judged(); out.PollsSkipped != test.skipped || out.FloorViolations != test.floors {
 			t.Errorf("%s: %d skipped, %d below the floor, want %d and %d", test.name, out.PollsSkipped, out.FloorViolations, test.skipped, test.floors)
+		}
+	}
+}
+
+// A late poll counts as late if it comes within the window.
+func TestLateness(t *testing.T) {
+	for _, test := range []struct{ from, want float64 }{{41, 700}, {81, 0}} {
+		r := newRig(1, 5)
+		for s := 1.0; s < 87; s += 2 {
+			if s == test.from {
+				r.begin = r.begin.Add(700 * time.Millisecond)
+			}
+			r.poll(s)
+		}
+		if got := r.judged().Lateness.P99; math.Abs(got-test.want) > 1 {
+			t.Errorf("polls late from %g s on: p99 %g ms, want %g", test.from, got, test.want)
 		}
 	}
 }
