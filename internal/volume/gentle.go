@@ -70,8 +70,11 @@ func (f *gentleFile) Write(p []byte) (int, error) {
 }
 
 func (g *Gentle) hurries(now time.Time) bool {
+	if g.hurry.Load() {
+		return true
+	}
 	if asked := g.asked.Load(); now.UnixNano()-asked >= int64(askEvery) && g.asked.CompareAndSwap(asked, now.UnixNano()) {
 		g.answer.Store(g.behind())
 	}
-	return g.answer.Load() || g.hurry.Load()
+	return g.answer.Load()
 }
