@@ -11,8 +11,8 @@ import (
 
 // A collection of a gigabyte takes the generator's half of two cores for half a second, in
 // which origins answer late and nodes wait for them: measured as lateness of the nodes. So
-// the generator collects before the window, and in it only after it has made garbage of a
-// third of the memory that is available, or leastGarbage.
+// the generator collects before the window, and in it when it has made garbage of a third of
+// the memory that is available, or leastGarbage, and every two minutes, which Go forces.
 const leastGarbage = 256 << 20
 
 // gatherGarbage has the generator collect now, and seldom until the returned function is
