@@ -33,14 +33,17 @@ func (n *Node) channelHere(ctx context.Context, id channel.ID) (api.Channel, err
 // Channels returns at most limit channels behind after, in the order of their
 // IDs; nil is the beginning.
 func (n *Node) Channels(ctx context.Context, after *channel.ID, limit int) ([]api.Channel, error) {
-	views, first := []api.Channel{}, channel.Bucket(0)
+	var views []api.Channel
+	first := channel.Bucket(0)
 	if after != nil {
 		first = after.Bucket()
 	}
 	err := n.store.EachRange(ctx, first, func(r channel.Range) (more bool, err error) {
 		page, err := n.calls.channels.In(ctx, r, channelsQuery{after, limit - len(views)})
-		if err == nil {
-			views, after = append(views, page...), nil
+		if err == nil && views == nil {
+			views, after = page, nil
+		} else if err == nil {
+			views = append(views, page...)
 		}
 		return len(views) < limit, err
 	})

@@ -37,7 +37,7 @@ func (n *Node) explainHere(ctx context.Context, id channel.ID) (api.Explanation,
 	}
 	pollers := n.polled(ctx, id)[0]
 	view.Width = len(pollers)
-	if stats := together(pollers); stats != nil {
+	if stats, known := together(pollers); known {
 		view.NextPoll, view.Waiting = timeView(stats.NextPoll), waitingView(stats.Waiting)
 		view.Factors.SizeBytes = cmp.Or(view.Factors.SizeBytes, float64(stats.SizeBytes)) // owners hear of it where it counts
 	}

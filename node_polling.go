@@ -40,8 +40,8 @@ func (n *Node) nodeNames() map[string]string {
 }
 
 // together is what the pollers of a channel know: what the latest poll showed, and when
-// the next one comes. nil: none of them says anything.
-func together(pollers []wedge.Polled) *engine.ChannelStats {
+// the next one comes. Not known: none of them says anything.
+func together(pollers []wedge.Polled) (stats engine.ChannelStats, known bool) {
 	var all *engine.ChannelStats
 	var next time.Time
 	for _, p := range pollers {
@@ -56,11 +56,11 @@ func together(pollers []wedge.Polled) *engine.ChannelStats {
 		}
 	}
 	if all == nil {
-		return nil
+		return stats, false
 	}
-	latest := *all
-	latest.NextPoll = next
-	return &latest
+	stats = *all
+	stats.NextPoll = next
+	return stats, true
 }
 
 // addPollers adds who polls a channel, and what they know of it.
@@ -72,8 +72,8 @@ func addPollers(view *api.Channel, pollers []wedge.Polled, names map[string]stri
 		}
 	}
 	view.Width = len(pollers)
-	if stats := together(pollers); stats != nil {
-		addPolling(view, stats)
+	if stats, known := together(pollers); known {
+		addPolling(view, &stats)
 	}
 }
 

@@ -50,22 +50,23 @@ func (s *Server) findChannel(w http.ResponseWriter, r *http.Request, raw string)
 
 // writeChannels answers with a page in which no list is null.
 func writeChannels(w http.ResponseWriter, page api.Channels) error {
-	shown := api.Channels{Channels: make([]api.Channel, len(page.Channels)), Next: page.Next}
-	for i, one := range page.Channels {
-		shown.Channels[i] = presentChannel(one)
+	if page.Channels == nil {
+		page.Channels = []api.Channel{}
 	}
-	return writeJSON(w, http.StatusOK, shown)
+	for i := range page.Channels {
+		presentChannel(&page.Channels[i])
+	}
+	return writeJSON(w, http.StatusOK, page)
 }
 
-// presentChannel returns a channel in which no list is null.
-func presentChannel(one api.Channel) api.Channel {
+// presentChannel sees to it that no list of a channel is null.
+func presentChannel(one *api.Channel) {
 	if one.Pollers == nil {
 		one.Pollers = []string{}
 	}
 	if one.Bounds == nil {
 		one.Bounds = []api.Bound{}
 	}
-	return one
 }
 
 func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
@@ -80,7 +81,8 @@ func (s *Server) channel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, http.StatusOK, presentChannel(*found))
+	presentChannel(found)
+	return writeJSON(w, http.StatusOK, found)
 }
 
 func (s *Server) explain(w http.ResponseWriter, r *http.Request) error {

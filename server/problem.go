@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"strconv"
@@ -49,7 +50,8 @@ func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	header.Set("Content-Length", strconv.Itoa(len(content)+len("\n")))
 	answerFirst(w, r)
 	w.WriteHeader(problem.Status)
-	_, _ = w.Write(append(content, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(content) // a client that is gone needs no answer
+	_, _ = io.WriteString(w, "\n")
 }
 
 // problemOf classifies what a handler returned, the specific before the general.
@@ -90,6 +92,7 @@ func writeJSON(w http.ResponseWriter, status int, answer any) error {
 	header.Set("Content-Type", "application/json")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_, _ = w.Write(append(content, '\n')) // a client that is gone needs no answer
+	_, _ = w.Write(content) // a client that is gone needs no answer
+	_, _ = io.WriteString(w, "\n")
 	return nil
 }

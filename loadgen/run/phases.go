@@ -109,7 +109,9 @@ func (r *run) drainLimit() time.Duration {
 	if plan := r.plans.latest(); plan != nil {
 		longest = time.Duration(slices.Max(plan.Longest) * float64(time.Second))
 	}
-	return 2*longest + drainAfter
+	// A throttled host refuses for a third of this time and is polled in the rest of it at least
+	// once, however much longer than it asks for a node lets it be.
+	return 2*longest + drainAfter + 3*r.Scenario.Origins.Throttled.For
 }
 
 // drain waits until all changes of the window have arrived, as long as they may take.

@@ -98,7 +98,7 @@ func (r *Reader) ChannelsIn(in channel.Range, after *channel.ID, limit int) ([]c
 	if after != nil {
 		start = append(channelKey(kindChannel, *after), 0)
 	}
-	channels := make([]channel.Channel, 0, min(limit, 1000))
+	channels := make([]channel.Channel, 0, min(limit, 1024))
 	_, err = eachChannel(r.db, start, func(id channel.ID, record *wire.Channel) bool {
 		if id.Bucket() > in.To || len(channels) == limit {
 			return false
