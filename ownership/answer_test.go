@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/hashicorp/raft"
+
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
@@ -16,7 +18,7 @@ import (
 // answers, as one that finds no majority.
 func stuck(leads bool) *Store {
 	clock := &clock{now: time.Now}
-	g := &group{clock: clock, queue: newQueue(clock)}
+	g := &group{clock: clock, queue: newQueue(clock), raft: new(raft.Raft)}
 	rt := &router{tools: tools{metrics: newMetrics(nil)}}
 	rt.version.Store(newestVersion)
 	rt.open.Store(&[]*group{g})

@@ -108,16 +108,24 @@ func (r *route) serves() bool { return r.serving() != nil }
 // leader returns the node that may lead the range: the one that this node's replica
 // follows, else the one that was found last.
 func (r *route) leader() string {
-	if g := r.local(); g != nil {
-		if _, leader := g.raft.LeaderWithID(); leader != "" {
-			return raftnet.NodeID(string(leader))
-		}
+	if elected := r.elected(); elected != "" {
+		return elected
 	}
 	replicas := r.replicas()
 	if len(replicas) == 0 {
 		return ""
 	}
 	return replicas[int(r.found.Load())%len(replicas)].Node
+}
+
+// elected returns the node whose replica leads as far as this node's replica knows; empty: none.
+func (r *route) elected() string {
+	if g := r.local(); g != nil {
+		if _, leader := g.raft.LeaderWithID(); leader != "" {
+			return raftnet.NodeID(string(leader))
+		}
+	}
+	return ""
 }
 
 // learn notes which node may lead: the one that another node named or, where that is

@@ -115,10 +115,29 @@ func (rt *router) lead(ctx context.Context, b channel.Bucket, here func(*group) 
 		if !errors.Is(err, errElsewhere) {
 			return err
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if rt.rest(ctx, b, r, r.elected(), pause) {
+			pause = firstRetry / 2 // it is about to serve
+		}
+		if ctx.Err() != nil {
 			return rt.late(fmt.Errorf("range %d has no leader: %w", r.ID, context.Cause(ctx)))
+		}
+	}
+}
+
+// rest waits for a pause, until ctx ends, or until this node has news of the range with a bucket:
+// the bucket has come to another range, or another node than before is elected.
+func (rt *router) rest(ctx context.Context, b channel.Bucket, r *route, elected string, pause time.Duration) (news bool) {
+	for end := time.Now().Add(pause); ; {
+		select {
+		case <-time.After(min(firstRetry, max(time.Until(end), 0))):
+		case <-ctx.Done():
+			return false
+		}
+		if rt.of(b) != r || r.elected() != elected {
+			return true
+		}
+		if !time.Now().Before(end) {
+			return false
 		}
 	}
 }
