@@ -144,12 +144,12 @@ func (p *splitter) splitOff(ctx context.Context, child *wire.Range) error {
 	}
 	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	table, err := p.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
+	_, err := p.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
 	if err != nil {
 		return err
 	}
 	if p.net == nil {
-		return p.replicas.adoptAlone(ctx, table)
+		return p.replicas.adoptAlone(ctx)
 	}
 	p.tools.log.Info("range split", "range", child.Parent-1, "new", child.Id, "from", child.From)
 	for p.byID(child.Id) == nil {
