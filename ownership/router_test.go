@@ -8,8 +8,8 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
-// TestRest: who waits for the leader of a range goes on when this node knows of another one, or
-// when the bucket has come to another range, however long the pause is.
+// TestRest: a call that pauses until a range has a leader ends its pause when this node learns of
+// another leader, or that the bucket belongs to another range, however long the pause would be.
 func TestRest(t *testing.T) {
 	t.Parallel()
 	s := open(t, testConfig(t))

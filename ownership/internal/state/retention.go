@@ -81,7 +81,8 @@ func (d *DB) trim(id channel.ID, record *wire.Channel, nowUS uint64, retain time
 }
 
 // eachChannel visits channels in the order of their IDs, from the key start on,
-// until visit returns false. It returns the key to go on with, nil at the end.
+// until visit returns false. It returns the key to go on with, nil at the end. The record
+// is good until visit returns.
 func eachChannel(r pebble.Reader, start []byte, visit func(channel.ID, *wire.Channel) bool) (next []byte, err error) {
 	record := &wire.Channel{}
 	err = eachInBuckets(r, kindChannel, start, func(key, value []byte) (bool, error) {
