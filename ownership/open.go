@@ -152,7 +152,7 @@ func (s *Store) open(ctx context.Context) (err error) {
 		}
 	} else if err := s.awaitGroups(ctx); err != nil {
 		return err
-	} else if err := s.replicas.adoptAlone(ctx); err != nil {
+	} else if err := s.replicas.adoptAlone(ctx, table); err != nil {
 		return err
 	}
 	if born {

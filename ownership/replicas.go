@@ -3,7 +3,6 @@ package ownership
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/hashicorp/raft"
@@ -21,7 +20,6 @@ type replicas struct {
 	children  *children
 	turns     *turns
 	compare   *comparer
-	adopting  sync.Mutex // held while ranges that were split off begin, on a node alone
 }
 
 // open opens this node's replica of a range as it is on the disk.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
@@ -20,9 +19,6 @@ import (
 // begins the other one's state; once the leader has applied that, the table gives the buckets to
 // the other range (FinishSplit). Only then do its replicas begin, so that no leader of the old
 // one answers for a bucket that another range has changed.
-
-// atOnceSplits is how many ranges are split at the same time.
-const atOnceSplits = 4
 
 // SplitRanges has the cluster split ranges until there are as many as are wanted, at most 256.
 // It returns when that is decided; [Store.Ranges] shows how far it is. The error is ErrInvalid
@@ -57,43 +53,49 @@ func newSplitter(changes *changes, ranges *configurer, replicas *replicas) *spli
 }
 
 // runAlone splits ranges on a node that is alone, until ctx ends.
-func (p *splitter) runAlone(ctx context.Context) { every(ctx, driveEvery, func() { p.drive(ctx) }) }
+func (p *splitter) runAlone(ctx context.Context) {
+	every(ctx, driveEvery, func() {
+		for p.drive(ctx) {
+		}
+	})
+}
 
-// drive finishes the splits that are planned, and plans others while ranges are wanted.
-// It is of the meta group's leader.
-func (p *splitter) drive(ctx context.Context) {
+// drive finishes what splits are planned, or plans and makes one while ranges are wanted, and
+// reports whether it has: one at a time, since others would take from its replicas the processor
+// time for which writes wait. It is of the meta group's leader.
+func (p *splitter) drive(ctx context.Context) (split bool) {
 	table := p.meta.fsm.meta()
-	planned := 0
-	for _, r := range table.Ranges {
-		if r.Planned {
-			planned++
-		}
+	if !slices.ContainsFunc(table.Ranges, (*wire.Range).GetPlanned) {
+		table = p.plan(ctx, table)
 	}
-	for want := min(int(table.RangesWanted), tables.MostRanges) - len(table.Ranges); want > 0 && planned < atOnceSplits; want-- {
-		id, found := p.splittable(ctx, table)
-		if !found {
-			break
-		}
-		after, err := p.changeHere(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_PlanSplit{PlanSplit: &wire.PlanSplit{Range: id, Revision: table.Revision}}})
-		if err != nil {
-			p.tools.log.Debug("a split was not planned", "range", id, "error", err)
-			break
-		}
-		table = after
-		planned++
-	}
-	var splitting sync.WaitGroup
 	for _, r := range table.Ranges {
 		if !r.Planned {
 			continue
 		}
-		splitting.Go(func() {
-			if err := p.splitOff(ctx, r); err != nil {
-				p.tools.log.Debug("a range was not split", "range", r.Parent-1, "error", err)
-			}
-		})
+		if err := p.splitOff(ctx, r); err != nil {
+			p.tools.log.Debug("a range was not split", "range", r.Parent-1, "error", err)
+			continue
+		}
+		split = true
 	}
-	splitting.Wait()
+	return split
+}
+
+// plan returns the table with a range planned if more are wanted and one can be split.
+func (p *splitter) plan(ctx context.Context, table *wire.Meta) *wire.Meta {
+	if len(table.Ranges) >= min(int(table.RangesWanted), tables.MostRanges) {
+		return table
+	}
+	id, found := p.splittable(ctx, table)
+	if !found {
+		return table
+	}
+	planned, err := p.changeHere(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_PlanSplit{PlanSplit: &wire.PlanSplit{Range: id, Revision: table.Revision}}})
+	if err != nil {
+		p.tools.log.Debug("a split was not planned", "range", id, "error", err)
+		return table
+	}
+	return planned
 }
 
 // splittable returns the range with the most buckets whose replicas are all in their places, on
@@ -144,12 +146,12 @@ func (p *splitter) splitOff(ctx context.Context, child *wire.Range) error {
 	}
 	soon, cancel := within(ctx, answerWithin)
 	defer cancel()
-	_, err := p.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
+	table, err := p.changeHere(soon, &wire.MetaCommand{Change: &wire.MetaCommand_FinishSplit{FinishSplit: &wire.FinishSplit{Child: child.Id}}})
 	if err != nil {
 		return err
 	}
 	if p.net == nil {
-		return p.replicas.adoptAlone(ctx)
+		return p.replicas.adoptAlone(ctx, table)
 	}
 	p.tools.log.Info("range split", "range", child.Parent-1, "new", child.Id, "from", child.From)
 	for p.byID(child.Id) == nil {

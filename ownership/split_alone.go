@@ -9,13 +9,10 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
-// adoptAlone goes by the newest table on a node that is alone: the ranges that were split off
-// begin. Several splits end at once: by the table that one of them made, ranges of a newer one
-// would be forgotten and begin again beside themselves.
-func (p *replicas) adoptAlone(ctx context.Context) error {
-	p.adopting.Lock()
-	defer p.adopting.Unlock()
-	table := p.meta.fsm.meta()
+// adoptAlone goes by a table on a node that is alone: the ranges that were split off begin. It is
+// of one goroutine, and table the newest: by an older one, ranges would be forgotten and begin
+// again beside themselves.
+func (p *replicas) adoptAlone(ctx context.Context, table *wire.Meta) error {
 	if err := p.setRoutes(table); err != nil {
 		return err
 	}
