@@ -56,8 +56,8 @@ func (p *placer) adopt(table *wire.Meta) error {
 		}
 		p.adopted = table
 	}
-	if slices.ContainsFunc(table.Ranges, (*wire.Range).GetPlanned) { // once it begins, less is to be flushed
-		if err := p.replicas.stores.flush.flush(); err != nil {
+	if slices.ContainsFunc(table.Ranges, (*wire.Range).GetPlanned) { // once it begins, the state is flushed
+		if err := p.replicas.stores.flush.lighten(); err != nil {
 			return err
 		}
 	}

@@ -115,7 +115,8 @@ func (rt *router) lead(ctx context.Context, b channel.Bucket, here func(*group) 
 		if !errors.Is(err, errElsewhere) {
 			return err
 		}
-		if rt.rest(ctx, b, r, r.elected(), pause) {
+		elected := r.elected()
+		if rest(ctx, pause, func() bool { return rt.of(b) != r || r.elected() != elected }) {
 			pause = firstRetry / 2 // it is about to serve
 		}
 		if ctx.Err() != nil {
@@ -124,16 +125,15 @@ func (rt *router) lead(ctx context.Context, b channel.Bucket, here func(*group) 
 	}
 }
 
-// rest waits for a pause, until ctx ends, or until this node has news of the range with a bucket:
-// the bucket has come to another range, or another node than before is elected.
-func (rt *router) rest(ctx context.Context, b channel.Bucket, r *route, elected string, pause time.Duration) (news bool) {
+// rest waits for a pause, until ctx ends, or until this node has news.
+func rest(ctx context.Context, pause time.Duration, news func() bool) bool {
 	for end := time.Now().Add(pause); ; {
 		select {
 		case <-time.After(min(firstRetry, max(time.Until(end), 0))):
 		case <-ctx.Done():
 			return false
 		}
-		if rt.of(b) != r || r.elected() != elected {
+		if news() {
 			return true
 		}
 		if !time.Now().Before(end) {
@@ -191,7 +191,13 @@ func (rt *router) submit(ctx context.Context, b channel.Bucket, command []byte) 
 		return c
 	}
 	c.err = rt.lead(ctx, b,
-		func(g *group) (err error) { c.p, err = rt.enqueue(ctx, g, command); return err },
+		func(g *group) (err error) {
+			if !g.state.Range().Has(b) { // the log would have an entry for each attempt, until the table knows
+				return errElsewhere
+			}
+			c.p, err = rt.enqueue(ctx, g, command)
+			return err
+		},
 		func(r *route, node string) (err error) { c.done, err = rt.forward(ctx, r, node, command); return err },
 	)
 	return c

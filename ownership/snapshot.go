@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/hashicorp/raft"
@@ -136,6 +137,22 @@ type flusher struct {
 
 	mu  sync.Mutex // held while flushing
 	err error      // of the last flush; guarded by mu
+	at  time.Time  // when the last flush without an error ended; guarded by mu
+}
+
+// lightFor is how long after a flush the next one takes little time.
+const lightFor = 5 * time.Second
+
+// lighten flushes unless that was done just now, so that a flush which writers will wait for
+// takes little time. Each flush makes files that have to be compacted.
+func (f *flusher) lighten() error {
+	f.mu.Lock()
+	light := time.Since(f.at) < lightFor
+	f.mu.Unlock()
+	if light {
+		return nil
+	}
+	return f.flush()
 }
 
 // flush returns when all that was written before the call is on disk.
@@ -147,7 +164,9 @@ func (f *flusher) flush() error {
 		return f.err // begun after the call, ended while it waited
 	}
 	f.begun.Add(1)
-	f.err = f.await()
+	if f.err = f.await(); f.err == nil {
+		f.at = time.Now()
+	}
 	return f.err
 }
 

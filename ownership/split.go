@@ -174,7 +174,7 @@ func (p *splitter) splitHere(ctx context.Context, r channel.Range, q splitQuery)
 		return errElsewhere
 	}
 	if g.state.Range().To >= q.From {
-		if err := p.replicas.stores.flush.flush(); err != nil { // what begins is flushed again, which takes less then
+		if err := p.replicas.stores.flush.lighten(); err != nil { // once the other range begins, the state is flushed
 			return err
 		}
 		if err := p.doHere(ctx, way, state.NewSplit(q.Child, q.From, q.Founders)); err != nil {

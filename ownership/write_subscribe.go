@@ -52,9 +52,10 @@ func (w *writes) Subscribe(ctx context.Context, wishes []NewSubscription) []Subs
 }
 
 // repeat takes a step again for items that were certainly left out, since their buckets are
-// another range's: they go to that one.
+// another range's: they go to that one, as soon as this node knows of it.
 func (b *subscribing) repeat(ctx context.Context, step func()) {
-	for pause := firstRetry; ; pause = min(2*pause, lastRetry) {
+	for {
+		before := b.w.routes.Load()
 		step()
 		var moved []int
 		for i := range b.results {
@@ -66,9 +67,7 @@ func (b *subscribing) repeat(ctx context.Context, step func()) {
 			return
 		}
 		var late error
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if rest(ctx, lastRetry, func() bool { return b.w.routes.Load() != before }); ctx.Err() != nil {
 			late = b.w.late(context.Cause(ctx))
 		}
 		for _, i := range moved {
