@@ -65,9 +65,11 @@ func (c *confirmation) vote(ok bool) {
 }
 
 // confirm returns nil when a replica of this node has led its range at an instant after
-// the call, errElsewhere when it may not have.
+// the call, errElsewhere when it may not have. The term is the one in which it serves: raft may
+// be at the next leader's already, while what follows its notices is still at work on an earlier
+// one.
 func (c *confirmer) confirm(ctx context.Context, g *group) error {
-	term := g.raft.CurrentTerm()
+	term := g.led.Load()
 	if !g.serving.Load() {
 		return errElsewhere
 	}

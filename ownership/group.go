@@ -57,7 +57,7 @@ type group struct {
 	serving  atomic.Bool   // leads, and has applied all that came before
 	barred   atomic.Bool   // must not lead: it is damaged
 	prepare  prepare       // to send a state; nil: none is ever sent
-	led      uint64        // the term in which it serves, or did last; of watch
+	led      atomic.Uint64 // the term in which it serves, or did last; written by watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
 	ready    chan struct{} // closed when it serves for the first time
@@ -315,10 +315,15 @@ func (g *group) follow(leads bool) {
 		return
 	}
 	g.tools.metrics.elections.Inc()
+	term := g.raft.CurrentTerm()
 	if err := g.catchUp(); err != nil {
 		g.tools.log.Warn("leader could not catch up", "range", g.id, "error", err)
 		return
 	}
+	if g.raft.State() != raft.Leader || g.raft.CurrentTerm() != term {
+		return // raft has given notice of that, too
+	}
+	g.led.Store(term)
 	g.gain()
 }
 
@@ -340,7 +345,7 @@ func (g *group) catchUp() error {
 	}
 }
 
-// gain begins to serve. The observer hears of changes first, so that what it reads
+// gain begins to serve in the term led. The observer hears of changes first, so that what it reads
 // when it learns of the range, and what it is told, are together everything.
 func (g *group) gain() {
 	g.divide()
@@ -348,10 +353,9 @@ func (g *group) gain() {
 	g.fsm.leading.Store(true)
 	g.serving.Store(true)
 	g.clock.changed.ring()
-	g.led = g.raft.CurrentTerm()
 	g.gained.Store(time.Now().UnixNano())
 	if g.fsm.observer != nil {
-		g.fsm.observer.RangeGained(g.rng(), g.led)
+		g.fsm.observer.RangeGained(g.rng(), g.led.Load())
 	}
 	select {
 	case <-g.ready:
@@ -369,7 +373,7 @@ func (g *group) lose() {
 	g.clock.follow()
 	g.clock.changed.ring() // what waited here goes to the next leader
 	if g.fsm.observer != nil {
-		g.fsm.observer.RangeLost(g.rng(), g.led)
+		g.fsm.observer.RangeLost(g.rng(), g.led.Load())
 	}
 }
 
@@ -395,11 +399,11 @@ func (g *group) divide() {
 	}
 	tells := g.fsm.observer != nil && g.serving.Load()
 	if tells {
-		g.fsm.observer.RangeLost(before, g.led)
+		g.fsm.observer.RangeLost(before, g.led.Load())
 	}
 	g.setRange(after)
 	if tells {
-		g.fsm.observer.RangeGained(after, g.led)
+		g.fsm.observer.RangeGained(after, g.led.Load())
 	}
 	g.clock.changed.ring()
 	g.divided()

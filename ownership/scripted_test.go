@@ -23,7 +23,7 @@ func TestScripted(t *testing.T) {
 	t.Parallel()
 	var running sync.WaitGroup
 	for name, script := range map[string]func(*testing.T){
-		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader,
+		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader, "busy": readOfBusyLeader,
 		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand,
 	} {
 		running.Go(func() { t.Run(name, script) })
@@ -262,6 +262,50 @@ func readOfDeposedLeader(t *testing.T) {
 		<-handing // within an election's time
 	}
 	t.Logf("%d reads while two nodes took themselves for the leader", reads)
+}
+
+// readOfBusyLeader: a leader that another one has followed, and whose raft knows that, shows
+// nothing while the rest of its node has not been told.
+func readOfBusyLeader(t *testing.T) {
+	w := newTown(t, 3, 11, nil)
+	x := wish("http://example.com/", "", stream)
+	first, next := w.nodes[0], w.nodes[1]
+	w.lead(first, x.Channel.Bucket())
+	s := w.subscribe(first, x)
+	w.level(x.Channel.Bucket())
+	g := first.store.of(x.Channel.Bucket()).local()
+	g.clock.mu.Lock() // the group's watch waits for it
+	unlock := sync.OnceFunc(g.clock.mu.Unlock)
+	defer unlock()
+	signal(g.fsm.restored)
+	eventually(t, "another leader", func() error {
+		if next.store.of(x.Channel.Bucket()).serves() && g.raft.State() == raft.Follower {
+			return nil
+		}
+		return errors.Join(errors.New("there is none"), first.handOver(next, x.Channel.Bucket()))
+	})
+	ctx, cancel := soon()
+	defer cancel()
+	if err := next.store.Unsubscribe(ctx, s.ID); err != nil {
+		t.Error(err)
+	}
+	if !g.serving.Load() {
+		t.Error("the leader of before knows that it is none")
+	}
+	at, done := context.WithTimeout(ctx, time.Second)
+	defer done()
+	if _, err := first.store.View().Subscription(at, s.ID); err == nil {
+		t.Error("stale read: a leader whose raft has heard of the next one shows what was deleted")
+	}
+	unlock()
+	eventually(t, "the leader of before asks the next one", func() error {
+		ctx, cancel := soon()
+		defer cancel()
+		if _, err := first.store.View().Subscription(ctx, s.ID); !errors.Is(err, channel.ErrNotFound) {
+			return fmt.Errorf("subscription: %w", err)
+		}
+		return nil
+	})
 }
 
 // lostLeadership: a command that a leader had in its log when it lost its leadership
