@@ -12,6 +12,7 @@ import (
 type Streak struct {
 	Record channel.Endpoint
 	waits  time.Time // end of the wait that the endpoint asked for in Retry-After
+	began  time.Time // when the newest request began that failed
 	grant  grant     // that is out; the zero value: none
 }
 
@@ -36,9 +37,10 @@ type Question struct {
 
 // Outcome is how a request ended.
 type Outcome struct {
-	Failed *Failure // nil: it was acknowledged
-	Grant  uint64   // that it is the request of; 0: of none
-	Tested bool     // it was a test message
+	Failed *Failure  // nil: it was acknowledged
+	Grant  uint64    // that it is the request of; 0: of none
+	Tested bool      // it was a test message
+	Began  time.Time // by the keeper's clock
 }
 
 // Failure is what counts of a failed request.
@@ -77,9 +79,9 @@ func (s Streak) Answer(q Question, now time.Time, number uint64, longest time.Du
 	for _, outcome := range q.Outcomes {
 		granted := s.end(outcome.Grant)
 		if outcome.Failed != nil {
-			s.failed(outcome.Failed, now, granted.number != 0 || s.Record.Works() && q.Works)
+			s.failed(outcome, now, granted.number != 0 || s.Record.Works() && q.Works)
 		} else {
-			s.succeeded(now, granted, outcome.Tested)
+			s.succeeded(outcome, now, granted)
 		}
 	}
 	if s.Record.State == channel.EndpointDisabled && q.Created.After(s.Record.FailingSince) {
@@ -103,8 +105,11 @@ func (s *Streak) end(number uint64) (ended grant) {
 
 // failed notes a failed request. Requests that were under way when a streak began are no
 // steps of it, but their Retry-After counts.
-func (s *Streak) failed(f *Failure, now time.Time, isStep bool) {
-	was := s.Record
+func (s *Streak) failed(o Outcome, now time.Time, isStep bool) {
+	f, was := o.Failed, s.Record
+	if o.Began.After(s.began) {
+		s.began = o.Began
+	}
 	switch {
 	case was.State == channel.EndpointDisabled:
 		return
@@ -122,12 +127,12 @@ func (s *Streak) failed(f *Failure, now time.Time, isStep bool) {
 	}
 }
 
-// succeeded ends a streak. Until a Retry-After has passed only the request of a grant, or
-// a test, ends it: one that began earlier does not show that the endpoint accepts more.
-// Only a new subscription revives an endpoint that answered 410.
-func (s *Streak) succeeded(now time.Time, granted grant, tested bool) {
-	isTry := granted.number != 0 || tested
-	if s.Record.Works() || s.Record.State == channel.EndpointDisabled || !isTry && now.Before(s.waits) {
+// succeeded ends a streak. The request of a grant does, and a test; another one if it
+// began after each that failed, and no Retry-After is running: else it does not show that
+// the endpoint accepts more. Only a new subscription revives an endpoint that answered 410.
+func (s *Streak) succeeded(o Outcome, now time.Time, granted grant) {
+	isTry := granted.number != 0 || o.Tested
+	if s.Record.Works() || s.Record.State == channel.EndpointDisabled || !isTry && (now.Before(s.waits) || !o.Began.After(s.began)) {
 		return
 	}
 	lostUntil := now

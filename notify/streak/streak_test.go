@@ -127,8 +127,8 @@ func TestRetryAfterRuns(t *testing.T) {
 	if until := k.Record.NextAttempt.Sub(k.now); until != time.Hour {
 		t.Errorf("the next try comes after %s, want an hour", until)
 	}
-	k.ask(Question{From: 2, Outcomes: []Outcome{{}}})
-	k.want(t, "a request that began before succeeded", 1)
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: k.now}}})
+	k.want(t, "another request succeeded", 1)
 	k.ask(Question{From: 2, Outcomes: []Outcome{{Tested: true}}})
 	k.want(t, "a test succeeded", 0)
 	k = wait()
@@ -140,6 +140,25 @@ func TestRetryAfterRuns(t *testing.T) {
 	}
 	k.ask(Question{From: 1, Outcomes: []Outcome{{Grant: grant}}})
 	k.want(t, "the request of a grant that had ended", 1)
+}
+
+// An acknowledgement ends a streak if its request began after each that has failed: not
+// one that is told late.
+func TestEarlierRequestSucceeds(t *testing.T) {
+	k := newKeeper()
+	at := func(ms int) time.Time { return k.now.Add(time.Duration(ms-100) * time.Millisecond) }
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(10)}}})
+	k.ask(Question{From: 2, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(20)}}})
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(5)}}})
+	for _, ms := range []int{9, 15, 20} {
+		k.ask(Question{From: 2, Outcomes: []Outcome{{Began: at(ms)}}})
+		k.want(t, "an earlier request was acknowledged", 1)
+	}
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: at(21)}}})
+	k.want(t, "a later one was", 0)
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(15)}}})
+	k.ask(Question{From: 1, Outcomes: []Outcome{{Began: at(16)}}})
+	k.want(t, "one of the next streak", 0)
 }
 
 // What was committed before the request that a suspended endpoint took is lost, and before
@@ -190,6 +209,7 @@ func TestMergeProperty(t *testing.T) {
 		case 2:
 			o.Tested = true
 		}
+		o.Began = epoch2000.Add(time.Duration(rapid.IntRange(0, 3).Draw(t, "began")) * time.Second)
 		return o
 	})
 	question := rapid.Custom(func(t *rapid.T) Question {

@@ -31,7 +31,8 @@ type dispatcher struct {
 // request is a lane's message under way.
 type request struct {
 	lane  *lane
-	grant uint64 // of the keeper, that it is the try of; 0: none
+	grant uint64    // of the keeper, that it is the try of; 0: none
+	began time.Time // before it is sent: the zero value
 	over  bool
 	slow  bool // took longer than slowAfter
 	moved bool // counts among the slow
@@ -62,7 +63,7 @@ func (d *dispatcher) start(ctx context.Context, l *lane) {
 		r.grant, lostUntil, e.tried = e.grant, e.lost, true
 	}
 	d.senders.Go(func() {
-		next, sent, err := d.send(ctx, info, l.sub, l.next, lostUntil)
+		next, sent, err := d.send(ctx, r, info, l.sub, l.next, lostUntil)
 		d.finish(ctx, r, next, sent, err)
 	})
 }
@@ -86,11 +87,12 @@ func (d *dispatcher) markSlow(r *request) {
 
 // send sends what a subscription needs next, if there is anything, and returns what
 // it needs then.
-func (d *dispatcher) send(ctx context.Context, info channel.Channel, sub channel.Subscription, at position.Step, lostUntil time.Time) (next position.Step, sent bool, err error) {
+func (d *dispatcher) send(ctx context.Context, r *request, info channel.Channel, sub channel.Subscription, at position.Step, lostUntil time.Time) (next position.Step, sent bool, err error) {
 	m, ok, err := d.composer.compose(info, sub, at, lostUntil)
 	if err != nil || !ok {
 		return at, false, err
 	}
+	r.began = time.Now()
 	if err := d.call(ctx, sub, m); err != nil {
 		return at, false, err
 	}

@@ -161,7 +161,7 @@ func (s *inquiries) fetch(ctx context.Context, bucket channel.Bucket, of asked) 
 	for i, e := range of.endpoints {
 		urls[i] = e.url
 	}
-	content, err := s.config.Ask(ctx, bucket, encodeQuestions(urls, of.questions))
+	content, err := s.config.Ask(ctx, bucket, encodeQuestions(urls, of.questions, time.Now()))
 	if err != nil {
 		return nil, err
 	}

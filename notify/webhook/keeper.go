@@ -29,6 +29,7 @@ type toldOutcome struct {
 	RetryAfterUS int64  `json:"retry_after_us,omitempty"`
 	Grant        uint64 `json:"grant,omitempty"`
 	Tested       bool   `json:"tested,omitempty"`
+	AgeUS        int64  `json:"age_us,omitempty"` // since its request began; nodes before outcomes had it send none
 }
 
 // toldAnswer is an answer in a message, in microseconds.
@@ -72,12 +73,13 @@ func encode(value any) []byte {
 	return content
 }
 
-func encodeQuestions(urls []string, questions []*streak.Question) []byte {
+// encodeQuestions gives the time of a request as its age, since clocks differ.
+func encodeQuestions(urls []string, questions []*streak.Question, now time.Time) []byte {
 	all := make([]told, len(questions))
 	for i, q := range questions {
 		all[i] = told{URL: urls[i], From: q.From, Works: q.Works, Wants: q.Wants, Unused: q.Unused, CreatedUS: micros(q.Created)}
 		for _, o := range q.Outcomes {
-			one := toldOutcome{Grant: o.Grant, Tested: o.Tested}
+			one := toldOutcome{Grant: o.Grant, Tested: o.Tested, AgeUS: now.Sub(o.Began).Microseconds()}
 			if f := o.Failed; f != nil {
 				one.Failed, one.Gone, one.Text, one.RetryAfterUS = true, f.Gone, f.Text, f.RetryAfter.Microseconds()
 			}
@@ -88,7 +90,7 @@ func encodeQuestions(urls []string, questions []*streak.Question) []byte {
 }
 
 // decodeQuestions refuses as a whole what no program as this one has written.
-func decodeQuestions(content []byte, r channel.Range) (urls []string, questions []streak.Question, err error) {
+func decodeQuestions(content []byte, r channel.Range, now time.Time) (urls []string, questions []streak.Question, err error) {
 	var all []told
 	if err := json.Unmarshal(content, &all); err != nil {
 		return nil, nil, fmt.Errorf("decode questions: %w", err)
@@ -97,7 +99,7 @@ func decodeQuestions(content []byte, r channel.Range) (urls []string, questions 
 		return nil, nil, errQuestions
 	}
 	for _, one := range all {
-		q, err := one.question(r)
+		q, err := one.question(r, now)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -106,14 +108,14 @@ func decodeQuestions(content []byte, r channel.Range) (urls []string, questions 
 	return urls, questions, nil
 }
 
-func (one told) question(r channel.Range) (streak.Question, error) {
+func (one told) question(r channel.Range, now time.Time) (streak.Question, error) {
 	q := streak.Question{From: one.From, Works: one.Works, Wants: one.Wants, Unused: one.Unused, Created: fromMicros(one.CreatedUS)}
 	if one.URL == "" || len(one.URL) > channel.MaxURL || !r.Has(channel.IDOf(one.URL).Bucket()) || one.From == 0 || len(one.Outcomes) > streak.MaxOutcomes {
 		return q, errQuestions
 	}
 	for _, o := range one.Outcomes {
-		outcome := streak.Outcome{Grant: o.Grant, Tested: o.Tested}
-		if o.RetryAfterUS < 0 || o.RetryAfterUS > maxRetryAfter.Microseconds() {
+		outcome := streak.Outcome{Grant: o.Grant, Tested: o.Tested, Began: time.UnixMicro(now.UnixMicro() - o.AgeUS)}
+		if o.RetryAfterUS < 0 || o.RetryAfterUS > maxRetryAfter.Microseconds() || o.AgeUS < 0 {
 			return q, errQuestions
 		}
 		if o.Failed {
@@ -160,7 +162,7 @@ func decodeAnswers(content []byte, urls []string) ([]streak.Answer, error) {
 // serve answers questions about endpoints of a range, as their keeper. A change of an
 // endpoint's state is told once it is durable.
 func (s *streaks) serve(ctx context.Context, r channel.Range, content []byte) ([]byte, error) {
-	urls, questions, err := decodeQuestions(content, r)
+	urls, questions, err := decodeQuestions(content, r, time.Now())
 	if err != nil {
 		return nil, err
 	}

@@ -15,12 +15,18 @@ import (
 // Questions and answers arrive as they were sent.
 func TestMessagesOfKeepers(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 5000).UTC() }
-	question := streak.Question{From: 1 << 63, Works: true, Wants: true, Unused: 7, Created: at(1), Outcomes: []streak.Outcome{
-		{Failed: &streak.Failure{Gone: true, Text: "410", RetryAfter: time.Hour}, Grant: 9}, {Tested: true}, {},
-	}}
+	began := func(ago time.Duration, now time.Time) time.Time { return time.UnixMicro(now.Add(-ago).UnixMicro()) }
+	sent, arrived := at(100), at(2000) // by clocks that differ
+	question := func(now time.Time) streak.Question {
+		return streak.Question{From: 1 << 63, Works: true, Wants: true, Unused: 7, Created: at(1), Outcomes: []streak.Outcome{
+			{Failed: &streak.Failure{Gone: true, Text: "410", RetryAfter: time.Hour}, Grant: 9, Began: began(time.Minute, now)},
+			{Tested: true, Began: began(time.Millisecond, now)}, {Began: began(0, now)},
+		}}
+	}
+	asked := question(sent)
 	urls := []string{sinkA, sinkB}
-	gotURLs, questions, err := decodeQuestions(encodeQuestions(urls, []*streak.Question{&question, {From: 2}}), memstore.Everything)
-	if want := []streak.Question{question, {From: 2}}; err != nil || !reflect.DeepEqual(gotURLs, urls) || !reflect.DeepEqual(questions, want) {
+	gotURLs, questions, err := decodeQuestions(encodeQuestions(urls, []*streak.Question{&asked, {From: 2}}, sent), memstore.Everything, arrived)
+	if want := []streak.Question{question(arrived), {From: 2}}; err != nil || !reflect.DeepEqual(gotURLs, urls) || !reflect.DeepEqual(questions, want) {
 		t.Errorf("%v %+v, %v; want %+v", gotURLs, questions, err, want)
 	}
 	want := []streak.Answer{{
@@ -50,13 +56,14 @@ func TestUnsoundQuestions(t *testing.T) {
 			"with a long URL":      fmt.Sprintf(`[{"url":"http://a.example/%s","from":1}]`, strings.Repeat("x", channel.MaxURL)),
 			"with many outcomes":   fmt.Sprintf(`[{"url":"http://a.example/","from":1,"outcomes":[%s]}]`, outcomes),
 			"that wait two days":   `[{"url":"http://a.example/","from":1,"outcomes":[{"failed":true,"retry_after_us":172800000000}]}]`,
+			"of requests to come":  `[{"url":"http://a.example/","from":1,"outcomes":[{"age_us":-1}]}]`,
 			"that wait since ever": `[{"url":"http://a.example/","from":1,"outcomes":[{"failed":true,"retry_after_us":-1}]}]`,
 		} {
 			if _, err := n.deliverer.ServeAsk(t.Context(), memstore.Everything, []byte(content)); err == nil {
 				t.Errorf("questions %s: answered", name)
 			}
 		}
-		sound := encodeQuestions([]string{sinkA}, []*streak.Question{{From: 1, Works: true, Outcomes: []streak.Outcome{{Failed: &streak.Failure{Text: "no"}}}}})
+		sound := encodeQuestions([]string{sinkA}, []*streak.Question{{From: 1, Works: true, Outcomes: []streak.Outcome{{Failed: &streak.Failure{Text: "no"}}}}}, time.Now())
 		bucket := channel.IDOf(sinkA).Bucket()
 		other := channel.Range{From: bucket + 1, To: bucket + 1}
 		if _, err := n.deliverer.ServeAsk(t.Context(), other, sound); err == nil {

@@ -172,15 +172,15 @@ func (s *streaks) succeeded(e *endpoint, r *request) {
 		return
 	}
 	s.endTry(e, r)
-	s.tell(e, streak.Question{Outcomes: []streak.Outcome{{Grant: r.grant}}})
+	s.tell(e, streak.Question{Outcomes: []streak.Outcome{{Grant: r.grant, Began: r.began}}})
 }
 
-// tested tells that a test message was acknowledged. Locked.
-func (s *streaks) tested(url string) {
+// tested tells that a test message, begun at a time, was acknowledged. Locked.
+func (s *streaks) tested(url string, began time.Time) {
 	if s.endpoints.byURL[url] == nil && s.served(channel.IDOf(url).Bucket()) != nil {
 		return // it works
 	}
-	s.tell(s.endpoints.get(url), streak.Question{Outcomes: []streak.Outcome{{Tested: true}}})
+	s.tell(s.endpoints.get(url), streak.Question{Outcomes: []streak.Outcome{{Tested: true, Began: began}}})
 }
 
 // failed tells that a request failed. Locked.
@@ -191,7 +191,8 @@ func (s *streaks) failed(e *endpoint, sub channel.Subscription, failure *CallErr
 	e.rest, e.failed = time.Now().Add(restAfter), sub.ID
 	s.endTry(e, r)
 	outcome := streak.Outcome{
-		Failed: &streak.Failure{Gone: failure.Class == ClassGone, Text: failure.Error(), RetryAfter: failure.RetryAfter}, Grant: r.grant,
+		Failed: &streak.Failure{Gone: failure.Class == ClassGone, Text: failure.Error(), RetryAfter: failure.RetryAfter},
+		Grant:  r.grant, Began: r.began,
 	}
 	s.tell(e, streak.Question{Outcomes: []streak.Outcome{outcome}})
 	if !s.endpoints.keeps(e) {

@@ -215,12 +215,13 @@ func (d *Deliverer) Unsubscribed(sub channel.Subscription) {
 // ends the endpoint's streak of failures; a failure is not part of one. The
 // subscription must have a webhook.
 func (d *Deliverer) Test(ctx context.Context, sub channel.Subscription) error {
-	if err := d.dispatcher.call(ctx, sub, testMessage(sub, time.Now())); err != nil {
+	began := time.Now()
+	if err := d.dispatcher.call(ctx, sub, testMessage(sub, began)); err != nil {
 		return err
 	}
 	d.core.Lock()
 	defer d.core.Unlock()
-	d.streaks.tested(sub.Sink.URL)
+	d.streaks.tested(sub.Sink.URL, began)
 	return nil
 }
 
