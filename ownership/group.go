@@ -19,20 +19,9 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/sharedlog"
 )
 
-// Timings of raft. Contacts come each 250 ms (raftnet), so a leader of a loaded machine
-// may hear nothing for 650 ms more before its lease ends; it ends before others are
-// elected. Reads do not rest on it: see confirmer. The lease is shorter than the
-// heartbeat also for the sake of hurry.
+// A leader's barrier waits for raft's main loop, which may be in a slow write, for
+// barrierWithin; the next one comes barrierPause later.
 const (
-	heartbeat      = 1000 * time.Millisecond
-	raftLease      = 900 * time.Millisecond
-	commitInterval = 2 * time.Second
-	// trailingLogs entries stay after a snapshot, for replicas that are a little
-	// behind; fewer if they take more than trailingBytes.
-	trailingLogs  = 8
-	trailingBytes = 256 << 10
-	// A leader's barrier waits for raft's main loop, which may be in a slow write, for
-	// barrierWithin; the next one comes barrierPause later.
 	barrierWithin = time.Second
 	barrierPause  = 100 * time.Millisecond
 )
@@ -156,63 +145,10 @@ func (g *group) founded() error {
 	return err
 }
 
-// bootstrap founds a replica of a raft group, with the same first entry as all others
-// of it, unless it was founded before.
-func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, seat seat) error {
-	if err := undoHalf(logs, stable, snapshots); err != nil {
-		return err
-	}
-	_, transport := loneTransport(conf.LocalID) // only asked how it writes addresses
-	err := raft.BootstrapCluster(conf, logs, stable, snapshots, transport, raft.Configuration{Servers: seat.founders})
-	if errors.Is(err, raft.ErrCantBootstrap) {
-		return nil
-	}
-	return err
-}
-
-// undoHalf resets a founding that was cut between its first write, raft's term, and its
-// second, the voters, so that it can be repeated. Raft would take the group for founded
-// and, without voters, never elect a leader.
-func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
-	term := []byte("CurrentTerm")
-	last, err := logs.LastIndex()
-	if err != nil || last > 0 {
-		return err
-	}
-	if kept, err := snapshots.List(); err != nil || len(kept) > 0 {
-		return err
-	}
-	if begun, err := stable.GetUint64(term); err != nil || begun == 0 {
-		return nil // raft's stores say by an error that there is none
-	}
-	return stable.SetUint64(term, 0)
-}
-
-// loneTransport reaches no other replica, as a cluster of one needs. Its address is
-// the raft ID, so that a node may move to another network address.
-func loneTransport(id raft.ServerID) (raft.ServerAddress, *raft.InmemTransport) {
-	address, transport := raft.NewInmemTransport(raft.ServerAddress(id))
-	return address, transport
-}
-
 func (g *group) config() *raft.Config {
 	conf := raftConfig(g.seat, g.tools, g.id)
 	conf.NotifyCh = g.notify
 	conf.NoSnapshotRestoreOnStart = true // the state is on this disk: see check
-	return conf
-}
-
-func raftConfig(seat seat, tools tools, group uint32) *raft.Config {
-	conf := raft.DefaultConfig()
-	conf.LocalID = seat.id
-	conf.ShutdownOnRemove = false
-	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
-	conf.LeaderLeaseTimeout, conf.CommitTimeout = raftLease, commitInterval
-	conf.TrailingLogs = trailingLogs
-	// The store asks for snapshots, by bytes of log: see snapshotter.
-	conf.SnapshotInterval, conf.SnapshotThreshold = time.Hour, 1<<62
-	conf.NoLegacyTelemetry = true
-	conf.Logger = tools.raftLogger(group)
 	return conf
 }
 
@@ -237,32 +173,6 @@ func (g *group) start() error {
 
 // checkCommand refuses an entry that the state machine would not apply.
 func checkCommand(log *raft.Log) error { return state.CheckEntry(log.Data) }
-
-// newRaft starts raft. It panics when an entry cannot be read, which is for the
-// caller to decide about.
-func newRaft(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, transport raft.Transport) (r *raft.Raft, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			r, err = nil, fmt.Errorf("raft: %v", cause)
-		}
-	}()
-	return raft.NewRaft(conf, f, logs, stable, snapshots, transport)
-}
-
-// hurry starts the election of a lone voter, since no other replica can send the
-// heartbeat that raft waits for: raft applies the shortened timeouts at once.
-func hurry(r *raft.Raft, id raft.ServerID) error {
-	configuration := r.GetConfiguration()
-	if err := configuration.Error(); err != nil {
-		return fmt.Errorf("read configuration: %w", err)
-	}
-	if servers := configuration.Configuration().Servers; len(servers) != 1 || servers[0].ID != id {
-		return nil
-	}
-	conf := r.ReloadableConfig()
-	conf.HeartbeatTimeout, conf.ElectionTimeout = raftLease, raftLease
-	return r.ReloadConfig(conf)
-}
 
 // check refuses what raft could not go on from: entries were lost between state,
 // snapshot and log, or the stores are not of the same time. A state from elsewhere

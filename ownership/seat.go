@@ -3,11 +3,26 @@ package ownership
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
 
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+)
+
+// Timings of raft. Contacts come each 250 ms (raftnet), so a leader of a loaded machine
+// may hear nothing for 650 ms more before its lease ends; it ends before others are
+// elected. Reads do not rest on it: see confirmer. The lease is shorter than the
+// heartbeat also for the sake of hurry.
+const (
+	heartbeat      = 1000 * time.Millisecond
+	raftLease      = 900 * time.Millisecond
+	commitInterval = 2 * time.Second
+	// trailingLogs entries stay after a snapshot, for replicas that are a little
+	// behind; fewer if they take more than trailingBytes.
+	trailingLogs  = 8
+	trailingBytes = 256 << 10
 )
 
 // seat is a replica's place in its Raft group.
@@ -22,6 +37,13 @@ type seat struct {
 func loneSeat(id raft.ServerID) seat {
 	_, transport := loneTransport(id)
 	return seat{id: id, lone: transport, founders: []raft.Server{{Suffrage: raft.Voter, ID: id, Address: raft.ServerAddress(id)}}}
+}
+
+// loneTransport reaches no other replica, as a cluster of one needs. Its address is
+// the raft ID, so that a node may move to another network address.
+func loneTransport(id raft.ServerID) (raft.ServerAddress, *raft.InmemTransport) {
+	address, transport := raft.NewInmemTransport(raft.ServerAddress(id))
+	return address, transport
 }
 
 // seatOf finds this node's seat among a group's replicas, of which the first some vote;
@@ -117,4 +139,76 @@ func (s seat) stop(r *raft.Raft, group uint32) error {
 		s.net.raft.Close(replica)
 	}
 	return r.Shutdown().Error()
+}
+
+// bootstrap founds a replica of a raft group, with the same first entry as all others
+// of it, unless it was founded before.
+func bootstrap(conf *raft.Config, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, seat seat) error {
+	if err := undoHalf(logs, stable, snapshots); err != nil {
+		return err
+	}
+	_, transport := loneTransport(conf.LocalID) // only asked how it writes addresses
+	err := raft.BootstrapCluster(conf, logs, stable, snapshots, transport, raft.Configuration{Servers: seat.founders})
+	if errors.Is(err, raft.ErrCantBootstrap) {
+		return nil
+	}
+	return err
+}
+
+// undoHalf resets a founding that was cut between its first write, raft's term, and its
+// second, the voters, so that it can be repeated. Raft would take the group for founded
+// and, without voters, never elect a leader.
+func undoHalf(logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore) error {
+	term := []byte("CurrentTerm")
+	last, err := logs.LastIndex()
+	if err != nil || last > 0 {
+		return err
+	}
+	if kept, err := snapshots.List(); err != nil || len(kept) > 0 {
+		return err
+	}
+	if begun, err := stable.GetUint64(term); err != nil || begun == 0 {
+		return nil // raft's stores say by an error that there is none
+	}
+	return stable.SetUint64(term, 0)
+}
+
+func raftConfig(seat seat, tools tools, group uint32) *raft.Config {
+	conf := raft.DefaultConfig()
+	conf.LocalID = seat.id
+	conf.ShutdownOnRemove = false
+	conf.HeartbeatTimeout, conf.ElectionTimeout = heartbeat, heartbeat
+	conf.LeaderLeaseTimeout, conf.CommitTimeout = raftLease, commitInterval
+	conf.TrailingLogs = trailingLogs
+	// The store asks for snapshots, by bytes of log: see snapshotter.
+	conf.SnapshotInterval, conf.SnapshotThreshold = time.Hour, 1<<62
+	conf.NoLegacyTelemetry = true
+	conf.Logger = tools.raftLogger(group)
+	return conf
+}
+
+// newRaft starts raft. It panics when an entry cannot be read, which is for the
+// caller to decide about.
+func newRaft(conf *raft.Config, f raft.FSM, logs raft.LogStore, stable raft.StableStore, snapshots raft.SnapshotStore, transport raft.Transport) (r *raft.Raft, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			r, err = nil, fmt.Errorf("raft: %v", cause)
+		}
+	}()
+	return raft.NewRaft(conf, f, logs, stable, snapshots, transport)
+}
+
+// hurry starts the election of a lone voter, since no other replica can send the
+// heartbeat that raft waits for: raft applies the shortened timeouts at once.
+func hurry(r *raft.Raft, id raft.ServerID) error {
+	configuration := r.GetConfiguration()
+	if err := configuration.Error(); err != nil {
+		return fmt.Errorf("read configuration: %w", err)
+	}
+	if servers := configuration.Configuration().Servers; len(servers) != 1 || servers[0].ID != id {
+		return nil
+	}
+	conf := r.ReloadableConfig()
+	conf.HeartbeatTimeout, conf.ElectionTimeout = raftLease, raftLease
+	return r.ReloadConfig(conf)
 }

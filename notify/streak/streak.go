@@ -13,7 +13,14 @@ type Streak struct {
 	Record channel.Endpoint
 	waits  time.Time // end of the wait that the endpoint asked for in Retry-After
 	began  time.Time // when the newest request began that failed
+	works  time.Time // since when the endpoint does: failures of earlier requests do not count
 	grant  grant     // that is out; the zero value: none
+}
+
+// Resume returns the streak of a record that was stored. It does not know what requests are
+// under way: until the next try is due only that one, or a test, ends the streak.
+func Resume(record channel.Endpoint, now time.Time) Streak {
+	return Streak{Record: record, waits: record.NextAttempt, began: now}
 }
 
 // grant lets one deliverer make one request.
@@ -85,7 +92,7 @@ func (s Streak) Answer(q Question, now time.Time, number uint64, longest time.Du
 		}
 	}
 	if s.Record.State == channel.EndpointDisabled && q.Created.After(s.Record.FailingSince) {
-		s.revive(q.Created)
+		s.revive(q.Created, now)
 	}
 	a := Answer{Record: s.Record}
 	if q.Wants {
@@ -104,8 +111,12 @@ func (s *Streak) end(number uint64) (ended grant) {
 }
 
 // failed notes a failed request. Requests that were under way when a streak began are no
-// steps of it, but their Retry-After counts.
+// steps of it, but their Retry-After counts. One that began before the endpoint was seen to
+// work is not of now: a 410 may be told again after a subscription has revived the endpoint.
 func (s *Streak) failed(o Outcome, now time.Time, isStep bool) {
+	if o.Began.Before(s.works) {
+		return
+	}
 	f, was := o.Failed, s.Record
 	if o.Began.After(s.began) {
 		s.began = o.Began
@@ -139,18 +150,22 @@ func (s *Streak) succeeded(o Outcome, now time.Time, granted grant) {
 	if granted.number != 0 {
 		lostUntil = granted.since
 	}
-	s.revive(lostUntil)
+	s.revive(lostUntil, o.Began)
 }
 
-// revive has an endpoint work again. After a suspension, what was committed until a time
-// is lost.
-func (s *Streak) revive(lostUntil time.Time) {
+// revive has an endpoint work again, since a time. After a suspension, what was committed
+// until lostUntil is lost.
+func (s *Streak) revive(lostUntil, since time.Time) {
 	was := s.Record
-	*s = Streak{Record: channel.Endpoint{URL: was.URL, LostUntil: was.LostUntil}}
+	*s = Streak{Record: channel.Endpoint{URL: was.URL, LostUntil: was.LostUntil}, works: since}
 	if was.State != channel.EndpointActive && lostUntil.After(was.LostUntil) {
 		s.Record.LostUntil = stamp(lostUntil)
 	}
 }
+
+// Granted reports whether a grant is out that has a number: it may be over, if no other one
+// was given.
+func (s Streak) Granted(number uint64) bool { return s.grant.number == number }
 
 // give returns the number of a deliverer's grant when the next request is due and none is
 // out. One that asks again for a grant that it has gets the same: its answer was lost.

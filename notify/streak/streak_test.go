@@ -157,8 +157,47 @@ func TestEarlierRequestSucceeds(t *testing.T) {
 	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: at(21)}}})
 	k.want(t, "a later one was", 0)
 	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(15)}}})
-	k.ask(Question{From: 1, Outcomes: []Outcome{{Began: at(16)}}})
-	k.want(t, "one of the next streak", 0)
+	k.want(t, "one that began before it had failed", 0)
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no"}, Began: at(22)}}})
+	k.want(t, "one that began later did", 1)
+	k.ask(Question{From: 1, Outcomes: []Outcome{{Began: at(23)}}})
+	k.want(t, "one of the next streak was acknowledged", 0)
+}
+
+// A 410 that is told after a subscription has revived the endpoint, of a request of before,
+// does not disable it again.
+func TestGoneToldLate(t *testing.T) {
+	k := newKeeper()
+	gone := func() Answer {
+		return k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Gone: true, Text: "410"}, Began: epoch2000}}})
+	}
+	gone()
+	k.now = k.now.Add(time.Second)
+	k.ask(Question{From: 2, Created: k.now})
+	if a := gone(); !a.Record.Works() {
+		t.Errorf("told again: %+v", a.Record)
+	}
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Gone: true, Text: "410"}, Began: k.now}}})
+	if k.Record.State != channel.EndpointDisabled {
+		t.Errorf("of a request of after: %+v", k.Record)
+	}
+}
+
+// A keeper that takes over a record does not take what was under way for news.
+func TestResume(t *testing.T) {
+	k := newKeeper()
+	k.ask(Question{From: 1, Works: true, Outcomes: []Outcome{{Failed: &Failure{Text: "no", RetryAfter: time.Hour}, Began: k.now}}})
+	began := k.now.Add(time.Second)
+	k.now = began.Add(time.Second)
+	k.Streak = Resume(k.Record, k.now)
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: began}}})
+	k.want(t, "a request of before was acknowledged", 1)
+	k.now = k.now.Add(time.Minute)
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: k.now}}})
+	k.want(t, "one of within the Retry-After was", 1)
+	k.now = k.Record.NextAttempt
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: k.now}}})
+	k.want(t, "one of after it was", 0)
 }
 
 // What was committed before the request that a suspended endpoint took is lost, and before

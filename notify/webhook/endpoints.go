@@ -114,7 +114,8 @@ func (s *endpoints) get(url string) *endpoint {
 
 // restore has this node keep an endpoint whose record is the store's. Locked.
 func (s *endpoints) restore(e *endpoint, record channel.Endpoint) {
-	e.kept = keeping{streak: streak.Streak{Record: record}, saved: record, asked: time.Now()}
+	now := time.Now()
+	e.kept = keeping{streak: streak.Resume(record, now), saved: record, asked: now}
 	s.count(e.record, -1)
 	s.count(record, +1)
 	e.record = record

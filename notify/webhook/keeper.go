@@ -45,6 +45,9 @@ type toldAnswer struct {
 	AgainUS        int64  `json:"again_us,omitempty"`
 }
 
+// maxAge is of a request: older ones are as old.
+const maxAge = streak.KeepLost
+
 var (
 	errNotKept   = errors.New("this node does not keep the endpoint, or not yet")
 	errQuestions = errors.New("questions that no sound node asks")
@@ -114,7 +117,7 @@ func (one told) question(r channel.Range, now time.Time) (streak.Question, error
 		return q, errQuestions
 	}
 	for _, o := range one.Outcomes {
-		outcome := streak.Outcome{Grant: o.Grant, Tested: o.Tested, Began: time.UnixMicro(now.UnixMicro() - o.AgeUS)}
+		outcome := streak.Outcome{Grant: o.Grant, Tested: o.Tested, Began: now.Add(-time.Duration(min(o.AgeUS, maxAge.Microseconds())) * time.Microsecond)}
 		if o.RetryAfterUS < 0 || o.RetryAfterUS > maxRetryAfter.Microseconds() || o.AgeUS < 0 {
 			return q, errQuestions
 		}

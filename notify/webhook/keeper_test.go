@@ -15,12 +15,11 @@ import (
 // Questions and answers arrive as they were sent.
 func TestMessagesOfKeepers(t *testing.T) {
 	at := func(s int64) time.Time { return time.Unix(s, 5000).UTC() }
-	began := func(ago time.Duration, now time.Time) time.Time { return time.UnixMicro(now.Add(-ago).UnixMicro()) }
 	sent, arrived := at(100), at(2000) // by clocks that differ
 	question := func(now time.Time) streak.Question {
 		return streak.Question{From: 1 << 63, Works: true, Wants: true, Unused: 7, Created: at(1), Outcomes: []streak.Outcome{
-			{Failed: &streak.Failure{Gone: true, Text: "410", RetryAfter: time.Hour}, Grant: 9, Began: began(time.Minute, now)},
-			{Tested: true, Began: began(time.Millisecond, now)}, {Began: began(0, now)},
+			{Failed: &streak.Failure{Gone: true, Text: "410", RetryAfter: time.Hour}, Grant: 9, Began: now.Add(-time.Minute)},
+			{Tested: true, Began: now.Add(-time.Millisecond)}, {Began: now},
 		}}
 	}
 	asked := question(sent)

@@ -13,6 +13,7 @@ import (
 type saver struct {
 	*core
 	channels *channels
+	saved    func(*tenure)  // told when a commit has returned. Locked.
 	batches  sync.WaitGroup // under way, at most one of each range
 }
 
@@ -45,12 +46,13 @@ func (s *saver) run(ctx context.Context) {
 
 // save commits a batch. When that fails, its range rests for a moment.
 func (s *saver) save(ctx context.Context, b *batch) {
-	if s.commit(ctx, b) != nil {
+	if s.commit(ctx, b) != nil && s.holds(b.tenure) {
 		pause(ctx, retryStore)
 	}
 	s.Lock()
 	defer s.Unlock()
 	b.tenure.saving = false
+	s.saved(b.tenure)
 	if len(b.tenure.unsaved) > 0 {
 		signal(s.channels.changed)
 	}

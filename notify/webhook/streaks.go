@@ -254,10 +254,14 @@ func (s *streaks) answer(e *endpoint, q streak.Question) streak.Answer {
 	if q.Wants || len(q.Outcomes) > 0 {
 		e.kept.asked = now
 	}
-	if next.Record != e.record {
+	switch {
+	case next.Record != e.record:
 		e.trying = false
 		s.goBy(e, next.Record)
 		s.plan(e)
+	case e.trying && !next.Granted(e.grant): // its request outlasted the grant: another one has it
+		e.trying = false
+		s.lookAt(e, now.Add(streak.AgainBusy))
 	}
 	return answer
 }

@@ -27,8 +27,9 @@ type tenure struct {
 type takeover struct {
 	*core
 	streaks *streaks
-	gained  chan struct{}   // 1
-	scan    func(t *tenure) // requests a scan of a range's channels. Locked.
+	gained  chan struct{}        // 1
+	scan    func(t *tenure)      // requests a scan of a range's channels. Locked.
+	ending  map[*tenure]struct{} // those that are over, and whose positions are being committed
 }
 
 // run takes over what is gained until ctx ends.
@@ -45,16 +46,44 @@ func (o *takeover) run(ctx context.Context) {
 	}
 }
 
-// fresh returns the ranges that are led and not served yet.
+// fresh returns the ranges that are led and not served yet. One that was led before waits
+// until what was being committed then is in the store, or is not: what is read meanwhile
+// would be changed behind the reader's back.
 func (o *takeover) fresh() (fresh []*tenure) {
 	o.Lock()
 	defer o.Unlock()
 	for _, t := range o.led.All() {
-		if !t.serving {
+		if !t.serving && !o.follows(t) {
 			fresh = append(fresh, t)
 		}
 	}
 	return fresh
+}
+
+// follows reports whether a tenure that is ending had buckets of this one. Locked.
+func (o *takeover) follows(t *tenure) bool {
+	for before := range o.ending {
+		if before.From <= t.To && t.From <= before.To {
+			return true
+		}
+	}
+	return false
+}
+
+// end is called when a tenure is over. Locked.
+func (o *takeover) end(t *tenure) {
+	t.over = true
+	if t.saving {
+		o.ending[t] = struct{}{}
+	}
+}
+
+// saved is called when a commit of a tenure's positions has returned. Locked.
+func (o *takeover) saved(t *tenure) {
+	if t.over {
+		delete(o.ending, t)
+		signal(o.gained)
+	}
 }
 
 // serve reads the endpoint records of ranges, and then requests scans of their

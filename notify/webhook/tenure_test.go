@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,6 +62,67 @@ func (s *leaderless) SetEndpoint(ctx context.Context, e, was channel.Endpoint) e
 		return errLeaderless
 	}
 	return s.Member.SetEndpoint(ctx, e, was)
+}
+
+// held is a store that commits positions once it is let go.
+type held struct {
+	*memstore.Member
+	holds atomic.Bool
+	gate  chan struct{}
+}
+
+func (s *held) Advance(ctx context.Context, positions []channel.Progress) error {
+	if s.holds.Load() {
+		<-s.gate
+	}
+	return s.Member.Advance(ctx, positions)
+}
+
+// A range that is lost and gained at once, as in a split, is not read while positions of
+// before are being committed: they would replace what the node of now relies on, and the next
+// leader would lack a straggler.
+func TestCommitOfTenureBefore(t *testing.T) {
+	var store *held
+	hold := func(n *fleetNode) {
+		if store == nil {
+			store = &held{Member: n.member, gate: make(chan struct{})}
+			n.core.store = store
+		}
+	}
+	tunedFleetTest(t, 2, hold, func(f *fleet, r, others channel.Range) {
+		id := f.store.AddChannel(inRange(r, "origin"))
+		f.cluster.Lead(others, f.nodes[1].member)
+		f.cluster.Lead(r, f.nodes[0].member)
+		fails, hangs := inRange(others, "fails"), inRange(others, "hangs")
+		subs := []channel.Subscription{f.store.Subscribe(id, fails, ""), f.store.Subscribe(id, hangs, "")}
+		answers := func(ofFails, ofHangs answer) {
+			f.sinks.set(fails, ofFails)
+			f.sinks.set(hangs, ofHangs)
+		}
+		refuses := answer{status: http.StatusInternalServerError}
+		elapse(time.Second)
+		answers(refuses, refuses)
+		f.store.Commit(id)
+		elapse(time.Second)
+		store.holds.Store(true)
+		answers(answer{}, answer{})
+		elapse(6 * time.Second)                           // acknowledged after 5 s, and not committed
+		answers(refuses, answer{delay: 20 * time.Second}) // which keeps the channel in memory
+		f.cluster.Lead(r, nil)
+		f.cluster.Lead(r, f.nodes[0].member)
+		elapse(time.Second)
+		store.holds.Store(false)
+		close(store.gate)
+		elapse(time.Second)
+		f.store.Commit(id)
+		elapse(time.Second)
+		f.cluster.Lead(r, f.nodes[1].member)
+		answers(answer{}, answer{})
+		elapse(10 * time.Hour)
+		for _, complaint := range f.missing(subs) {
+			t.Error(complaint)
+		}
+	})
 }
 
 // A range that commits nothing holds up the positions and the endpoint records of its

@@ -59,7 +59,7 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 		metrics: newMetrics(factory), agenda: newAgenda(),
 	}
 	channels, endpoints := newChannels(core), newEndpoints(core)
-	scanner, saver := newScanner(core, channels), &saver{core: core, channels: channels}
+	scanner := newScanner(core, channels)
 	queues := &queues{core: core, channels: channels}
 	parking := &parking{core: core, channels: channels, endpoints: endpoints, queues: queues, scanner: scanner}
 	queues.emptied = parking.refillSoon
@@ -72,10 +72,11 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 		core: core, caller: newCaller(config), composer: &composer{core: core, cache: payload.NewCache(cacheBytes)},
 		channels: channels, endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
 	}
+	takeover := &takeover{core: core, streaks: streaks, gained: make(chan struct{}, 1), scan: scanner.request, ending: make(map[*tenure]struct{})}
 	return &Deliverer{
 		core:     core,
-		takeover: &takeover{core: core, streaks: streaks, gained: make(chan struct{}, 1), scan: scanner.request},
-		channels: channels, scanner: scanner, saver: saver,
+		takeover: takeover,
+		channels: channels, scanner: scanner, saver: &saver{core: core, channels: channels, saved: takeover.saved},
 		endpoints: endpoints, queues: queues, parking: parking, streaks: streaks, inquiries: inquiries,
 		records:    &recordSaver{core: core, endpoints: endpoints, parking: parking},
 		dispatcher: dispatcher,
@@ -156,7 +157,7 @@ func (d *Deliverer) RangeLost(r channel.Range, _ uint64) {
 	if t == nil {
 		return
 	}
-	t.over = true
+	d.takeover.end(t)
 	d.streaks.disown(t)
 	for _, e := range d.channels.lose(t) {
 		d.parking.drained(e)
