@@ -159,7 +159,7 @@ func (f *feeds) sinceHere(g *group, of channel.Range, q sinceQuery) (sincePage, 
 		return sincePage{}, fmt.Errorf("range %d: %w: it is about to begin", of.ID, ErrUnavailable)
 	}
 	page, err := f.readSince(g, q)
-	if err == nil && f.of(g.from).local() != g {
+	if err == nil && f.of(g.all.From).local() != g {
 		err = fmt.Errorf("range %d: %w: its replica has left this node", g.id, ErrUnavailable)
 	}
 	if err == nil && g.state.Range() != of {

@@ -29,7 +29,7 @@ const (
 // group is one range's replica on this node.
 type group struct {
 	id      uint32
-	from    channel.Bucket
+	all     channel.Range                 // with all buckets that it has ever had
 	buckets atomic.Pointer[channel.Range] // see rng
 	seat    seat
 	tools   tools
@@ -68,7 +68,7 @@ type group struct {
 func openGroup(r, all channel.Range, seat seat, log *sharedlog.Log, db *pebble.DB, states *state.DB, flush *flusher, cfg Config, tools tools) (*group, error) {
 	id := r.ID
 	g := &group{
-		id: id, from: r.From, seat: seat, tools: tools, clock: &clock{now: cfg.Now}, divided: func() {},
+		id: id, all: all, seat: seat, tools: tools, clock: &clock{now: cfg.Now}, divided: func() {},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
 		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
@@ -394,11 +394,21 @@ func (g *group) snapshot() {
 	}
 }
 
+// replays reports whether the log begins with the first entry of a range that was split: a new
+// replica would be sent entries of buckets that it has no place for, not the state.
+func (g *group) replays() bool {
+	first, _ := g.log.FirstIndex()
+	return first == 1 && g.state.Range().To < g.all.To
+}
+
 // keepTail chooses what the next snapshot leaves of the log.
 func (g *group) keepTail() error {
 	n, err := g.log.Tail(trailingBytes, trailingLogs)
 	if err != nil {
 		return err
+	}
+	if g.replays() {
+		n = 1
 	}
 	conf := g.raft.ReloadableConfig()
 	conf.TrailingLogs = uint64(n)

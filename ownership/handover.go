@@ -58,7 +58,7 @@ func (l *leadership) handOver() {
 
 // handOverRange tries the replicas whose nodes answer, one after the other.
 func (l *leadership) handOverRange(g *group, over time.Time) {
-	r := l.of(g.from)
+	r := l.of(g.all.From)
 	for _, replica := range r.replicas() {
 		if replica.Node == l.net.self() || !l.mayLead(g.id, replica) {
 			continue
@@ -133,7 +133,7 @@ func (l *leadership) balance(ctx context.Context) { every(ctx, balanceEvery, l.b
 // balanceOnce hands one range over at most, so that ranges pause one at a time.
 func (l *leadership) balanceOnce() {
 	for _, g := range l.groups() {
-		preferred := l.of(g.from).replicas()[0]
+		preferred := l.of(g.all.From).replicas()[0]
 		since := g.gained.Load()
 		if !g.serving.Load() || preferred.Node == l.net.self() || time.Since(time.Unix(0, since)) < steadyFor || !l.mayLead(g.id, preferred) {
 			continue

@@ -51,8 +51,8 @@ func (o *occupancy) admit(g *group, all channel.Range, to channel.Bucket) channe
 	defer o.mu.Unlock()
 	last := all.To
 	for _, other := range o.groups() {
-		if other.from > all.From {
-			last = min(last, other.from-1)
+		if other.all.From > all.From {
+			last = min(last, other.all.From-1)
 		}
 	}
 	if o.mu.reserved != nil && o.mu.reserved.From > all.From {

@@ -20,6 +20,7 @@ type placer struct {
 	replicas *replicas
 	mend     *mender
 	adopted  *wire.Meta // noted durably; of run
+	waits    bool       // a replica is to be opened once another one here is split, or has gone; of run
 }
 
 // placeRetry is the pause before the replicas are compared with the table again.
@@ -45,6 +46,9 @@ func (p *placer) run(ctx context.Context) {
 			p.tools.log.Warn("replicas are not those of the cluster's table yet", "error", err)
 			retry = time.After(placeRetry)
 		}
+		if p.waits {
+			retry = time.After(placeRetry)
+		}
 	}
 }
 
@@ -61,6 +65,7 @@ func (p *placer) adopt(table *wire.Meta) error {
 			return err
 		}
 	}
+	p.waits = false
 	var errs []error
 	for _, r := range slices.Backward(table.Ranges) { // what is split off begins before its parent may go
 		if way := p.byID(r.Id); way != nil {
@@ -92,8 +97,13 @@ func (p *placer) place(way *route, r *wire.Range) error {
 	}
 	want := p.net.replicaHere(r)
 	if way.local() == nil && (want != "" || r.Parent > 0) {
-		if !p.replicas.occupancy.reserve(way.Range) {
-			return nil // until the replica that has its buckets here is split, or has gone
+		founding, err := p.founding(r)
+		if err != nil {
+			return err
+		}
+		if founding || !p.replicas.occupancy.reserve(way.Range) {
+			p.waits = true
+			return nil
 		}
 		defer p.replicas.occupancy.release()
 		if err := p.beginSplit(r, want); err != nil {
@@ -130,6 +140,26 @@ func (p *placer) place(way *route, r *wire.Range) error {
 		p.loops.Go(func() { p.replicas.children.standFirst(g) })
 	}
 	return nil
+}
+
+// founding reports whether a range that this one was split off, directly or not, was split off
+// here and has not begun yet: its state has the buckets of this one.
+func (p *placer) founding(r *wire.Range) (bool, error) {
+	for parent := r.Parent; parent > 0; {
+		of := p.known.Load().Ranges[parent-1]
+		parent = of.Parent
+		if p.replicas.held.replicas[of.Id] != "" {
+			continue
+		}
+		begins, err := p.state.Founding(of.Id)
+		if err != nil {
+			return false, err
+		}
+		if begins != nil && begins.Span.GetTo() >= r.From {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // beginSplit founds this node's replica of a range that was split off, or removes what there is

@@ -51,6 +51,7 @@ func (p *replicas) openHeld(table *wire.Meta, born bool) (err error) {
 		if err := p.openHere(way, r, born); err != nil {
 			return err
 		}
+		p.list() // a range that was split off it is covered by it
 	}
 	return nil
 }
@@ -81,7 +82,7 @@ func (p *replicas) openHere(way *route, r *wire.Range, born bool) error {
 		}
 	}
 	g, err := p.open(way, want)
-	if err == nil && has { // else it is being filled: its log may be empty
+	if err == nil && has && !(r.Parent > 0 && g.empty()) { // else it is being filled: its log may be empty
 		g.seat.founders = founders.founders
 		err = g.begin(born || r.Parent > 0)
 	}
@@ -106,7 +107,7 @@ func (p *replicas) start() error {
 	for i, g := range p.groups() {
 		if p.repairs != nil && isDamage(errs[i]) {
 			p.repairs.note(g.id, string(g.seat.id), errs[i])
-			p.of(g.from).own.Store(nil)
+			p.of(g.all.From).own.Store(nil)
 			errs[i] = nil
 		}
 	}

@@ -140,8 +140,12 @@ func (p *splitter) inPlace(ctx context.Context, r *wire.Range) bool {
 // splitOff takes the steps of a split that is planned, and waits until the range that was split
 // off has a leader.
 func (p *splitter) splitOff(ctx context.Context, child *wire.Range) error {
+	parent := p.byID(child.Parent - 1)
+	if parent == nil {
+		return fmt.Errorf("range %d: %w: this node does not go by the table that has it yet", child.Parent-1, ErrUnavailable)
+	}
 	query := splitQuery{Child: child.Id, From: channel.Bucket(child.From), Founders: child.Replicas}
-	if _, err := p.splits.At(ctx, p.byID(child.Parent-1).From, query); err != nil {
+	if _, err := p.splits.At(ctx, parent.From, query); err != nil {
 		return err
 	}
 	soon, cancel := within(ctx, answerWithin)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -434,5 +435,94 @@ func TestSplitTable(t *testing.T) {
 		if err := tables.Change(table, want); (err != nil) != refused {
 			t.Errorf("%d ranges are wanted: %v", i, err)
 		}
+	}
+}
+
+// spans wants each replica of a node to have the buckets of its range in the table.
+func (n *townNode) spans() {
+	n.town.t.Helper()
+	eventually(n.town.t, "the buckets of the replicas of "+n.name, func() error {
+		for _, g := range n.store.groups() {
+			if have, want := g.state.Range(), n.store.byID(g.id).Range; have != want {
+				return fmt.Errorf("the replica of range %d has buckets %d to %d, want %d to %d", g.id, have.From, have.To, want.From, want.To)
+			}
+		}
+		return nil
+	})
+}
+
+// TestSplitThenJoin: a node that joins after ranges were split is sent their states, since their
+// first entries are of buckets that they have no longer, and has the right ones also when it
+// starts again.
+func TestSplitThenJoin(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 76, nil)
+	made := w.filled(40, "before")
+	splitTo(t, w.nodes[0].store, 8)
+	eventually(t, "truncated logs", func() error {
+		for _, n := range w.nodes {
+			for _, g := range n.store.groups() {
+				if g.replays() {
+					return fmt.Errorf("range %d at %s", g.id, n.name)
+				}
+			}
+		}
+		return nil
+	})
+	joins := w.add("node-3")
+	w.open(joins)
+	w.settled(3, w.nodes...)
+	joins.spans()
+	if got, want := joins.received(), len(joins.store.groups()); got < want {
+		t.Errorf("it has received %d states of %d ranges", got, want)
+	}
+	w.agreeEach()
+	joins.stop()
+	w.open(joins)
+	w.settled(3, w.nodes...)
+	joins.spans()
+	joins.shows(made)
+}
+
+// TestSplitLag: a node that begins none of its replicas while ranges are split, and those split
+// again, begins each behind the one whose state has its buckets.
+func TestSplitLag(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 77, func(c *Config) { c.Ranges = 1 })
+	made := w.filled(20, "before")
+	driver := w.driver()
+	var lags *townNode
+	for _, n := range w.nodes {
+		if n != driver && !n.store.of(0).serves() {
+			lags = n
+		}
+	}
+	flush := lags.store.stores.flush
+	flush.mu.Lock()
+	release := sync.OnceFunc(flush.mu.Unlock)
+	defer release()
+	rest := slices.DeleteFunc(slices.Clone(w.nodes), func(n *townNode) bool { return n == lags })
+	for _, ranges := range []int{2, 3, 4} {
+		splitTo(t, driver.store, ranges)
+		maps.Copy(made, w.filledAt(rest, 20, fmt.Sprint("of-", ranges)))
+	}
+	release()
+	w.settled(3, w.nodes...)
+	lags.spans()
+	w.agreeEach()
+	lags.stop()
+	w.open(lags)
+	w.settled(3, w.nodes...)
+	lags.spans()
+	lags.shows(made)
+}
+
+// TestSplitOfUnknown: a node that leads the meta group and goes by an older table, which lacks
+// the parent of a range that is planned, waits for the newer one.
+func TestSplitOfUnknown(t *testing.T) {
+	t.Parallel()
+	s := open(t, testConfig(t))
+	if err := s.splits.splitOff(context.Background(), &wire.Range{Id: 201, Parent: 201}); !errors.Is(err, ErrUnavailable) {
+		t.Errorf("%v, want that the node is not able to yet", err)
 	}
 }

@@ -92,7 +92,7 @@ func TestTakenOutServesNothing(t *testing.T) {
 			return err
 		},
 		"a backup": func() error {
-			stream, err := n.store.copyOf(ctx, n.store.of(g.from))
+			stream, err := n.store.copyOf(ctx, n.store.of(g.all.From))
 			if err == nil {
 				_, err = io.Copy(io.Discard, stream)
 				stream.Close()

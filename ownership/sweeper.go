@@ -90,7 +90,7 @@ func (w *sweeper) expireKeys(ctx context.Context, now time.Time) {
 			continue
 		}
 		if command := g.state.ExpireKeys(now); command != nil {
-			w.propose(ctx, g.from, command)
+			w.propose(ctx, g.all.From, command)
 		}
 	}
 }
@@ -105,7 +105,7 @@ func (w *sweeper) forgetRests(ctx context.Context, now time.Time) {
 		if err != nil {
 			w.s.tools.log.Warn("sweep could not read hosts that rest", "error", err)
 		} else if hosts > 0 {
-			w.propose(ctx, g.from, command)
+			w.propose(ctx, g.all.From, command)
 		}
 	}
 }

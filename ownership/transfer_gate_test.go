@@ -97,7 +97,7 @@ func restore(t *testing.T, s *Store, pairs []pair) {
 	next := g.raft.LastIndex() + 1
 	var stream bytes.Buffer
 	out, err := transfer.NewWriter(&stream, &wire.TransferHeader{
-		From: uint32(g.from), To: uint32(g.rng().To), Cluster: identity.Cluster, Applied: &wire.Applied{Index: next, TimeUs: g.state.Time()},
+		From: uint32(g.all.From), To: uint32(g.rng().To), Cluster: identity.Cluster, Applied: &wire.Applied{Index: next, TimeUs: g.state.Time()},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -105,7 +105,7 @@ func TestFillingHasNoVote(t *testing.T) {
 	fresh.each(w.net.Cut)
 	var gone, left *townNode
 	for _, n := range w.nodes[:3] {
-		if n.store.of(filled.from).local() != filled {
+		if n.store.of(filled.all.From).local() != filled {
 			gone, left = n, gone
 		}
 	}
@@ -113,7 +113,7 @@ func TestFillingHasNoVote(t *testing.T) {
 		t.Fatal("the range has two replicas alone")
 	}
 	gone.stop()
-	r := left.store.of(filled.from).Range
+	r := left.store.of(filled.all.From).Range
 	eventuallyWithin(t, 15*time.Second, "writes stop with one node gone", func() error {
 		ctx, cancel := soon()
 		defer cancel()

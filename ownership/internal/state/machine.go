@@ -157,10 +157,11 @@ func (m *Machine) Range() channel.Range {
 	return channel.Range{ID: m.group, From: m.from, To: m.last()}
 }
 
-// Narrow says which bucket is the last while the state has nothing.
+// Narrow says which bucket is the last while the state has nothing, of a range that was split.
 func (m *Machine) Narrow(to channel.Bucket) {
-	if m.applied.index == 0 {
+	if m.applied.index == 0 && to < m.last() {
 		m.to.Store(uint32(to))
+		m.spanned = true
 	}
 }
 
