@@ -30,11 +30,17 @@ func (c *changes) Remove(ctx context.Context, name string) error {
 }
 
 func (c *changes) setNode(ctx context.Context, name string, state NodeState) error {
+	var found *wire.Node
 	for _, n := range c.known.Load().GetNodes() {
-		if n.Name == name && (NodeState(n.State) != NodeRemoved || state == NodeRemoved) {
-			_, err := c.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_SetNode{SetNode: &wire.SetNode{Id: n.Id, State: uint32(state)}}})
-			return err
+		switch removed := NodeState(n.State) == NodeRemoved; {
+		case n.Name != name || removed && (state != NodeRemoved || found != nil): // one that was removed may have the name still
+		default:
+			found = n
 		}
+	}
+	if found != nil {
+		_, err := c.change(ctx, &wire.MetaCommand{Change: &wire.MetaCommand_SetNode{SetNode: &wire.SetNode{Id: found.Id, State: uint32(state)}}})
+		return err
 	}
 	if c.net == nil {
 		return fmt.Errorf("%w: a node alone has no other nodes", ErrInvalid)

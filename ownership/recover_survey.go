@@ -206,10 +206,24 @@ func (v *survey) logHere(group uint32) *wire.ReplicaLog {
 	return log
 }
 
+// newestEntry returns the index and the term of the last entry that a replica has, in its log or in
+// the state that it was sent.
+func newestEntry(r *raft.Raft) (index, term uint64) {
+	stats := r.Stats() // raft gives terms in no other way
+	number := func(name string) uint64 {
+		n, _ := strconv.ParseUint(stats[name], 10, 64)
+		return n
+	}
+	if index, term = number("last_log_index"), number("last_log_term"); number("last_snapshot_index") > index {
+		return number("last_snapshot_index"), number("last_snapshot_term")
+	}
+	return index, term
+}
+
 // log describes the log of a replica whose state has applied commands up to a time.
 func (s seat) log(r *raft.Raft, newest uint64) *wire.ReplicaLog {
-	term, _ := strconv.ParseUint(r.Stats()["last_log_term"], 10, 64) // raft gives it in no other way
-	log := &wire.ReplicaLog{Replica: string(s.id), Index: r.LastIndex(), Term: term, NewestUs: newest}
+	index, term := newestEntry(r)
+	log := &wire.ReplicaLog{Replica: string(s.id), Index: index, Term: term, NewestUs: newest}
 	for _, server := range r.GetConfiguration().Configuration().Servers {
 		if server.Suffrage == raft.Voter {
 			log.Voters = append(log.Voters, string(server.ID))

@@ -279,6 +279,28 @@ func TestInstallSnapshot(t *testing.T) {
 	})
 }
 
+// TestNewestEntryOfState: a member that was sent the state, and no entry after it, has the index
+// and the term of the state's last one: a recovery keeps what is newest.
+func TestNewestEntryOfState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members, first := truncated(t)
+		for _, m := range members[:2] {
+			caughtUp(t, first, m)
+			if err := m.raft.Snapshot().Error(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		empty := members[2]
+		empty.start(t)
+		time.Sleep(10 * time.Second)
+		wantIndex, wantTerm := newestEntry(first.raft)
+		if index, term := newestEntry(empty.raft); index != wantIndex || term != wantTerm {
+			t.Errorf("entry %d of term %d, want %d of %d", index, term, wantIndex, wantTerm)
+		}
+		stopAll(t, members)
+	})
+}
+
 // TestLeaderStopsSending: the leader stops in the middle of the stream. What came is
 // forgotten, the next leader sends its own state, and the first one comes back.
 func TestLeaderStopsSending(t *testing.T) {

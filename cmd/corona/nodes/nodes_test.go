@@ -62,8 +62,10 @@ func TestRecoverAll(t *testing.T) {
 	node := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/ranges/"), ":recover")
 		switch why, refused := refusals[id]; {
+		case r.Method == http.MethodGet && r.URL.Path != "/v1/nodes":
+			w.WriteHeader(http.StatusServiceUnavailable) // a range has no leader
 		case r.Method == http.MethodGet:
-			io.WriteString(w, `{"cluster":{"ranges":[{"id":0},{"id":1},{"id":2},{"id":3}]}}`)
+			io.WriteString(w, `{"nodes":[],"ranges":4}`)
 		case refused:
 			w.Header().Set("Content-Type", "application/problem+json")
 			w.WriteHeader(http.StatusConflict)

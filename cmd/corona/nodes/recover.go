@@ -114,9 +114,9 @@ func (f *recovering) groups(cmd *cobra.Command, client *api.Client) (groups []st
 	case f.group != "all":
 		return []string{f.group}, nil
 	}
-	status, err := client.Status(cmd.Context())
-	for _, r := range status.Cluster.Ranges {
-		groups = append(groups, strconv.FormatUint(uint64(r.ID), 10))
+	nodes, err := client.Nodes(cmd.Context()) // the status asks leaders, which there may be none of
+	for id := range nodes.Ranges {
+		groups = append(groups, strconv.Itoa(id))
 	}
 	return groups, cli.NodeError(err)
 }
