@@ -13,9 +13,10 @@ import (
 )
 
 const splitLong = `Split ranges, the largest first, until the cluster has COUNT of them, at most 256, and
-print how many there are. No data moves; writes to what is split wait for some tenths of a
-second, on busy machines for a second or two. There are never fewer ranges again. The command may be interrupted: the
-cluster goes on, and the same command shows how far it is.
+print how many there are. No data moves; writes to what is split wait for tenths
+of a second, on busy machines for a second or two. There are never fewer ranges
+again. The command may be interrupted: the cluster goes on, and the same command
+shows how far it is.
 
 More ranges spread more evenly over many nodes, and each is smaller to move and to fill
 again; each costs every node that has it some memory and, idle, some messages.`
