@@ -101,7 +101,7 @@ func readPlain(text string, base *url.URL, known *content.Familiar) (*content.Dr
 // namespace is the format's own, or one that is taken for it.
 func (p *plainFeed) declare(taken map[string]bool) {
 	for _, a := range p.attributes {
-		prefix, ok := strings.CutPrefix(a.name, "xmlns")
+		prefix, ok := declaredPrefix(a.name)
 		if !ok {
 			continue
 		}
@@ -111,7 +111,6 @@ func (p *plainFeed) declare(taken map[string]bool) {
 			p.fallback = p.fallback || !p.native(uri) && !taken[uri]
 			continue
 		}
-		prefix = prefix[1:]
 		space := p.meaning(prefix, uri)
 		for _, b := range p.spaces {
 			p.fallback = p.fallback || b.prefix == prefix || b.uri == uri && b.space != space
@@ -162,8 +161,8 @@ func (p *plainFeed) space(prefix string) string {
 		}
 	}
 	for _, a := range p.attributes {
-		if bound, ok := strings.CutPrefix(a.name, "xmlns"); ok {
-			if meaning := p.bind(bound, a.value, prefix); strings.TrimPrefix(bound, ":") == prefix {
+		if bound, ok := declaredPrefix(a.name); ok {
+			if meaning := p.bind(bound, a.value, prefix); bound == prefix {
 				space, found = meaning, true
 			}
 		}
@@ -177,11 +176,19 @@ func (p *plainFeed) space(prefix string) string {
 	return other
 }
 
-// bind returns what a prefix (behind a colon), or the lack of one, means that an
-// element declares for itself. It is not known within: what matters there must
-// mean the same undeclared.
-func (p *plainFeed) bind(bound, uri, own string) string {
-	prefix := strings.TrimPrefix(bound, ":")
+// declaredPrefix returns the prefix that an attribute declares, "" for the default
+// namespace; false if it declares none.
+func declaredPrefix(attribute string) (prefix string, ok bool) {
+	if attribute == "xmlns" {
+		return "", true
+	}
+	return strings.CutPrefix(attribute, "xmlns:")
+}
+
+// bind returns what a prefix, or the lack of one, means that an element declares
+// for itself. It is not known within: what matters there must mean the same
+// undeclared.
+func (p *plainFeed) bind(prefix, uri, own string) string {
 	meaning := p.meaning(prefix, strings.TrimSpace(uri))
 	p.fallback = p.fallback || strings.IndexByte(uri, '&') >= 0 || meaning != other && meaning != prefix && own != prefix
 	for _, b := range p.spaces {

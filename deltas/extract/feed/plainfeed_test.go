@@ -169,6 +169,8 @@ func TestPlain(t *testing.T) {
 		{atom("<content mode='escaped'>&lt;p&gt;x</content>"), false},
 		{strings.Replace(atom("<atom:title>A</atom:title>"), "<feed", "<feed xmlns:atom='http://www.w3.org/2005/Atom'", 1), true},
 		{strings.Replace(atom(""), "2005/Atom", "2005/Other", 1), false},
+		{`<feed xmlnse="a"><entry><content type="text">b</content></entry></feed>`, true},
+		{`<feed xmlns:="a"><entry><content type="text">b</content></entry></feed>`, false},
 	}
 	for _, test := range tests {
 		if got := checkPlain(t, test.text); got != test.want {
