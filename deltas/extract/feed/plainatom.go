@@ -50,9 +50,7 @@ func (p *plainFeed) atomEntry(parent xmlTag) feedItem {
 		case "summary":
 			it.summary = p.construct(t)
 		case "content":
-			if source = p.attribute("src"); source != "" {
-				source = links.Resolve(p.base, source)
-			}
+			source = p.uri("src")
 			it.content = p.construct(t)
 		case "link":
 			p.atomLink(t, &found)
@@ -114,7 +112,7 @@ func (p *plainFeed) atomLink(t xmlTag, found *atomLinks) {
 		at = 2
 	}
 	if at >= 0 && !found[at].known {
-		found[at].href, found[at].known = links.Resolve(p.base, p.attribute("href")), true
+		found[at].href, found[at].known = p.uri("href"), true
 	}
 	p.skip(t)
 }

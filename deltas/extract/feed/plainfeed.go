@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
+	"github.com/seed-91e7e7c1/corona/deltas/extract/links"
 	"github.com/seed-91e7e7c1/corona/deltas/scan"
 )
 
@@ -209,6 +210,16 @@ func (p *plainFeed) rebase() {
 		}
 		p.base = u
 	}
+}
+
+// uri returns the address that an attribute of the last tag says, "" if it is missing.
+func (p *plainFeed) uri(attribute string) string {
+	for _, a := range p.attributes {
+		if a.name == attribute {
+			return links.Resolve(p.base, decodeXML(a.value))
+		}
+	}
+	return ""
 }
 
 // children calls f for each child of the element whose start tag was read, with
