@@ -158,7 +158,7 @@ func (n *Node) notifyConfig() notify.Config {
 		Logger:  n.config.Logger,
 	}
 	if n.company != nil {
-		config.Stream.Ahead, config.Stream.Readings = streamAhead, 0
+		config.Stream.Ahead, config.Stream.Recheck, config.Stream.Readings = streamAhead, streamRecheck, 0
 		config.Webhook.Ask = func(ctx context.Context, b channel.Bucket, questions []byte) ([]byte, error) {
 			return n.calls.endpoints.At(ctx, b, questions)
 		}
@@ -169,6 +169,10 @@ func (n *Node) notifyConfig() notify.Config {
 // streamAhead is how far ahead of what this node knows a place may be that another node
 // gave a stream.
 const streamAhead = time.Minute
+
+// streamRecheck is how often a node of several looks whether the subscriptions of its
+// streams were deleted: it is told by the ranges that it leads alone.
+const streamRecheck = 5 * time.Second
 
 func (n *Node) notifyStores() notify.Stores {
 	stores := notify.Stores{Webhooks: n.store, Streams: n.store}

@@ -19,6 +19,7 @@ func TestConfig(t *testing.T) {
 		{Stream: stream.Config{Epoch: 1, TailBytes: -1}},
 		{Stream: stream.Config{Epoch: 1, LagAfter: -time.Second}},
 		{Stream: stream.Config{Epoch: 1, Ahead: -time.Second}},
+		{Stream: stream.Config{Epoch: 1, Recheck: -time.Second}},
 		{Stream: valid, Webhook: webhook.Config{Timeout: -time.Second}},
 		{Stream: valid, Webhook: webhook.Config{EndpointParallel: -1}},
 		{Stream: valid, Webhook: webhook.Config{Parallel: -1}},

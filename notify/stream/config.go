@@ -26,6 +26,10 @@ type Config struct {
 	// Where all ranges are here, more than there are processors only wait for each other;
 	// where a reading waits for another node, it should keep none of other ranges waiting.
 	Readings int
+	// Recheck is how often the hub looks whether the subscriptions of its streams are still
+	// there; 0: never, for a node that is told of each that is deleted. It does so less
+	// often where it takes long.
+	Recheck time.Duration
 }
 
 // WithDefaults returns the configuration with its defaults decided.
@@ -52,6 +56,9 @@ func (c Config) Validate() error {
 	}
 	if c.Ahead < 0 {
 		wrong = append(wrong, fmt.Errorf("ahead %v: want no negative duration", c.Ahead))
+	}
+	if c.Recheck < 0 {
+		wrong = append(wrong, fmt.Errorf("recheck %v: want no negative duration", c.Recheck))
 	}
 	return errors.Join(wrong...)
 }

@@ -71,19 +71,6 @@ func NewHub(config Config, store Store, log *slog.Logger, factory *metric.Factor
 	return h
 }
 
-// Unsubscribed ends what streams carry for a deleted subscription.
-func (h *Hub) Unsubscribed(id string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for r := range h.mu.bySub[id] {
-		r.filter.drop(id)
-	}
-	if len(h.mu.bySub[id]) > 0 {
-		h.wakeReaders()
-	}
-	delete(h.mu.bySub, id)
-}
-
 // Run follows the store while streams are open, until ctx ends, and ends all streams
 // then.
 func (h *Hub) Run(ctx context.Context) {

@@ -40,25 +40,11 @@ func (h *Hub) Open(ctx context.Context, chosen api.StreamFilter, cursor string) 
 	if cursor != "" {
 		h.closeAgain(s.at.place)
 	}
-	if err := s.recheck(ctx, chosen.Subscriptions); err != nil {
+	if err := h.recheck(ctx, chosen.Subscriptions); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
-}
-
-// recheck finds subscriptions that were deleted before the hub knew the stream.
-func (s *Stream) recheck(ctx context.Context, subs []string) error {
-	found, err := s.hub.beginnings(ctx, subs, true)
-	if err != nil {
-		return err
-	}
-	for i, b := range found {
-		if b.Missing {
-			s.hub.Unsubscribed(subs[i])
-		}
-	}
-	return nil
 }
 
 func (h *Hub) beginnings(ctx context.Context, subs []string, exist bool) ([]channel.Beginning, error) {

@@ -58,6 +58,7 @@ func (s *session) deliver(ctx context.Context) {
 	for i := range s.followers {
 		all.Go(func() { s.follow(ctx, i) })
 	}
+	all.Go(func() { s.hub.recheckAll(ctx) })
 	s.clock(ctx)
 	cancel()
 	all.Wait()

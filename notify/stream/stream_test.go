@@ -25,8 +25,9 @@ import (
 
 // node is a hub under test, which can be stopped and started again on the same store.
 type node struct {
-	t     rapid.TB
-	store *memstore.Store
+	t       rapid.TB
+	store   *memstore.Store
+	recheck time.Duration // not 0: the hub is told nothing
 
 	hub      *Hub
 	registry *prometheus.Registry
@@ -46,8 +47,10 @@ func newNode(t rapid.TB) *node { return &node{t: t, store: memstore.New()} }
 
 func (n *node) start() {
 	n.registry = prometheus.NewRegistry()
-	n.hub = NewHub(Config{Epoch: 7}.WithDefaults(), n.store, slog.New(slog.DiscardHandler), metric.New(n.registry))
-	n.store.Connect(hooks{n.hub})
+	n.hub = NewHub(Config{Epoch: 7, Recheck: n.recheck}.WithDefaults(), n.store, slog.New(slog.DiscardHandler), metric.New(n.registry))
+	if n.recheck == 0 {
+		n.store.Connect(hooks{n.hub})
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	n.cancel, n.done = cancel, make(chan struct{})
 	go func() {
@@ -218,6 +221,31 @@ func TestStreamFilters(t *testing.T) {
 		if _, err := n.hub.Open(t.Context(), api.StreamFilter{Subscriptions: []string{sub.ID}}, ""); !errors.Is(err, channel.ErrNotFound) {
 			t.Errorf("stream of a deleted subscription: %v", err)
 		}
+	})
+}
+
+// A hub that is not told of deleted subscriptions finds them by itself.
+func TestStreamOfDeletedUntold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNode(t)
+		n.recheck = time.Minute
+		n.start()
+		defer n.stop()
+		a, b := n.store.AddChannel("a"), n.store.AddChannel("b")
+		ofA, ofB := n.store.Subscribe(a, "", ""), n.store.Subscribe(b, "", "")
+		one := n.open(api.StreamFilter{Subscriptions: []string{ofA.ID}}, "")
+		defer one.Close()
+		both := n.open(api.StreamFilter{Subscriptions: []string{ofA.ID, ofB.ID}}, "")
+		defer both.Close()
+		elapse(90 * time.Second)
+		n.store.Unsubscribe(ofA)
+		elapse(time.Minute)
+		n.store.Commit(a)
+		n.store.Commit(b)
+		got, _ := take(t, one)
+		expect(t, "deleted subscription alone", got, io.EOF.Error())
+		got, _ = take(t, both)
+		expect(t, "deleted subscription beside another", got, "b 2")
 	})
 }
 
