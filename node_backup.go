@@ -2,9 +2,12 @@ package corona
 
 import (
 	"context"
+	"errors"
 	"io"
+	"net/http"
 
 	"github.com/seed-91e7e7c1/corona/api"
+	"github.com/seed-91e7e7c1/corona/ownership"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
 )
 
@@ -17,6 +20,9 @@ func (n *Node) Backup(ctx context.Context, to io.Writer) error {
 // Restore makes a fresh cluster what a backup holds.
 func (n *Node) Restore(ctx context.Context, from io.Reader) (*api.Restored, error) {
 	summary, err := n.store.Restore(ctx, from)
+	if errors.Is(err, ownership.ErrRestoring) {
+		return nil, api.NewProblem(http.StatusConflict, err.Error())
+	}
 	if err != nil {
 		return nil, problem(err)
 	}

@@ -2,6 +2,7 @@ package ownership
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // settled fills a store with some of everything that it keeps.
@@ -279,6 +281,80 @@ func TestRestoreIntoUsed(t *testing.T) {
 	subscribe(t, used, wish("http://example.com/mine", "", webhook))
 	if after := dump(t, used.db); len(after) != len(before) {
 		t.Errorf("%d records, before the refusals %d", len(after), len(before))
+	}
+}
+
+// TestRestoreCutInBegin: a restore that was cut while its ranges began is called off when
+// a range cannot take it: because another backup has come first there, or a subscription.
+func TestRestoreCutInBegin(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	file, later := backupOf(t, one), backupOf(t, one)
+	fresh := open(t, testConfig(t))
+	begin := func(file []byte, n int) {
+		t.Helper()
+		in, err := backup.NewReader(bytes.NewReader(file), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &restoring{b: fresh.backups, id: in.ID()}
+		at := fresh.backups.inOrder()[n]
+		if err := r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Begin{Begin: bucketsOf(at)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	restore := func(file []byte, want error) {
+		t.Helper()
+		if _, err := fresh.Restore(ctx, bytes.NewReader(file)); !errors.Is(err, want) {
+			t.Errorf("restore: %v, want %v", err, want)
+		}
+	}
+	begin(file, 1)
+	begin(later, 2)
+	restore(file, ErrRestoring) // what it had begun is undone
+	begin(later, 1)
+	restore(file, ErrRestoring)
+	restore(later[:len(later)/2], backup.ErrFile)
+	restore(file, ErrRestoring)
+	restore(later, nil)
+
+	fresh = open(t, testConfig(t))
+	begin(file, 1)
+	subscribeIn(t, fresh, 2)
+	restore(file, ErrNotFresh)
+	subscribeIn(t, fresh, 1)
+}
+
+// subscribeIn subscribes to a channel of the nth range.
+func subscribeIn(t *testing.T, s *Store, n int) {
+	t.Helper()
+	for i := 0; ; i++ {
+		if url := fmt.Sprint("http://example.com/in", i); s.backups.inOrder()[n].Has(channel.IDOf(url).Bucket()) {
+			subscribe(t, s, wish(url, "", stream))
+			return
+		}
+	}
+}
+
+// TestRestoreTwoAtOnce: of two restores at a time, one is done.
+func TestRestoreTwoAtOnce(t *testing.T) {
+	t.Parallel()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	fresh := open(t, testConfig(t))
+	ended := make(chan error)
+	for range 2 {
+		file := backupOf(t, one)
+		go func() {
+			_, err := fresh.Restore(context.Background(), bytes.NewReader(file))
+			ended <- err
+		}()
+	}
+	first, second := <-ended, <-ended
+	if (first == nil) == (second == nil) || !refuses(cmp.Or(first, second)) {
+		t.Errorf("the restores ended with %v and %v", first, second)
 	}
 }
 

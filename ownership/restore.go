@@ -55,34 +55,57 @@ type restoring struct {
 	whole map[*route]bool // ranges that have all of the backup, from an earlier attempt
 }
 
-// begin has all ranges take the backup's records and nothing else, or none.
+// begin has all ranges take the backup's records and nothing else, or none: one that
+// refuses never began with this backup, so that none has a record of it. The first
+// begins before the others, and is refused to a second backup.
 func (r *restoring) begin(ctx context.Context) error {
-	routes, whole := r.b.inOrder(), 0
-	for _, at := range routes {
-		state, err := r.b.restorable.at(ctx, at, r.id)
-		if err != nil {
-			return err
-		}
-		if state.Whole {
-			r.whole[at] = true
-			whole++
-		}
+	routes := r.b.inOrder()
+	begun, refused, err := r.survey(ctx, routes)
+	if err != nil {
+		return err
 	}
-	if whole == len(routes) {
+	if len(r.whole) == len(routes) {
 		return fmt.Errorf("%w; it has this backup already", ErrNotFresh)
 	}
-	err := r.each(routes, func(at *route) error {
-		return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Begin{Begin: bucketsOf(at)}})
-	})
-	if errors.Is(err, ErrNotFresh) && whole == 0 { // a subscription has come first
-		undoing := context.WithoutCancel(ctx)            // or the cluster would take neither subscriptions nor backups
-		undone := r.each(routes, func(at *route) error { // where the outcome is unknown too
-			return r.do(undoing, at, &wire.Restore{Step: &wire.Restore_Undo{Undo: bucketsOf(at)}})
-		})
-		return errors.Join(err, undone)
+	if refused == nil {
+		begin := func(at *route) error {
+			return r.do(ctx, at, &wire.Restore{Step: &wire.Restore_Begin{Begin: bucketsOf(at)}})
+		}
+		if refused = r.each(routes[:1], begin); refused == nil {
+			begun, refused = true, r.each(routes[1:], begin)
+		}
 	}
-	return err
+	if !begun || len(r.whole) > 0 || !refuses(refused) {
+		return refused
+	}
+	undoing := context.WithoutCancel(ctx)            // or the cluster would take neither subscriptions nor backups
+	undone := r.each(routes, func(at *route) error { // where the outcome is unknown too
+		return r.do(undoing, at, &wire.Restore{Step: &wire.Restore_Undo{Undo: bucketsOf(at)}})
+	})
+	return errors.Join(refused, undone)
 }
+
+// survey asks all ranges how far they are with the backup: whether any has begun, and
+// why one refuses it.
+func (r *restoring) survey(ctx context.Context, routes []*route) (begun bool, refused, err error) {
+	for _, at := range routes {
+		state, err := r.b.restorable.at(ctx, at, r.id)
+		switch {
+		case refuses(err):
+			refused = err
+		case err != nil:
+			return false, nil, err
+		}
+		begun = begun || state.Begun
+		if state.Whole {
+			r.whole[at] = true
+		}
+	}
+	return begun, refused, nil
+}
+
+// refuses reports whether a range said that it does not take the backup.
+func refuses(err error) bool { return errors.Is(err, ErrNotFresh) || errors.Is(err, ErrRestoring) }
 
 func bucketsOf(at *route) *wire.Restore_Buckets {
 	return &wire.Restore_Buckets{From: uint32(at.From), To: uint32(at.To)}

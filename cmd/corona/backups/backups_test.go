@@ -125,6 +125,11 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("restore of %s: %+v, want %q", test.file, got, test.want)
 		}
 	}
+	interrupted, interrupt := context.WithCancel(t.Context())
+	interrupt()
+	if got := run(interrupted, "", "restore", path, "--server", to); got.Code != cli.ExitUnreachable || !strings.Contains(got.Errs, "nothing was sent") {
+		t.Errorf("an interrupted check: %+v", got)
+	}
 	if got := listed(t, fresh); strings.Contains(got, "sub_") {
 		t.Errorf("after refusals there is %s", got)
 	}
@@ -141,6 +146,25 @@ func TestBackupAndRestore(t *testing.T) {
 	}
 	if got := run(t.Context(), "", "backup", "-", "--server", to); got.Code != cli.ExitDone || !strings.HasPrefix(got.Out, "corona\x00B") || !strings.Contains(got.Errs, "40 subscriptions") {
 		t.Errorf("backup to standard output: code %d, %s", got.Code, got.Errs)
+	}
+}
+
+// TestRestoreRefused: what to do is said where that helps.
+func TestRestoreRefused(t *testing.T) {
+	for _, test := range []struct {
+		err   error
+		code  int
+		again bool
+	}{
+		{api.NewProblem(http.StatusConflict, "not fresh"), cli.ExitNo, false},
+		{api.NewProblem(http.StatusUnauthorized, "no token"), cli.ExitUnreachable, false},
+		{api.NewProblem(http.StatusServiceUnavailable, "no leader"), cli.ExitUnreachable, true},
+		{context.Canceled, cli.ExitUnreachable, true},
+	} {
+		got := refusal(test.err)
+		if again := strings.Contains(got.Error(), "run it again"); cli.ExitCode(got) != test.code || again != test.again {
+			t.Errorf("%v: exit code %d, %q", test.err, cli.ExitCode(got), got)
+		}
 	}
 }
 

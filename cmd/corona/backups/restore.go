@@ -82,8 +82,11 @@ func runRestore(cmd *cobra.Command, flags *cli.NodeFlags, path string) error {
 // refusal says what a restore that failed has left.
 func refusal(err error) error {
 	var problem *api.Problem
-	if errors.As(err, &problem) && problem.Status == http.StatusConflict {
+	switch refused := errors.As(err, &problem); {
+	case refused && problem.Status == http.StatusConflict:
 		return cli.Exit(cli.ExitNo, cli.Explain(err))
+	case refused && !problem.Retryable:
+		return cli.NodeError(err)
 	}
 	return cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w; run it again with the same file to go on", cli.Explain(err)))
 }
@@ -94,7 +97,7 @@ func check(cmd *cobra.Command, file *os.File, name string) (backup.Summary, erro
 	summary, err := backup.Check(interruptible{cmd.Context(), file}, progress.tell)
 	progress.close()
 	if cmd.Context().Err() != nil {
-		return summary, cli.ErrInterrupted
+		return summary, cli.Exit(cli.ExitUnreachable, errors.New("interrupted; nothing was sent"))
 	}
 	if err != nil {
 		return summary, fmt.Errorf("%s: %w", name, err)
