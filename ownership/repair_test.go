@@ -106,6 +106,25 @@ func TestCompactionMeetsDamage(t *testing.T) {
 	c.agreeEach()
 }
 
+// TestScrubbedAnew: a scrub finds damage, and the replica that follows is not counted as
+// damaged before it is read itself.
+func TestScrubbedAnew(t *testing.T) {
+	t.Parallel()
+	c := newRepairCase(t, 63)
+	c.filled(100, "before")
+	n := c.nodes[1]
+	n.must(n.store.db.Flush())
+	n.flipBlock()
+	scrubAll(n.store)
+	if found := testutil.ToFloat64(n.store.tools.metrics.scrubDamage); found == 0 {
+		t.Fatal("no damage was found")
+	}
+	c.repaired()
+	if damaged := n.store.scrub.damaged(); damaged != 0 {
+		t.Errorf("%d buckets count as damaged after the repair", damaged)
+	}
+}
+
 // TestDamageOfNothing: a node without replicas whose log is gone begins another one.
 func TestDamageOfNothing(t *testing.T) {
 	t.Parallel()

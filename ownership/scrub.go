@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 )
 
@@ -57,11 +58,11 @@ func (s *scrubber) read(ctx context.Context, b channel.Bucket) bool {
 	m.scrubbedBytes.Add(float64(bytes))
 	switch {
 	case err == nil:
-		s.damage.mended(b)
+		s.damage.whole(b)
 		return true
 	case errors.Is(err, ErrCorrupt):
 		m.scrubDamage.Inc()
-		s.damage.found(b)
+		s.damage.found(b, g.seat.id)
 		s.tools.log.Error("damage in the state of a range", "range", r.ID, "bucket", b, "error", err)
 		_ = s.repairs.refuse(g, err) // so that what is damaged is filled again, where others have it
 		return !isDamage(err)
@@ -71,31 +72,38 @@ func (s *scrubber) read(ctx context.Context, b channel.Bucket) bool {
 	return false
 }
 
-// damagedBuckets are where the last scrub found some.
+// damagedBuckets are where the last scrub found some, with the replica that it read.
 type damagedBuckets struct {
 	mu      sync.Mutex
-	buckets map[channel.Bucket]bool
+	buckets map[channel.Bucket]raft.ServerID
 }
 
-func (d *damagedBuckets) found(b channel.Bucket) {
+func (d *damagedBuckets) found(b channel.Bucket, replica raft.ServerID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.buckets == nil {
-		d.buckets = make(map[channel.Bucket]bool)
+		d.buckets = make(map[channel.Bucket]raft.ServerID)
 	}
-	d.buckets[b] = true
+	d.buckets[b] = replica
 }
 
-// mended notes that a bucket was read whole: its state may have come from another replica.
-func (d *damagedBuckets) mended(b channel.Bucket) {
+// whole notes that a bucket was read and has no damage.
+func (d *damagedBuckets) whole(b channel.Bucket) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.buckets, b)
 }
 
-// count returns how many buckets are damaged.
-func (d *damagedBuckets) count() int {
+// damaged returns how many buckets of this node are damaged. Another replica than the one
+// that was read has its state from other nodes.
+func (s *scrubber) damaged() (n int) {
+	d := &s.damage
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return len(d.buckets)
+	for b, replica := range d.buckets {
+		if g := s.of(b).local(); g != nil && g.seat.id == replica {
+			n++
+		}
+	}
+	return n
 }

@@ -24,8 +24,8 @@ func TestScrub(t *testing.T) {
 	s := open(t, testConfig(t))
 	settled(t, s)
 	scrubAll(s)
-	if read := testutil.ToFloat64(s.tools.metrics.scrubbedBytes); read < 10_000 || s.scrub.damage.count() > 0 {
-		t.Errorf("of a whole store %v bytes were read, %d buckets damaged", read, s.scrub.damage.count())
+	if read := testutil.ToFloat64(s.tools.metrics.scrubbedBytes); read < 10_000 || s.scrub.damaged() > 0 {
+		t.Errorf("of a whole store %v bytes were read, %d buckets damaged", read, s.scrub.damaged())
 	}
 	var damaged []string // keys of two members, of different buckets
 	records := dump(t, s.db)
@@ -43,14 +43,14 @@ func TestScrub(t *testing.T) {
 	change(s.db.Delete([]byte(damaged[0]), pebble.NoSync))
 	change(s.db.Set([]byte(damaged[1]), []byte("no record"), pebble.NoSync))
 	scrubAll(s)
-	if found := s.scrub.damage.count(); found != 2 || testutil.ToFloat64(s.tools.metrics.scrubDamage) != 2 {
+	if found := s.scrub.damaged(); found != 2 || testutil.ToFloat64(s.tools.metrics.scrubDamage) != 2 {
 		t.Errorf("%d buckets damaged, counted %v; want 2", found, testutil.ToFloat64(s.tools.metrics.scrubDamage))
 	}
 	for _, key := range damaged {
 		change(s.db.Set([]byte(key), []byte(records[key]), pebble.NoSync))
 	}
 	scrubAll(s)
-	if found := s.scrub.damage.count(); found != 0 {
+	if found := s.scrub.damaged(); found != 0 {
 		t.Errorf("%d buckets damaged after they were mended", found)
 	}
 }
@@ -88,7 +88,7 @@ func TestScrubOfMistakes(t *testing.T) {
 	}
 	for _, n := range w.nodes {
 		scrubAll(n.store)
-		if all, found := n.store.repairs.all(), n.store.scrub.damage.count(); len(all) > 0 || found != 1 {
+		if all, found := n.store.repairs.all(), n.store.scrub.damaged(); len(all) > 0 || found != 1 {
 			t.Errorf("%s: %d buckets found, damaged replicas %v", n.name, found, all)
 		}
 	}

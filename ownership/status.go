@@ -123,7 +123,7 @@ func (s *Store) addGauges() {
 		}
 		return float64(n)
 	})
-	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.scrub.damage.count()) })
+	m.gauge("damaged_buckets", "Buckets of states that were damaged when they were read last.", func() float64 { return float64(s.scrub.damaged()) })
 	m.gauge("damaged_replicas", "Replicas of this node that are damaged and are not filled again yet.", func() float64 {
 		if s.repairs == nil {
 			return 0
