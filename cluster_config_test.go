@@ -1,6 +1,9 @@
 package corona
 
 import (
+	"log/slog"
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -47,5 +50,26 @@ func TestClusterConfig(t *testing.T) {
 	}
 	if got := (Config{Cluster: loopback}).withDefaults().Cluster.Replicas; got != 3 {
 		t.Errorf("%d replicas by default, want 3", got)
+	}
+}
+
+// TestReachable: others are told the host that was given, and the port that it has.
+func TestReachable(t *testing.T) {
+	for _, test := range []struct {
+		given, listens, want string
+		warns                bool
+	}{
+		{"127.0.0.1:0", "127.0.0.1:4000", "127.0.0.1:4000", false},
+		{"localhost:8411", "127.0.0.1:8411", "localhost:8411", false},
+		{"[::1]:0", "[::1]:5", "[::1]:5", false},
+		{"n1.example:8411", "10.0.0.1:8411", "n1.example:8411", false},
+		{"n1.example:0", "127.0.1.1:4000", "n1.example:4000", true},
+	} {
+		var log strings.Builder
+		at := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(test.listens))
+		got := reachable(test.given, at, slog.New(slog.NewTextHandler(&log, nil)))
+		if got != test.want || (log.Len() > 0) != test.warns {
+			t.Errorf("%s at %s: %s, %q; want %s", test.given, test.listens, got, log.String(), test.want)
+		}
 	}
 }

@@ -3,10 +3,13 @@ package corona
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/guard"
 	"github.com/seed-91e7e7c1/corona/internal/members"
 	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/ownership"
@@ -17,6 +20,7 @@ type company struct {
 	credentials *peer.Credentials // nil: connections are not encrypted
 	key         []byte            // of the gossip, nil for none
 	listener    net.Listener
+	address     string // where others reach the listener, as it was given
 	members     *members.Members // nil before the node's ID is known
 	self        members.Member
 	peers       *peer.Node
@@ -44,7 +48,21 @@ func (n *Node) openCompany() (*company, error) {
 	if all.listener, err = net.Listen("tcp", c.Address); err != nil {
 		return nil, fmt.Errorf("listen for other nodes: %w", err)
 	}
+	all.address = reachable(c.Address, all.listener.Addr().(*net.TCPAddr), n.config.Logger)
 	return all, nil
+}
+
+// reachable returns where others reach a listener: at the host that was given, which they
+// look up whenever they dial, and at the port that it has.
+func reachable(given string, at *net.TCPAddr, log *slog.Logger) string {
+	host, _, err := net.SplitHostPort(given)
+	if err != nil {
+		return at.String()
+	}
+	if at.IP.IsLoopback() && !guard.IsLoopback(host) {
+		log.Warn("the name of the cluster address means a loopback address on this machine: nodes on other machines cannot reach it", "name", host, "address", at.IP)
+	}
+	return net.JoinHostPort(host, strconv.Itoa(at.Port))
 }
 
 // cluster is what the store needs of the others.
@@ -55,7 +73,7 @@ func (n *Node) cluster() *ownership.Cluster {
 	return &ownership.Cluster{
 		Connect:  n.connect,
 		Listener: n.company.listener,
-		Address:  n.company.listener.Addr().String(),
+		Address:  n.company.address,
 		Expect:   n.config.Cluster.BootstrapExpect,
 		Grace:    n.config.Cluster.ReplaceAfter,
 		Seen:     n.company.seen,
@@ -67,7 +85,7 @@ func (n *Node) cluster() *ownership.Cluster {
 func (n *Node) connect(self peer.Identity, admit func(peer.Identity) error) (*peer.Node, error) {
 	c := n.company
 	c.self = members.Member{
-		ID: self.ID, Name: self.Name, Address: c.listener.Addr().String(), Cluster: self.Cluster,
+		ID: self.ID, Name: self.Name, Address: c.address, Cluster: self.Cluster,
 		Fresh: self.Cluster == "", Expect: n.config.Cluster.BootstrapExpect,
 		Egress: n.egress(), Extracts: deltas.ExtractorVersion,
 	}
