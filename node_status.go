@@ -13,10 +13,7 @@ import (
 // Status returns what the node sees of the cluster, its load, and what
 // detection that load buys.
 func (n *Node) Status(ctx context.Context) (*api.Status, error) {
-	channels, subscriptions, err := n.store.View().Counts(ctx)
-	if err != nil {
-		return nil, problem(err)
-	}
+	channels, subscriptions, unknown := n.store.View().Counts(ctx)
 	disk := n.volume.Status()
 	status := &api.Status{
 		Node:          n.Name(),
@@ -24,6 +21,7 @@ func (n *Node) Status(ctx context.Context) (*api.Status, error) {
 		Cluster:       n.clusterView(),
 		Channels:      channels,
 		Subscriptions: subscriptions,
+		Uncounted:     unknown,
 		Disk:          api.Disk{State: disk.Level.String(), FreeBytes: disk.Free, ReserveBytes: disk.Reserve},
 	}
 	addLoads(status, n.askLoads(ctx))

@@ -17,6 +17,7 @@ type Status struct {
 	Polling       Polling   `json:"polling"`
 	Channels      uint64    `json:"channels"`
 	Subscriptions uint64    `json:"subscriptions"`
+	Uncounted     int       `json:"ranges_uncounted,omitempty"` // ranges that gave no answer, whose channels and subscriptions are not counted
 	Disk          Disk      `json:"disk"`
 }
 

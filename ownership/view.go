@@ -3,6 +3,8 @@ package ownership
 import (
 	"context"
 	"errors"
+	"sync"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
@@ -267,16 +269,31 @@ func (v View) Subscriptions(ctx context.Context, q SubscriptionQuery) (page []ch
 	return page, next, nil
 }
 
+// countsWithin is how long Counts waits for leaders.
+const countsWithin = time.Second
+
 // Counts returns the number of channels and of subscriptions in the cluster, as far as
-// this node and the leaders of the ranges that it has no replica of know.
-func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, err error) {
+// this node and the leaders of the ranges that it has no replica of know, and how many
+// of those ranges gave no answer within a second.
+func (v View) Counts(ctx context.Context) (channels, subscriptions uint64, unknown int) {
+	ctx, cancel := context.WithTimeout(ctx, countsWithin)
+	defer cancel()
+	var asking sync.WaitGroup
+	var mu sync.Mutex
 	channels, subscriptions = v.s.Counts()
 	for _, r := range v.s.inOrder() {
 		if g := r.local(); g != nil && !g.empty() {
 			continue
 		}
-		n, failed := v.s.views.counts.at(ctx, r, struct{}{})
-		channels, subscriptions, err = channels+n.Channels, subscriptions+n.Subscriptions, errors.Join(err, failed)
+		asking.Go(func() {
+			n, err := v.s.views.counts.at(ctx, r, struct{}{})
+			mu.Lock()
+			defer mu.Unlock()
+			if channels, subscriptions = channels+n.Channels, subscriptions+n.Subscriptions; err != nil {
+				unknown++
+			}
+		})
 	}
-	return channels, subscriptions, err
+	asking.Wait()
+	return channels, subscriptions, unknown
 }

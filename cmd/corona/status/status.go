@@ -69,6 +69,9 @@ func printStatus(w io.Writer, s *api.Status) {
 	cli.Fact(w, "ranges", "%s", rangesText(s.Cluster.Ranges))
 	cli.Fact(w, "channels", "%d", s.Channels)
 	cli.Fact(w, "subscriptions", "%d", s.Subscriptions)
+	if s.Uncounted > 0 {
+		cli.Fact(w, "", "not counted: those of %s, whose leaders do not answer", cli.Count(s.Uncounted, "range"))
+	}
 	cli.Fact(w, "polls", "%s", pollsPlanned(s))
 	cli.Fact(w, "troubles", "%s; %s", cli.Count(s.Polling.FailingChannels, "failing channel"), cli.Count(s.Polling.RestingHosts, "resting host"))
 	cli.Fact(w, "detection", "planned %s on average, at best %s", timespan.Seconds(s.Detection.PlannedS), timespan.Seconds(s.Detection.BoundS))

@@ -31,3 +31,14 @@ func TestMembers(t *testing.T) {
 		}
 	}
 }
+
+// TestUncounted: counts that lack ranges say so.
+func TestUncounted(t *testing.T) {
+	for uncounted, want := range map[int]bool{0: false, 2: true} {
+		var out strings.Builder
+		printStatus(&out, &api.Status{Uncounted: uncounted})
+		if got := strings.Contains(out.String(), "not counted: those of 2 ranges"); got != want {
+			t.Errorf("%d ranges:\n%s", uncounted, &out)
+		}
+	}
+}
