@@ -9,6 +9,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // mender does what follows from the damage that repairs knows.
@@ -109,7 +110,7 @@ func (m *mender) findDamaged(table disk.DamagedTable) error {
 // durably first: a later start would take them for whole ones, without records.
 func (m *mender) takeOut(damaged []*group, why error) error {
 	for _, g := range damaged {
-		if m.lastWhole(g) {
+		if lastWhole(m.known.Load().Ranges[g.id], string(g.seat.id)) {
 			m.tools.fail(fmt.Errorf("range %d, of which there is no other whole replica: %w", g.id, why))
 			return errEnds
 		}
@@ -131,10 +132,9 @@ func (m *mender) takeOut(damaged []*group, why error) error {
 }
 
 // lastWhole reports whether the table has no other whole replica of a range.
-func (m *mender) lastWhole(g *group) bool {
-	r := m.known.Load().Ranges[g.id]
+func lastWhole(r *wire.Range, replica string) bool {
 	return !slices.ContainsFunc(r.Replicas, func(id string) bool {
-		return id != string(g.seat.id) && !slices.Contains(r.Damaged, id)
+		return id != replica && !slices.Contains(r.Damaged, id)
 	})
 }
 

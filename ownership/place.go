@@ -163,7 +163,8 @@ func (p *placer) founding(r *wire.Range) (bool, error) {
 }
 
 // beginSplit founds this node's replica of a range that was split off, or removes what there is
-// of one that this node is not to have. It is of run; no other replica has the buckets.
+// of one that this node is not to have, or that comes of a damaged replica: others have it whole.
+// It is of run; no other replica has the buckets.
 func (p *placer) beginSplit(r *wire.Range, want string) error {
 	if r.Parent == 0 || p.replicas.held.replicas[r.Id] != "" {
 		return nil
@@ -171,6 +172,10 @@ func (p *placer) beginSplit(r *wire.Range, want string) error {
 	begins, err := p.state.Founding(r.Id)
 	if err != nil || begins == nil {
 		return err
+	}
+	parent := p.known.Load().Ranges[r.Parent-1]
+	if have := p.replicas.held.replicas[parent.Id]; have != "" && p.repairs.has(parent.Id, have) && !lastWhole(parent, have) {
+		return p.replicas.delete(r.Id)
 	}
 	founded, err := p.replicas.children.found(r.Id, want)
 	switch {

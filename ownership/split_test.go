@@ -3,6 +3,7 @@ package ownership
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,8 +14,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -515,6 +518,30 @@ func TestSplitLag(t *testing.T) {
 	w.settled(3, w.nodes...)
 	lags.spans()
 	lags.shows(made)
+}
+
+// TestSplitOfDamaged: a replica that is found to be damaged before the range that was split off it
+// begins does not pass its state on.
+func TestSplitOfDamaged(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 78, func(c *Config) { c.Ranges = 1 })
+	made := w.filled(20, "before")
+	w.agree()
+	driver := w.driver()
+	damaged := w.nodes[slices.IndexFunc(w.nodes, func(n *townNode) bool { return n != driver && !n.store.of(0).serves() })]
+	flush := damaged.store.stores.flush
+	flush.mu.Lock()
+	splitTo(t, driver.store, 2)
+	for key := range dump(t, damaged.store.db) {
+		if key[2] == 'm' && binary.BigEndian.Uint16([]byte(key)) >= channel.Buckets/2 {
+			damaged.must(damaged.store.db.Delete([]byte(key), pebble.NoSync))
+		}
+	}
+	damaged.store.repairs.note(0, string(damaged.store.of(0).local().seat.id), disk.Corrupt("by the test"))
+	flush.mu.Unlock()
+	w.settled(3, w.nodes...)
+	w.agreeEach()
+	damaged.shows(made)
 }
 
 // TestSplitOfUnknown: a node that leads the meta group and goes by an older table, which lacks
