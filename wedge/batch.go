@@ -29,8 +29,32 @@ type batch struct {
 	items    []any // engine.Order, engine.Pace, channel.ID to be dropped, engine.News, engine.Spare
 }
 
-// most is how many items a batch has: an order takes some 150 bytes.
-const most = 1000
+// most bounds the items of a batch: an order takes some 150 bytes. A batch takes no more of them once
+// the URLs and patches of those that it has come to mostBytes: no message of more than 16 MiB is sent.
+const (
+	most      = 1000
+	mostBytes = 1 << 20
+)
+
+// fit returns how many of the items that wait the next batch has.
+func fit(items []any) (n int) {
+	for bytes := 0; n < min(len(items), most) && bytes < mostBytes; n++ {
+		bytes += textBytes(items[n])
+	}
+	return n
+}
+
+// textBytes returns the bytes of what may be long in an item.
+func textBytes(item any) int {
+	switch item := item.(type) {
+	case engine.Order:
+		return len(item.URL) + len(item.Ask) + len(item.MovedTo)
+	case engine.News:
+		s := item.Shown
+		return len(item.Patch) + len(s.ETag) + len(s.LastModified) + len(s.URL) + len(s.FeedURL)
+	}
+	return 0
+}
 
 func (s Session) encode() *wire.Session {
 	return &wire.Session{Range: s.ID, From: uint32(s.From), To: uint32(s.To), Term: s.Term, Sequence: s.Sequence}
@@ -52,6 +76,23 @@ func (b batch) encode() *wire.Batch {
 		items[i] = encodeItem(item)
 	}
 	return &wire.Batch{Session: b.Session.encode(), Begin: b.begin, Complete: b.complete, Items: items}
+}
+
+// channelOf returns the channel that an item is about.
+func channelOf(item any) channel.ID {
+	switch item := item.(type) {
+	case engine.Order:
+		return item.Channel
+	case engine.Pace:
+		return item.Channel
+	case channel.ID:
+		return item
+	case engine.News:
+		return item.Channel
+	case engine.Spare:
+		return item.Channel
+	}
+	panic(fmt.Sprintf("wedge: an item of type %T", item))
 }
 
 func encodeItem(item any) *wire.Item {

@@ -75,6 +75,9 @@ func (p *Poller) lapse(r *obeyed) {
 	var drops []channel.ID
 	var paces []engine.Pace
 	for _, pace := range p.engine.Ordered(r.Range) {
+		if p.mu.ranges.At(pace.Channel.Bucket()) != r {
+			continue // it has been split off since, and ordered
+		}
 		if pace.Rank > 0 {
 			drops = append(drops, pace.Channel)
 			continue

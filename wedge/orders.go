@@ -20,7 +20,7 @@ func (o *Owner) Order(orders ...engine.Order) {
 	for i := range orders {
 		order := &orders[i]
 		before := o.mu.seats.get(order.Channel)
-		l, now := o.reseat(sent, order.Channel, order.Width)
+		l, now := o.reseat(sent, order.Channel, o.mu.members.roster().choose(order.Channel, order.Width))
 		for rank, node := range now {
 			told := *order
 			told.Width, told.Rank = len(now), rank
@@ -71,13 +71,13 @@ func (o *Owner) Repace(paces ...engine.Pace) (whole []channel.ID) {
 	defer o.mu.Unlock()
 	sent := make(map[*lead]parts)
 	for _, pace := range paces {
-		before := o.mu.seats.get(pace.Channel)
-		l, now := o.reseat(sent, pace.Channel, pace.Width)
+		before, chosen := o.mu.seats.get(pace.Channel), o.mu.members.roster().choose(pace.Channel, pace.Width)
+		if slices.ContainsFunc(chosen, func(node string) bool { return !slices.Contains(before, node) }) {
+			whole = append(whole, pace.Channel)
+			continue // the order tells newcomers by the seats of before
+		}
+		l, now := o.reseat(sent, pace.Channel, chosen)
 		for rank, node := range now {
-			if !slices.Contains(before, node) {
-				whole = append(whole, pace.Channel)
-				break
-			}
 			pace.Width, pace.Rank = len(now), rank
 			sent[l].add(node, pace)
 		}
@@ -93,14 +93,15 @@ func (o *Owner) Drop(ids ...channel.ID) {
 	defer o.mu.Unlock()
 	sent := make(map[*lead]parts)
 	for _, id := range ids {
-		o.reseat(sent, id, 0)
+		o.reseat(sent, id, nil)
 	}
 	o.send(sent)
 }
 
-// reseat gives a channel as many pollers, and has those drop it that poll it no more. A
-// channel of a range that this node does not order gets none. o.mu is held.
-func (o *Owner) reseat(sent map[*lead]parts, id channel.ID, width int) (l *lead, now []string) {
+// reseat gives a channel the pollers that were chosen, and has those drop it that poll it no
+// more. It returns them by rank. A channel of a range that this node does not order gets none.
+// o.mu is held.
+func (o *Owner) reseat(sent map[*lead]parts, id channel.ID, chosen []string) (l *lead, now []string) {
 	if l = o.mu.led.At(id.Bucket()); l == nil {
 		return nil, nil
 	}
@@ -108,7 +109,7 @@ func (o *Owner) reseat(sent map[*lead]parts, id channel.ID, width int) (l *lead,
 		sent[l] = make(parts)
 	}
 	before := o.mu.seats.get(id)
-	now = overlay.Reseat(before, o.mu.members.roster().choose(id, width))
+	now = overlay.Reseat(before, chosen)
 	for _, node := range before {
 		if !slices.Contains(now, node) {
 			sent[l].add(node, id)

@@ -148,11 +148,11 @@ func (b *outbox) sendOne() bool {
 		b.deliver(s, out)
 		return b.ctx.Err() == nil
 	}
-	if leases := b.leases(); leases != nil {
+	if leases, sent := b.leases(); leases != nil {
 		// What is lost of leases comes again with the next ones.
 		reply, err := b.call(&wire.Request{Of: &wire.Request_Leases{Leases: leases}})
 		if err == nil {
-			b.heed(reply)
+			b.heed(reply, sent)
 		}
 		return b.ctx.Err() == nil
 	}
@@ -167,7 +167,7 @@ func (b *outbox) next() (*session, batch) {
 		if s.lost || len(s.items) == 0 && !s.begin && !s.complete {
 			continue
 		}
-		n := min(len(s.items), most)
+		n := fit(s.items)
 		s.Sequence++
 		out := batch{Session: s.Session, begin: s.begin, items: s.items[:n:n]}
 		s.items, s.begin = s.items[n:], false
@@ -180,20 +180,27 @@ func (b *outbox) next() (*session, batch) {
 	return nil, batch{}
 }
 
-// The pauses between attempts to send a batch.
+// The pauses between attempts to send a batch, and the shortest time between two log lines on one
+// that is not taken.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
+	logEvery   = time.Minute
 )
 
 // deliver sends a batch until it is answered, or of no use any more.
 func (b *outbox) deliver(s *session, out batch) {
 	request := &wire.Request{Of: &wire.Request_Batch{Batch: out.encode()}}
+	logged := time.Now()
 	for pause := firstPause; b.stands(s); pause = min(2*pause, lastPause) {
 		reply, err := b.call(request)
 		if err == nil {
-			b.heed(reply)
+			b.heed(reply, map[uint32]*session{s.ID: s})
 			return
+		}
+		if now := time.Now(); now.Sub(logged) >= logEvery {
+			b.config.Logger.Warn("a poller does not take its orders", "node", b.node, "range", s.ID, "error", err)
+			logged = now
 		}
 		select {
 		case <-b.ctx.Done():
@@ -233,44 +240,45 @@ func callNode(ctx context.Context, config Config, node string, request *wire.Req
 	return reply, proto.Unmarshal(answer, reply)
 }
 
-// leases are of all sessions, when they are to be renewed.
-func (b *outbox) leases() *wire.Leases {
+// leases are of all sessions, when they are to be renewed; sent holds these sessions by range.
+func (b *outbox) leases() (leases *wire.Leases, sent map[uint32]*session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if !b.mu.renewal {
-		return nil
+		return nil, nil
 	}
 	b.mu.renewal = false
-	leases := new(wire.Leases)
-	for _, s := range b.mu.sessions {
+	leases, sent = new(wire.Leases), make(map[uint32]*session)
+	for id, s := range b.mu.sessions {
 		if !s.lost {
-			leases.Sessions = append(leases.Sessions, s.Session.encode())
+			leases.Sessions, sent[id] = append(leases.Sessions, s.Session.encode()), s
 		}
 	}
-	return leases
+	return leases, sent
 }
 
 // heed has ranges ordered once more whose orders the poller has lost, and sends nothing
-// more of those that another node orders.
-func (b *outbox) heed(reply *wire.Reply) {
-	for _, id := range append(reply.GetAgain(), reply.GetOlder()...) {
-		b.lose(id)
+// more of those that another node orders. The reply is to the sessions that were sent, by range:
+// it says nothing of one that has begun meanwhile.
+func (b *outbox) heed(reply *wire.Reply, sent map[uint32]*session) {
+	for _, id := range reply.GetOlder() {
+		b.lose(sent[id])
 	}
 	for _, id := range reply.GetAgain() {
-		b.mu.Lock()
-		s := b.mu.sessions[id]
-		b.mu.Unlock()
-		if s != nil {
+		if s := sent[id]; b.lose(s) {
 			b.again(s.Range)
 		}
 	}
 }
 
-func (b *outbox) lose(id uint32) {
+// lose has nothing more sent in a session, and reports whether it is still the one of its range.
+func (b *outbox) lose(s *session) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.mu.sessions[id]; s != nil {
-		b.took(len(s.items))
-		s.lost, s.items, s.begin, s.complete = true, nil, false, false
+	if s == nil || b.mu.sessions[s.ID] != s {
+		return false
 	}
+	b.took(len(s.items))
+	s.lost, s.items, s.begin, s.complete = true, nil, false, false
+	return true
 }

@@ -145,16 +145,27 @@ func (o *Owner) stop() {
 	o.running.Wait()
 }
 
-// renew renews the leases of all ranges that this node orders.
+// renew renews the leases of all ranges that this node orders. Those whose orders its own poller
+// has lost are ordered once more: the poller lapses when the process was stopped for a lease.
 func (o *Owner) renew() {
+	for _, r := range o.renewAll() {
+		o.primary.OrderAgain(r)
+	}
+}
+
+// renewAll returns the ranges whose orders this node's own poller has lost.
+func (o *Owner) renewAll() (lost []channel.Range) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, l := range o.mu.led.All() {
-		o.local.renew(l.session(l.sequence))
+	for r, l := range o.mu.led.All() {
+		if o.local.renew(l.session(l.sequence)) == again {
+			lost = append(lost, r)
+		}
 	}
 	for _, box := range o.mu.boxes {
 		box.renew()
 	}
+	return lost
 }
 
 func (l *lead) session(sequence uint64) Session {

@@ -68,19 +68,25 @@ func (p *Poller) Start(e Engine, shelf Shelf) {
 // Run watches the leases and passes on what owners are told in passing, until ctx is
 // done.
 func (p *Poller) Run(ctx context.Context) {
-	var learning sync.WaitGroup
-	learning.Go(func() { p.learnAll(ctx) })
-	learning.Go(func() { p.holdings.run(ctx) })
-	watch := time.NewTicker(p.config.Lease / 60)
-	defer watch.Stop()
+	var others sync.WaitGroup
+	others.Go(func() { p.learnAll(ctx) })
+	others.Go(func() { p.holdings.run(ctx) })
+	// Not between looks at the leases, which run out also while no owner answers.
+	others.Go(func() { p.often(ctx, func() { p.tellNotes(ctx) }) })
+	p.often(ctx, func() { p.expire(time.Now()) })
+	others.Wait()
+}
+
+// often calls a function sixty times in a lease, until ctx is done.
+func (p *Poller) often(ctx context.Context, do func()) {
+	ticker := time.NewTicker(p.config.Lease / 60)
+	defer ticker.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			learning.Wait()
 			return
-		case <-watch.C:
-			p.expire(time.Now())
-			p.tellNotes(ctx)
+		case <-ticker.C:
+			do()
 		}
 	}
 }
@@ -187,7 +193,8 @@ func (r *obeyed) place(s *Session, begin bool) (v verdict, next bool) {
 	return taken, true
 }
 
-// carryOut has the engine do what the items say, in their order. p.mu is held.
+// carryOut has the engine do what the items say, in their order, but for channels of ranges that
+// have been split off since, and ordered. p.mu is held.
 func (p *Poller) carryOut(r *obeyed, items []any) {
 	var orders []engine.Order
 	var paces []engine.Pace
@@ -206,6 +213,9 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 		orders, paces, drops = nil, nil, nil
 	}
 	for _, item := range items {
+		if p.mu.ranges.At(channelOf(item).Bucket()) != r {
+			continue
+		}
 		switch item := item.(type) {
 		case engine.Order:
 			if len(paces)+len(drops) > 0 {
@@ -241,11 +251,12 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 	p.holdings.add(wanted...)
 }
 
-// dropUnseen drops what an earlier term, or what was lost, had ordered. p.mu is held.
+// dropUnseen drops what an earlier term, or what was lost, had ordered, but not what has been
+// split off since, and ordered. p.mu is held.
 func (p *Poller) dropUnseen(r *obeyed) {
 	var drops []channel.ID
 	for _, pace := range p.engine.Ordered(r.Range) {
-		if _, seen := r.seen[pace.Channel]; !seen {
+		if _, seen := r.seen[pace.Channel]; !seen && p.mu.ranges.At(pace.Channel.Bucket()) == r {
 			drops = append(drops, pace.Channel)
 		}
 	}

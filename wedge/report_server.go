@@ -33,6 +33,9 @@ type reportServer struct {
 // report judges what a poller has seen, and tells the channel's other pollers what has
 // come of it.
 func (s *reportServer) report(ctx context.Context, poller string, report engine.Report) (engine.Answer, error) {
+	if report.Core != nil && report.Base == nil {
+		report.Base = s.lacking(&report)
+	}
 	answer, err := s.primary.Report(ctx, report)
 	if err != nil {
 		return answer, err
@@ -88,8 +91,12 @@ func (s *reportServer) answer(ctx context.Context, m *wire.Report) (*wire.Answer
 	return encoded, nil
 }
 
-// mostPatches bounds how many versions a poller is brought forward by patches.
-const mostPatches = 64
+// A poller is brought forward by patches of so many versions at most, with so many bytes in all;
+// a patch of one version has at most as many, too.
+const (
+	mostPatches = 64
+	maxPatch    = 1 << 20
+)
 
 // stale answers a report whose base is not current, with what the poller lacks; nil: the
 // base is current, or the report is to be judged for another reason.
@@ -131,7 +138,7 @@ func (s *reportServer) content(ch channel.Channel) []byte {
 }
 
 // patches lead from the version that a poller holds to the current one; nil: they are not
-// kept.
+// kept, or too large.
 func (s *reportServer) patches(report *engine.Report, ch channel.Channel, none bool) (patches [][]byte) {
 	if none || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > mostPatches {
 		return nil
@@ -140,8 +147,9 @@ func (s *reportServer) patches(report *engine.Report, ch channel.Channel, none b
 	if err != nil || gap != nil || uint64(len(updates)) != ch.Version-report.BaseVersion {
 		return nil
 	}
+	bytes := 0
 	for _, update := range updates {
-		if update.Patch == nil {
+		if bytes += len(update.Patch); update.Patch == nil || bytes > maxPatch {
 			return nil
 		}
 		patches = append(patches, update.Patch)
@@ -206,13 +214,32 @@ func checkContent(core *deltas.Core, hash deltas.Hash, err error) error {
 	return nil
 }
 
-// patch returns what makes the content of a new version of the one before.
+// lacking returns the current content of a channel that a poller polls without it, so that what
+// it has seen is judged as a change, too; nil: it is not kept here, or is not what the report is
+// about.
+func (s *reportServer) lacking(report *engine.Report) *deltas.Core {
+	ch, err := s.store.Channel(report.Channel)
+	if err != nil || ch.Version == 0 || ch.Version != report.BaseVersion || ch.Incarnation != report.Incarnation {
+		return nil
+	}
+	core, err := s.base(ch.ID, ch.Hash, nil)
+	if err != nil {
+		return nil
+	}
+	return core
+}
+
+// patch returns what makes the content of a new version of the one before; nil: it is too large,
+// and pollers fetch the version.
 func (s *reportServer) patch(report *engine.Report, answer engine.Answer) []byte {
 	updates, gap, err := s.store.Updates(report.Channel, answer.Version-1, 1)
 	if err == nil && gap == nil && len(updates) == 1 && updates[0].Version == answer.Version && updates[0].Patch != nil {
 		return updates[0].Patch
 	}
-	return deltas.MakeDeltaFast(report.Base, report.Core)
+	if delta := deltas.MakeDeltaFast(report.Base, report.Core); len(delta) <= maxPatch {
+		return delta
+	}
+	return nil
 }
 
 // held is the current version of a channel that this node owns, if a report of its

@@ -139,6 +139,56 @@ func TestStaleBaseIsMended(t *testing.T) {
 	})
 }
 
+// Patches that would take too much of an answer are not sent: the content is.
+func TestLargePatchesGiveWayToContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const versions = 20
+		w := newWorld(t, 2)
+		order := w.order(w.ranges[0], 1, 2)
+		owner, seer := w.nodes[0], w.nodes[1]
+		owner.lead(w.ranges[0], 1, order)
+		first := w.change(order, seer, 1, nil)
+		core := first
+		for version := uint64(2); version <= versions; version++ {
+			core = w.change(order, seer, version, core)
+		}
+		ch, err := owner.judge.Channel(order.Channel)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := engine.Report{Channel: order.Channel, Incarnation: 1, Begun: time.Now(), BaseVersion: 1, Base: first, Core: page(t, 90)}
+		if patches := owner.owner.reports.patches(&report, ch, false); len(patches) != versions-1 {
+			t.Errorf("%d small patches are sent, want %d", len(patches), versions-1)
+		}
+		owner.judge.mu.Lock()
+		for i := range owner.judge.updates[order.Channel] {
+			owner.judge.updates[order.Channel][i].Patch = make([]byte, maxPatch)
+		}
+		owner.judge.mu.Unlock()
+		answer, err := seer.poller.Report(t.Context(), report)
+		if err != nil || answer.Version != versions || answer.Current == nil || answer.Current.Hash != core.Hash {
+			t.Errorf("behind large patches: %+v, %v", answer, err)
+		}
+	})
+}
+
+// A delta that is larger than any patch that is kept is not told.
+func TestLargeDeltaIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 1)
+		order := w.order(w.ranges[0], 1, 1)
+		for _, test := range []struct {
+			core *deltas.Core
+			told bool
+		}{{page(t, 11), true}, {noise(t, 4<<20), false}} {
+			patch := w.nodes[0].owner.reports.patch(&engine.Report{Channel: order.Channel, Base: page(t, 10), Core: test.core}, engine.Answer{Version: 2})
+			if told := patch != nil; told != test.told {
+				t.Errorf("a patch of %d bytes, want one: %v", len(patch), test.told)
+			}
+		}
+	})
+}
+
 // Contents that do not fit their hashes, are no contents, or come without a channel are
 // refused, and nothing is judged.
 func TestBadReports(t *testing.T) {

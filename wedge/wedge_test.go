@@ -54,6 +54,52 @@ func TestOrdersReachTheWedge(t *testing.T) {
 	})
 }
 
+// A wider pace leaves a channel's pollers as they are. The order that follows names the newcomers
+// a node that holds the version, and until when another of their address may poll.
+func TestNewcomersByAWiderPace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		w.mu.Lock()
+		w.nodes[1].egress, w.nodes[2].egress = "shared", "shared"
+		w.mu.Unlock()
+		owner := w.nodes[0]
+		var orders []engine.Order
+		for i := range 10 {
+			orders = append(orders, w.order(w.ranges[0], i, 1))
+		}
+		owner.lead(w.ranges[0], 1, orders...)
+		synctest.Wait()
+		shared := 0
+		for _, order := range orders {
+			before := w.wantWidth(order.Channel, 1)
+			pace := engine.Pace{Channel: order.Channel, Incarnation: 1, Rate: order.Rate, Width: 3}
+			if whole := owner.owner.Repace(pace); len(whole) != 1 || whole[0] != order.Channel {
+				t.Errorf("a wider pace wants whole orders of %v", whole)
+			}
+			synctest.Wait()
+			if now := w.wantWidth(order.Channel, 1); !slices.Equal(now, before) {
+				t.Errorf("a pace moves a channel from %v to %v", before, now)
+			}
+			order.Width = 3
+			owner.owner.Order(order)
+			synctest.Wait()
+			for _, name := range w.wantWidth(order.Channel, 3) {
+				got, _ := w.node(name).engine.order(order.Channel)
+				comes, shares := name != before[0], name == "n1" || name == "n2"
+				if comes && got.Holder != before[0] || !comes && got.Holder != "" || got.Others.IsZero() == (comes && shares) {
+					t.Errorf("%s, beside %v, is ordered with holder %q and others until %v", name, before, got.Holder, got.Others)
+				}
+				if comes && shares {
+					shared++
+				}
+			}
+		}
+		if shared == 0 {
+			t.Error("no newcomer shares its address")
+		}
+	})
+}
+
 // Nodes behind one egress label count once.
 func TestOneEgressCountsOnce(t *testing.T) {
 	r := newRoster([]Member{{"a", "x"}, {"b", "y"}, {"c", "x"}, {"d", "y"}, {"a", "x"}})

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/internal/peer"
 	"github.com/seed-91e7e7c1/corona/overlay"
 )
 
@@ -38,6 +39,7 @@ type world struct {
 type node struct {
 	w      *world
 	name   string
+	egress string
 	engine *fakeEngine
 	judge  *fakePrimary
 	poller *Poller
@@ -55,7 +57,7 @@ func newWorldThat(t *testing.T, nodes int, stands time.Duration, fanout int) *wo
 		{ID: 0, From: 0, To: channel.Buckets/2 - 1}, {ID: 1, From: channel.Buckets / 2, To: channel.Buckets - 1},
 	}}
 	for i := range nodes {
-		w.nodes = append(w.nodes, &node{w: w, name: fmt.Sprintf("n%d", i), alive: true})
+		w.nodes = append(w.nodes, &node{w: w, name: fmt.Sprintf("n%d", i), egress: fmt.Sprintf("n%d", i), alive: true})
 	}
 	for _, n := range w.nodes {
 		n.start()
@@ -71,7 +73,7 @@ func newWorldThat(t *testing.T, nodes int, stands time.Duration, fanout int) *wo
 
 // start opens a node that has forgotten everything.
 func (n *node) start() {
-	config := Config{Self: n.name, Egress: n.name, Interval: tau, Lease: lease, Stands: n.w.stands, Fanout: n.w.fanout, Call: n.call, Ask: n}
+	config := Config{Self: n.name, Egress: n.egress, Interval: tau, Lease: lease, Stands: n.w.stands, Fanout: n.w.fanout, Call: n.call, Ask: n}
 	n.engine = &fakeEngine{orders: make(map[channel.ID]engine.Order), contents: make(map[deltas.Hash]*deltas.Core), held: make(map[channel.ID]engine.News)}
 	n.judge = &fakePrimary{node: n}
 	n.poller = NewPoller(config)
@@ -88,7 +90,7 @@ func (w *world) members() (all []Member) {
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
 		if n.alive {
-			all = append(all, Member{n.name, n.name})
+			all = append(all, Member{n.name, n.egress})
 		}
 	}
 	return all
@@ -106,7 +108,10 @@ func (w *world) cutBetween(a, b *node, cut bool) {
 	w.cut[[2]string{a.name, b.name}], w.cut[[2]string{b.name, a.name}] = cut, cut
 }
 
-var errCut = errors.New("the network is cut")
+var (
+	errCut  = errors.New("the network is cut")
+	errLong = errors.New("a message is longer than its lane takes")
+)
 
 // call reaches nodes that live.
 func (n *node) call(ctx context.Context, to string, request []byte) ([]byte, error) {
@@ -115,10 +120,21 @@ func (n *node) call(ctx context.Context, to string, request []byte) ([]byte, err
 	other := n.w.nodes[i]
 	lost := n.w.cut[[2]string{n.name, to}] || !other.alive || !n.alive
 	n.w.mu.Unlock()
-	if lost {
+	switch {
+	case lost:
 		return nil, errCut
+	case len(request) > peer.MaxPayload:
+		return nil, errLong
 	}
-	return other.poller.Serve(ctx, n.name, request)
+	return carried(other.poller.Serve(ctx, n.name, request))
+}
+
+// carried is a reply behind its way through the network.
+func carried(reply []byte, err error) ([]byte, error) {
+	if len(reply) > peer.MaxPayload {
+		return nil, errLong
+	}
+	return reply, err
 }
 
 // leader returns the node that orders a bucket.
@@ -135,7 +151,7 @@ var errNoLeader = errors.New("no leader")
 
 func (n *node) Report(ctx context.Context, b channel.Bucket, report []byte) ([]byte, error) {
 	if leader := n.w.leader(b); leader != nil {
-		return leader.owner.ServeReport(ctx, report)
+		return carried(leader.owner.ServeReport(ctx, report))
 	}
 	return nil, errNoLeader
 }

@@ -1,0 +1,152 @@
+package wedge
+
+import (
+	"bytes"
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine"
+	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
+)
+
+func TestFit(t *testing.T) {
+	order := engine.Order{URL: strings.Repeat("u", 4<<10), MovedTo: strings.Repeat("m", 4<<10)}
+	patch := func(bytes int) any { return engine.News{Patch: make([]byte, bytes)} }
+	for _, test := range []struct {
+		name  string
+		items []any
+		want  int
+	}{
+		{"none", nil, 0},
+		{"small ones", slices.Repeat([]any{channel.ID{}}, most+1), most},
+		{"long URLs", slices.Repeat([]any{order}, most), 128},
+		{"patches", slices.Repeat([]any{patch(mostBytes / 4)}, 9), 4},
+		{"the largest patch", []any{patch(maxPatch), patch(1)}, 1},
+		{"one that is larger", []any{patch(2 * mostBytes), patch(1)}, 1},
+		{"behind a small one", []any{channel.ID{}, patch(mostBytes), patch(1)}, 2},
+	} {
+		if got := fit(test.items); got != test.want {
+			t.Errorf("%s: %d of %d items fit, want %d", test.name, got, len(test.items), test.want)
+		}
+	}
+}
+
+// News with large patches reach a poller in their order, however many wait for it.
+func TestManyPatchesReachPollers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const versions = 40
+		w, order := wide(t, 2, 0)
+		owner, other := w.nodes[0], w.nodes[1]
+		w.cutBetween(owner, other, true)
+		owner.owner.mu.Lock()
+		for i := range uint64(versions) {
+			news := engine.News{Channel: order.Channel, Incarnation: 1, Version: i + 1, Patch: make([]byte, maxPatch)}
+			owner.owner.tellAll(owner.owner.mu.led.At(order.Channel.Bucket()), &news, []string{other.name})
+		}
+		owner.owner.mu.Unlock()
+		time.Sleep(5 * time.Second)
+		w.cutBetween(owner, other, false)
+		time.Sleep(5 * time.Second)
+		told := other.engine.learned()
+		if len(told) != versions {
+			t.Fatalf("%d versions were told, want %d", len(told), versions)
+		}
+		for i, news := range told {
+			if news.Version != uint64(i+1) || len(news.Patch) != maxPatch {
+				t.Errorf("news %d are of version %d, with a patch of %d bytes", i, news.Version, len(news.Patch))
+			}
+		}
+	})
+}
+
+// A batch that a poller does not take is logged after a minute, and once a minute from then on.
+func TestDeliveryFailureIsLogged(t *testing.T) {
+	for _, test := range []struct {
+		after       time.Duration
+		least, most int
+	}{{50 * time.Second, 0, 0}, {10 * time.Minute, 8, 10}} {
+		synctest.Test(t, func(t *testing.T) {
+			var log bytes.Buffer
+			config := Config{
+				Call:   func(context.Context, string, []byte) ([]byte, error) { return nil, errCut },
+				Logger: slog.New(slog.NewTextHandler(&log, nil)),
+			}.withDefaults()
+			config.metrics = newMetrics(nil)
+			b := newOutbox("c", config, func(channel.Range) {})
+			go b.run()
+			b.begin(&lead{Range: channel.Range{ID: 3, To: 9}, term: 5})
+			time.Sleep(test.after)
+			b.close()
+			synctest.Wait()
+			if lines := strings.Count(log.String(), errCut.Error()); lines < test.least || lines > test.most {
+				t.Errorf("%d lines after %v, want %d to %d:\n%s", lines, test.after, test.least, test.most, log.String())
+			}
+		})
+	}
+}
+
+// A reply to what was sent in an earlier session of a range says nothing of the one that has begun
+// meanwhile.
+func TestReplyToEarlierSession(t *testing.T) {
+	r := channel.Range{ID: 3, To: 9}
+	for _, test := range []struct {
+		name   string
+		leases bool
+		reply  *wire.Reply
+	}{
+		{"a batch is of an older term", false, &wire.Reply{Older: []uint32{r.ID}}},
+		{"a batch is behind one that is lost", false, &wire.Reply{Again: []uint32{r.ID}}},
+		{"a lease is of an older term", true, &wire.Reply{Older: []uint32{r.ID}}},
+		{"a lease is of orders that are lost", true, &wire.Reply{Again: []uint32{r.ID}}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				asked, replies := make(chan *wire.Request, 1), make(chan *wire.Reply)
+				call := func(_ context.Context, _ string, sent []byte) ([]byte, error) {
+					request := new(wire.Request)
+					if err := proto.Unmarshal(sent, request); err != nil {
+						return nil, err
+					}
+					asked <- request
+					return proto.Marshal(<-replies)
+				}
+				config := Config{Call: call}.withDefaults()
+				config.metrics = newMetrics(nil)
+				again := 0
+				b := newOutbox("c", config, func(channel.Range) { again++ })
+				defer b.close()
+				go b.run()
+				b.begin(&lead{Range: r, term: 5})
+				<-asked
+				if test.leases {
+					replies <- new(wire.Reply)
+					b.renew()
+					<-asked
+				}
+				b.begin(&lead{Range: r, term: 7})
+				replies <- test.reply
+				select {
+				case request := <-asked:
+					if got := request.GetBatch(); got.GetSession().GetTerm() != 7 || !got.GetBegin() || again != 0 {
+						t.Errorf("%v is sent, and all is ordered again %d times", request, again)
+					}
+				case <-time.After(time.Minute):
+					t.Fatal("nothing is sent of the later term")
+				}
+				replies <- &wire.Reply{Again: []uint32{r.ID}}
+				synctest.Wait()
+				if again != 1 {
+					t.Errorf("all is ordered again %d times after a reply to the later term, want once", again)
+				}
+			})
+		})
+	}
+}
