@@ -20,7 +20,7 @@ type company struct {
 	credentials *peer.Credentials // nil: connections are not encrypted
 	key         []byte            // of the gossip, nil for none
 	listener    net.Listener
-	address     string // where others reach the listener, as it was given
+	address     string           // where others reach the listener, as it was given
 	members     *members.Members // nil before the node's ID is known
 	self        members.Member
 	peers       *peer.Node

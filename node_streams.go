@@ -2,6 +2,7 @@ package corona
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -63,14 +64,25 @@ func (n *Node) Watch(ctx context.Context, urls ...string) iter.Seq2[*api.Update,
 func (n *Node) subscribeAll(ctx context.Context, urls []string) (ids []string, err error) {
 	requests := make([]api.SubscribeRequest, len(urls))
 	for i, url := range urls {
-		requests[i] = api.SubscribeRequest{URL: url, Sink: api.Sink{Type: api.SinkSSE}}
+		requests[i] = api.SubscribeRequest{URL: url, Sink: api.Sink{Type: api.SinkSSE}, Key: rand.Text()}
 	}
+	var unknown []api.SubscribeRequest // that may have been made all the same
 	for i, outcome := range n.Subscribe(ctx, requests) {
 		if outcome.Err != nil {
 			err = errors.Join(err, fmt.Errorf("subscribe to %s: %w", urls[i], outcome.Err))
+			unknown = append(unknown, requests[i])
 			continue
 		}
 		ids = append(ids, outcome.Subscription.ID)
+	}
+	if len(unknown) > 0 {
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), unsubscribeWithin)
+		defer cancel()
+		for _, outcome := range n.Subscribe(again, unknown) { // with the same keys, so that they are ended
+			if outcome.Err == nil {
+				ids = append(ids, outcome.Subscription.ID)
+			}
+		}
 	}
 	return ids, err
 }

@@ -42,6 +42,9 @@ func (cs *channels) learn(p *poll, r *result, now int64) {
 	case t.Channel.incarnation != p.incarnation:
 	case r.outcome == redirected:
 		t.Channel.witness(p, false)
+		if after := r.retryAfter.After; after > 0 { // before that is noted and told to other pollers
+			cs.schedule.Spare(t, now+int64(after), now)
+		}
 	default:
 		cs.noteResult(t, p, r, now)
 		cs.noteEnd(t, p)

@@ -3,12 +3,14 @@ package engine
 import (
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/deltas"
+	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
 
 // learner is an engine that has polled a channel's first version, of which another poller
@@ -21,8 +23,10 @@ type learner struct {
 
 const learnPeriod = 10 * time.Second
 
-func newLearner(t *testing.T) *learner {
-	l := &learner{world: newWorld(t, Config{Interval: learnPeriod, Floor: time.Second}), url: "http://a.example/a"}
+func newLearner(t *testing.T) *learner { return newLearnerOn(t, nil) }
+
+func newLearnerOn(t *testing.T, v *volume.Volume) *learner {
+	l := &learner{world: newWorld(t, Config{Interval: learnPeriod, Floor: time.Second, Volume: v}), url: "http://a.example/a"}
 	l.serve(1, origin{status: 200, body: "one", etag: "e1"}, l.url)
 	l.pass(learnPeriod)
 	one, two := coreOf(t, "one"), coreOf(t, "two")
@@ -48,6 +52,29 @@ func (l *learner) asks() (asks []string) {
 		}
 	}
 	return asks
+}
+
+// What another poller has found is not written to a disk that is nearly full: the next poll
+// after that fetches it.
+func TestLearnWithoutSpace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var free atomic.Uint64 // MiB, of a reserve of 16
+		free.Store(1000)
+		l := newLearnerOn(t, watchedVolume(t, &free))
+		defer l.close()
+		free.Store(3)
+		l.pass(2 * time.Second)
+		held := l.contents(l.news.Channel)
+		l.engine.Learn(l.news)
+		if got := l.contents(l.news.Channel); got != held {
+			t.Errorf("%d contents are in the cache, %d before", got, held)
+		}
+		free.Store(1000)
+		l.pass(3 * learnPeriod)
+		if news, ok := l.engine.Held(l.news.Channel); !ok || news.Version != 2 {
+			t.Errorf("held with room: %+v, %v", news, ok)
+		}
+	})
 }
 
 // What another poller has found is known before the next poll, which fetches and reports

@@ -33,6 +33,42 @@ func TestReleasedHostWakesTheLoop(t *testing.T) {
 	})
 }
 
+// The gap of a host that is asked for one channel at a time counts from when a request was sent:
+// where connecting took long, the next request has a connection and would follow at once.
+func TestGapFromTheRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second, HostGap: time.Second, HostParallel: 1})
+		defer w.close()
+		urls := []string{"http://h.example/a", "http://h.example/b", "http://h.example/c"}
+		for _, u := range urls {
+			w.origins[u] = &origin{status: 200, body: u}
+		}
+		var sent []time.Time // by one worker at a time
+		w.engine.asker.fetcher = fetchFunc(func(ctx context.Context, req fetcher.Request) (*fetcher.Response, error) {
+			if len(sent) == 0 {
+				time.Sleep(3 * time.Second)
+			}
+			at := time.Now()
+			sent = append(sent, at)
+			resp, err := w.Fetch(ctx, req)
+			resp.Sent = at
+			return resp, err
+		})
+		for _, u := range urls {
+			w.engine.Order(orderURL(u))
+		}
+		w.pass(30 * time.Second)
+		if len(sent) < len(urls) {
+			t.Fatalf("%d requests", len(sent))
+		}
+		for i := range len(sent) - 1 {
+			if apart := sent[i+1].Sub(sent[i]); apart < time.Second {
+				t.Errorf("request %d is sent %v after the one before, gap 1s", i+1, apart)
+			}
+		}
+	})
+}
+
 func orderURL(u string) Order {
 	o := *testOrder(0, 0)
 	o.URL, o.Channel = u, channel.IDOf(u)
@@ -74,6 +110,38 @@ func TestRetryAfterOfARedirect(t *testing.T) {
 		}
 		if waited := w.timesOf(b)[0].Sub(redirected); waited < 120*time.Second {
 			t.Errorf("target asked after %v; asked to wait 120 s", waited)
+		}
+	})
+}
+
+// A redirect's Retry-After is told to the channel's other pollers, and known after a kill.
+func TestRetryAfterOfARedirectIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var told []Spare
+		w := newWorld(t, Config{Interval: time.Minute, Floor: time.Second, Spared: func(s Spare) { told = append(told, s) }})
+		defer w.close()
+		url := "http://a.example/a"
+		w.origins[url] = &origin{status: 200, to: "b", via: 302, retryAfter: "3600"}
+		order := orderURL(url)
+		order.Width = 2
+		w.engine.Order(order)
+		w.pass(2 * time.Minute)
+		if n := len(w.timesOf(url)); n != 1 || len(told) != 1 {
+			t.Fatalf("asked %d times, the others told %+v; want once, one", n, told)
+		}
+		asked := w.timesOf(url)[0]
+		if want := asked.Add(time.Hour); told[0].Until.Sub(want).Abs() > time.Second {
+			t.Errorf("told to wait until %v, want %v", told[0].Until, want)
+		}
+		w.kill()
+		w.engine.Order(order)
+		w.pass(50 * time.Minute)
+		if n := len(w.timesOf(url)); n != 1 {
+			t.Errorf("asked %d times within the hour, after a kill", n)
+		}
+		w.pass(20 * time.Minute)
+		if n := len(w.timesOf(url)); n != 2 {
+			t.Errorf("asked %d times, want again after an hour", n)
 		}
 	})
 }

@@ -38,6 +38,7 @@ const maxAddrs = 8
 type names struct {
 	ask     func(ctx context.Context, network, host string) ([]netip.Addr, error)
 	turns   chan struct{} // holds one element per lookup under way
+	strange chan struct{} // those of names that had no address before: fewer, so that dead ones do not keep the others waiting
 	metrics *metrics
 
 	mu struct {
@@ -49,6 +50,7 @@ type names struct {
 // name is what a lookup found. The fields are written once, before ready is closed.
 type name struct {
 	ready     chan struct{}
+	known     bool // it had addresses before
 	abandoned bool // the asking caller gave up: addrs and err mean nothing
 	addrs     []netip.Addr
 	err       error     // why there are no addresses
@@ -56,7 +58,7 @@ type name struct {
 }
 
 func newNames(resolver *net.Resolver, most, lookups int, m *metrics) *names {
-	n := &names{ask: resolver.LookupNetIP, turns: make(chan struct{}, lookups), metrics: m}
+	n := &names{ask: resolver.LookupNetIP, turns: make(chan struct{}, lookups), strange: make(chan struct{}, lookups-lookups/4), metrics: m}
 	n.mu.known = newLRU[*name](most)
 	return n
 }
@@ -90,7 +92,7 @@ func (n *names) enter(host string) (found *name, ours bool) {
 	if ok && (found.until.IsZero() || time.Now().Before(found.until)) {
 		return found, false
 	}
-	found = &name{ready: make(chan struct{})}
+	found = &name{ready: make(chan struct{}), known: ok && found.err == nil}
 	// The host is part of a URL of up to 2 KiB, which would stay with it.
 	n.mu.known.put(strings.Clone(host), found)
 	return found, true
@@ -98,7 +100,11 @@ func (n *names) enter(host string) (found *name, ours bool) {
 
 // resolve asks for a host's addresses and passes them to all waiting callers.
 func (n *names) resolve(ctx context.Context, host string, found *name) ([]netip.Addr, error) {
-	addrs, err := n.askInTurn(ctx, host)
+	turns := []chan struct{}{n.turns}
+	if !found.known {
+		turns = []chan struct{}{n.strange, n.turns}
+	}
+	addrs, err := n.askInTurn(ctx, host, turns...)
 	lifetime := nameLifetime
 	if err != nil {
 		lifetime = absentLifetime
@@ -115,13 +121,15 @@ func (n *names) resolve(ctx context.Context, host string, found *name) ([]netip.
 	return addrs, err
 }
 
-func (n *names) askInTurn(ctx context.Context, host string) ([]netip.Addr, error) {
-	select {
-	case n.turns <- struct{}{}:
-	case <-ctx.Done():
-		return nil, fail(Busy, "all %d lookups are under way", cap(n.turns))
+func (n *names) askInTurn(ctx context.Context, host string, turns ...chan struct{}) ([]netip.Addr, error) {
+	for _, turn := range turns {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+		case <-ctx.Done():
+			return nil, fail(Busy, "all %d lookups are under way", cap(turn))
+		}
 	}
-	defer func() { <-n.turns }()
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()
 	n.metrics.lookups.Inc()

@@ -21,6 +21,7 @@ type zone struct {
 	mu    sync.Mutex
 	addrs map[string][]string
 	takes time.Duration // a lookup
+	dead  bool          // a lookup of a name without addresses has no end
 	asked []string
 	most  int // lookups at a time, so far
 	now   int
@@ -38,8 +39,12 @@ func (z *zone) ask(ctx context.Context, _, host string) ([]netip.Addr, error) {
 		z.now--
 		z.mu.Unlock()
 	}()
+	answers := time.After(z.takes)
+	if z.dead && addrs == nil {
+		answers = nil
+	}
 	select {
-	case <-time.After(z.takes):
+	case <-answers:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -163,6 +168,31 @@ func TestLookupTakesTooLong(t *testing.T) {
 
 // TestNamesAreCapped holds that neither what is kept nor what is asked at a time
 // grows with the number of hosts.
+// Names whose servers are silent keep those that had addresses before waiting for nothing.
+func TestDeadNamesAside(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		z := &zone{addrs: map[string][]string{"a.example": {"192.0.2.1"}}, takes: time.Second, dead: true}
+		n := newTestNames(t, z, Config{MaxLookups: 4})
+		if _, err := n.lookup(t.Context(), "a.example"); err != nil {
+			t.Fatal(err)
+		}
+		<-time.After(nameLifetime)
+		var asking sync.WaitGroup
+		for i := range 20 {
+			asking.Go(func() { _, _ = n.lookup(t.Context(), strconv.Itoa(i)+".dead.example") })
+		}
+		synctest.Wait()
+		began := time.Now()
+		if _, err := n.lookup(t.Context(), "a.example"); err != nil || time.Since(began) > z.takes {
+			t.Errorf("a name that was known is found after %v, %v", time.Since(began), err)
+		}
+		asking.Wait()
+		if z.most > 4 {
+			t.Errorf("%d lookups at a time", z.most)
+		}
+	})
+}
+
 func TestNamesAreCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		z := &zone{addrs: make(map[string][]string), takes: time.Second}

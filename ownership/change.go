@@ -61,7 +61,11 @@ func (c *changes) change(ctx context.Context, command *wire.MetaCommand) (*wire.
 }
 
 func (c *changes) changeOnce(ctx context.Context, command *wire.MetaCommand) (*wire.Meta, error) {
-	_, leader := c.meta.raft().LeaderWithID()
+	running := c.meta.raft()
+	if running == nil { // this node starts, and others ask it already
+		return nil, errElsewhere
+	}
+	_, leader := running.LeaderWithID()
 	switch leader {
 	case c.meta.seat().id: // as that of a node alone always is
 		return c.changeHere(ctx, command)

@@ -78,8 +78,12 @@ func newNetwork(cluster *Cluster, self peer.Identity, stalled func() bool) (*net
 
 func (n *network) self() string { return n.peers.Self().ID }
 
-// admit refuses nodes that are of no cluster, or of another, once this one has its own.
+// admit refuses nodes that are of no cluster, or of another, once this one has its own, and those
+// with the ID of another name: a certificate proves the name alone.
 func (n *network) admit(id peer.Identity) error {
+	if raftnet.NodeName(id.ID) != id.Name {
+		return fmt.Errorf("node %s has an ID that is another node's", id)
+	}
 	if members := n.members.Load(); members != nil && !(*members)[id.ID] {
 		return fmt.Errorf("node %s is no member of this cluster", id)
 	}

@@ -174,7 +174,9 @@ func (p *placer) beginSplit(r *wire.Range, want string) error {
 		return err
 	}
 	parent := p.known.Load().Ranges[r.Parent-1]
-	if have := p.replicas.held.replicas[parent.Id]; have != "" && p.repairs.has(parent.Id, have) && !lastWhole(parent, have) {
+	have := p.replicas.held.replicas[parent.Id]
+	damaged := have != "" && (p.repairs.has(parent.Id, have) || slices.Contains(parent.Damaged, have))
+	if damaged && !lastWhole(parent, have) {
 		return p.replicas.delete(r.Id)
 	}
 	founded, err := p.replicas.children.found(r.Id, want)

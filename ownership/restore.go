@@ -30,7 +30,7 @@ const (
 // taken up again with the same backup, by any node.
 //
 // ErrNotFresh says that the cluster has, or had, subscriptions, and ErrRestoring that
-// another backup is being restored: nothing has changed. An error that wraps
+// another backup is being restored: it takes nothing of this one. An error that wraps
 // [backup.ErrFile] says that the file cannot be used; what of it was taken is not served.
 func (b *backups) Restore(ctx context.Context, from io.Reader) (backup.Summary, error) {
 	in, err := backup.NewReader(from, nil)

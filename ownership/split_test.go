@@ -347,6 +347,40 @@ func TestSplitGrowth(t *testing.T) {
 	w.agree()
 }
 
+// TestSplitGrowthAfterPowerLoss: a node alone that loses its power while it splits ranges, and is
+// started again as the first of several, has what it acknowledged and goes on to split.
+func TestSplitGrowthAfterPowerLoss(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(*faultSeed, 79))
+	for range 4 {
+		w := newTown(t, 0, random.Uint64(), nil)
+		first := w.add("node-0")
+		alone, err := openSoon(Config{Dir: first.dir, Node: first.name, Ranges: 4, SweepInterval: time.Hour, files: first.files()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := alone.SplitRanges(context.Background(), 16); err != nil {
+			t.Fatal(err)
+		}
+		made := make(map[string]channel.ID)
+		for end := time.Now().Add(time.Duration(random.IntN(700)) * time.Millisecond); time.Now().Before(end); {
+			s := subscribe(t, alone, wish(fmt.Sprintf("http://example.com/alone/%d", len(made)), "", webhook))
+			made[s.ID] = s.Channel
+		}
+		ranges := len(alone.Table())
+		alone.cancel() // what the store does from here on would have an effect on the meta group alone
+		alone.loops.Wait()
+		first.disk = first.disk.CrashClone(vfs.CrashCloneCfg{})
+		shut(t, alone)
+		if err := first.open(3); err != nil {
+			t.Fatalf("after %d ranges: %v", ranges, err)
+		}
+		first.shows(made)
+		awaitRanges(t, first.store, 16)
+		first.shows(made)
+	}
+}
+
 // TestSplitStopOfThree measures how long writes wait while three nodes, whose disks take 5 ms for
 // each sync, split their ranges.
 func TestSplitStopOfThree(t *testing.T) {
@@ -521,7 +555,8 @@ func TestSplitLag(t *testing.T) {
 }
 
 // TestSplitOfDamaged: a replica that is found to be damaged before the range that was split off it
-// begins does not pass its state on.
+// begins does not pass its state on: that of the other range begins empty. One that is still empty
+// when its node is started again is no damaged one.
 func TestSplitOfDamaged(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, 3, 78, func(c *Config) { c.Ranges = 1 })
@@ -531,14 +566,41 @@ func TestSplitOfDamaged(t *testing.T) {
 	damaged := w.nodes[slices.IndexFunc(w.nodes, func(n *townNode) bool { return n != driver && !n.store.of(0).serves() })]
 	flush := damaged.store.stores.flush
 	flush.mu.Lock()
+	release := sync.OnceFunc(flush.mu.Unlock)
+	defer release()
 	splitTo(t, driver.store, 2)
 	for key := range dump(t, damaged.store.db) {
 		if key[2] == 'm' && binary.BigEndian.Uint16([]byte(key)) >= channel.Buckets/2 {
 			damaged.must(damaged.store.db.Delete([]byte(key), pebble.NoSync))
 		}
 	}
+	eventually(t, "the table with the split is known", func() error {
+		if ranges := damaged.store.known.Load().Ranges; len(ranges) != 2 || ranges[1].Planned {
+			return fmt.Errorf("%v", ranges)
+		}
+		return nil
+	})
+	var others []string
+	for _, n := range w.nodes {
+		if n != damaged {
+			others = append(others, n.name)
+		}
+	}
+	w.net.Partition([]string{damaged.name}, others) // so that nothing fills it
 	damaged.store.repairs.note(0, string(damaged.store.of(0).local().seat.id), disk.Corrupt("by the test"))
-	flush.mu.Unlock()
+	release()
+	eventually(t, "the other range begins empty", func() error {
+		if way := damaged.store.byID(1); way == nil || way.local() == nil || !way.local().empty() {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	damaged.stop()
+	w.net.HealAll()
+	w.open(damaged)
+	if why, found := damaged.store.repairs.all()[1]; found {
+		t.Errorf("the replica that is to be filled counts as damaged: %v", why.why)
+	}
 	w.settled(3, w.nodes...)
 	w.agreeEach()
 	damaged.shows(made)

@@ -114,7 +114,8 @@ func (v View) Subscription(ctx context.Context, id string) (channel.Subscription
 }
 
 // Beginnings returns where streams of subscriptions begin, in their order; with exist only whether
-// they are missing, and their channels. Each range is asked once.
+// they are missing, and their channels: those of ranges that can be read also beside an error.
+// Each range is asked once.
 func (v View) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
 	buckets := make([]channel.Bucket, len(ids))
 	for i, id := range ids {
@@ -124,6 +125,7 @@ func (v View) Beginnings(ctx context.Context, ids []string, exist bool) ([]chann
 		}
 	}
 	all := make([]channel.Beginning, len(ids))
+	var unread error
 	err := v.s.EachRange(ctx, 0, func(r channel.Range) (more bool, err error) {
 		q := subscriptionsQuery{SubscriptionQuery: SubscriptionQuery{Limit: 1}, Exist: exist}
 		var at []int
@@ -136,6 +138,10 @@ func (v View) Beginnings(ctx context.Context, ids []string, exist bool) ([]chann
 			return true, nil
 		}
 		page, err := v.s.views.subscriptions.In(ctx, r, q)
+		if exist && err != nil && !errors.Is(err, errDivided) {
+			unread = errors.Join(unread, err)
+			return true, nil
+		}
 		if err != nil {
 			return false, err
 		}
@@ -148,7 +154,7 @@ func (v View) Beginnings(ctx context.Context, ids []string, exist bool) ([]chann
 		}
 		return true, nil
 	})
-	return all, err
+	return all, errors.Join(err, unread)
 }
 
 // beginning asks a node that does not know Begin.

@@ -2,6 +2,7 @@ package primary
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -120,7 +121,7 @@ func (ts *tenures) startedWith() Poller {
 
 // takeOver gives the poller its orders for all ranges that wait for it. Their channels
 // are all known before the first is ordered, so that each has its own rate from the
-// beginning. After an error they wait again.
+// beginning. Ranges that cannot be read wait again, and keep no other waiting.
 func (ts *tenures) takeOver(poller Poller) error {
 	ts.turn.Lock()
 	defer ts.turn.Unlock()
@@ -128,30 +129,39 @@ func (ts *tenures) takeOver(poller Poller) error {
 	gained := ts.gained
 	ts.gained = nil
 	ts.book.Unlock()
-	if err := ts.order(gained, poller); err != nil {
+	failed, err := ts.order(gained, poller)
+	ts.metrics.takeovers.Add(float64(len(gained) - len(failed)))
+	if err != nil {
 		ts.metrics.takeoverFailures.Inc()
 		ts.book.Lock()
-		ts.gained = append(gained, ts.gained...)
+		ts.gained = append(failed, ts.gained...)
 		ts.book.Unlock()
-		return err
 	}
-	ts.metrics.takeovers.Add(float64(len(gained)))
-	return nil
+	return err
 }
 
-func (ts *tenures) order(gained []*tenure, poller Poller) error {
-	for _, t := range gained {
-		if err := ts.eachPage(t, ts.learnPage, func() {}); err != nil {
-			return err
+// order orders all channels of ranges, and returns the ranges that failed.
+func (ts *tenures) order(gained []*tenure, poller Poller) (failed []*tenure, err error) {
+	fails := func(t *tenure, why error) {
+		failed, err = append(failed, t), errors.Join(err, why)
+	}
+	gained = slices.DeleteFunc(slices.Clone(gained), func(t *tenure) bool {
+		why := ts.eachPage(t, ts.learnPage, func() {})
+		if why != nil {
+			fails(t, why)
 		}
+		return why != nil
+	})
+	if len(gained) == 0 && err != nil {
+		return failed, err // there is nothing new to be solved
 	}
 	ts.book.Lock()
 	for _, t := range gained {
 		t.learned = true
 	}
 	ts.book.Unlock()
-	if err := ts.planner.solve(true); err != nil {
-		return fmt.Errorf("solve for rates: %w", err)
+	if unsolved := ts.planner.solve(true); unsolved != nil {
+		return append(failed, gained...), errors.Join(err, fmt.Errorf("solve for rates: %w", unsolved))
 	}
 	ts.book.Lock()
 	ts.book.poller = poller
@@ -163,12 +173,13 @@ func (ts *tenures) order(gained []*tenure, poller Poller) error {
 	}
 	ts.book.Unlock()
 	for _, t := range gained {
-		if err := ts.eachPage(t, ts.orderPage, poller.Wait); err != nil {
-			return err
+		if why := ts.eachPage(t, ts.orderPage, poller.Wait); why != nil {
+			fails(t, why)
+			continue
 		}
 		ts.complete(t)
 	}
-	return nil
+	return failed, err
 }
 
 // complete says that all channels of a range have been ordered, unless it was lost.

@@ -341,13 +341,42 @@ func TestTakeoverIsTriedAgain(t *testing.T) {
 	})
 }
 
+// A range that cannot be read keeps no other one from being taken over.
+func TestTakeoverOfTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store, _, poller := newLeaders(Config{})
+		damaged, whole := quarters()[1], quarters()[2]
+		owner := New(Config{Interval: time.Hour, Floor: time.Minute, Now: time.Now, Logger: slog.New(slog.DiscardHandler)}, &failing{leaders: store, damaged: damaged}, nil)
+		if err := owner.Start(poller); err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); owner.Run(ctx) }()
+		for _, r := range []channel.Range{damaged, whole} {
+			store.put(in(r, 1, 1))
+			store.gain(owner, r)
+		}
+		time.Sleep(3 * takeOverAgain)
+		synctest.Wait()
+		poller.mu.Lock()
+		defer poller.mu.Unlock()
+		if len(poller.ordered) != 1 {
+			t.Errorf("%d orders, want that of the range that can be read", len(poller.ordered))
+		}
+		stop()
+		<-done
+	})
+}
+
 type failing struct {
 	*leaders
-	fail atomic.Int32 // calls that are to fail
+	fail    atomic.Int32  // calls that are to fail
+	damaged channel.Range // of which all do
 }
 
 func (f *failing) ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
-	if f.fail.Add(-1) >= 0 {
+	if f.fail.Add(-1) >= 0 || r == f.damaged {
 		return nil, errors.New("cannot read")
 	}
 	return f.leaders.ChannelsIn(r, after, limit)

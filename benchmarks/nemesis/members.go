@@ -77,6 +77,7 @@ func (n *nemesis) drain(ctx context.Context, f *fault) error {
 	if !n.fleet.takeSoon(ctx, node) {
 		return ctx.Err()
 	}
+	witness.Pause(ctx, deletesWithin) // it may have been cut off from the others when they forgot its last replica
 	n.leave(node)
 	if err := n.stop(node); err != nil {
 		return err

@@ -53,6 +53,10 @@ func (s *Schedule[C]) beginAt(p *Poll[C], h *Host[C], now int64) (ok bool) {
 	if !s.mayAsk(h) {
 		return false // any more
 	}
+	if h.freeAt > now { // since a request was sent later than its poll had begun
+		s.place(h, now)
+		return false
+	}
 	queue, of := s.choose(h)
 	if s.workers.Full(of) {
 		s.park(h, of)
@@ -135,7 +139,21 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 	if p.Verdict == pace.HostRefuses {
 		s.rests(h, now)
 	}
+	if !p.Sent.IsZero() {
+		s.respace(h, min(p.Sent.UnixNano(), now), now)
+	}
 	s.place(h, now)
+}
+
+// respace has a host's gap count from when a request was sent: a connection may have taken
+// long, and the next request, which has one already, would follow at once.
+func (s *Schedule[C]) respace(h *Host[C], sent, now int64) {
+	if free := s.hosts.freeAfter(h, sent, 1); free > max(h.freeAt, now) {
+		h.freeAt = free
+		if h.state == hostSpaced {
+			s.spaced.set(h, free)
+		}
+	}
 }
 
 // Asked notes when a target was asked last: the floor counts from when the request left,

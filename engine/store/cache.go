@@ -181,8 +181,13 @@ func (c *Cache) SetRecord(id channel.ID, r Record) error {
 
 // Adopt is SetRecord for another version: content of the other hashes is removed.
 // The version's own content is written with the record; a nil core is staged
-// already.
+// already. The error is [ErrNoSpace] on a full disk where there is content to be written.
 func (c *Cache) Adopt(id channel.ID, r Record, core *deltas.Core, others ...deltas.Hash) error {
+	if core != nil {
+		if err := c.room(); err != nil {
+			return err
+		}
+	}
 	defer c.syncLater()
 	batch := c.db.NewBatch()
 	defer batch.Close()

@@ -53,7 +53,7 @@ func (h *Hub) beginnings(ctx context.Context, subs []string, exist bool) ([]chan
 	}
 	found, err := h.store.Beginnings(ctx, subs, exist)
 	if err != nil {
-		return nil, fmt.Errorf("subscriptions of a stream: %w", err)
+		return found, fmt.Errorf("subscriptions of a stream: %w", err)
 	}
 	return found, nil
 }

@@ -30,15 +30,12 @@ func (h *Hub) Unsubscribed(id string) {
 // recheck finds which of some subscriptions were deleted without this hub being told.
 func (h *Hub) recheck(ctx context.Context, subs []string) error {
 	found, err := h.beginnings(ctx, subs, true)
-	if err != nil {
-		return err
-	}
 	for i, b := range found {
 		if b.Missing {
 			h.Unsubscribed(subs[i])
 		}
 	}
-	return nil
+	return err
 }
 
 // recheckAll rechecks the subscriptions of all streams again and again until ctx ends.

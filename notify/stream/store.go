@@ -15,7 +15,8 @@ import (
 // closed: no range goes behind it when it starts again.
 type Store interface {
 	// Beginnings returns where streams of subscriptions begin, in their order; with exist only
-	// whether they are missing, and their channels. It sees what Since has returned.
+	// whether they are missing, and their channels; then it returns beside an error those that it
+	// could read. It sees what Since has returned.
 	Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error)
 
 	// Table returns all ranges of the cluster, in the order of their buckets.

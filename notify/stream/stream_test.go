@@ -28,6 +28,7 @@ type node struct {
 	t       rapid.TB
 	store   *memstore.Store
 	recheck time.Duration // not 0: the hub is told nothing
+	unread  atomic.Value  // ID of a subscription that cannot be read
 
 	hub      *Hub
 	registry *prometheus.Registry
@@ -43,11 +44,25 @@ func (hooks) Committed(channel.Update, uint64)        {}
 func (hooks) Subscribed(channel.Subscription)         {}
 func (h hooks) Unsubscribed(sub channel.Subscription) { h.Hub.Unsubscribed(sub.ID) }
 
+// partly is a store that cannot read one subscription.
+type partly struct {
+	*memstore.Store
+	node *node
+}
+
+func (p partly) Beginnings(ctx context.Context, ids []string, exist bool) ([]channel.Beginning, error) {
+	found, err := p.Store.Beginnings(ctx, ids, exist)
+	if at := slices.IndexFunc(ids, func(id string) bool { return id == p.node.unread.Load() }); at >= 0 && err == nil {
+		found[at], err = channel.Beginning{}, errAway
+	}
+	return found, err
+}
+
 func newNode(t rapid.TB) *node { return &node{t: t, store: memstore.New()} }
 
 func (n *node) start() {
 	n.registry = prometheus.NewRegistry()
-	n.hub = NewHub(Config{Epoch: 7, Recheck: n.recheck}.WithDefaults(), n.store, slog.New(slog.DiscardHandler), metric.New(n.registry))
+	n.hub = NewHub(Config{Epoch: 7, Recheck: n.recheck}.WithDefaults(), partly{n.store, n}, slog.New(slog.DiscardHandler), metric.New(n.registry))
 	if n.recheck == 0 {
 		n.store.Connect(hooks{n.hub})
 	}
@@ -224,7 +239,8 @@ func TestStreamFilters(t *testing.T) {
 	})
 }
 
-// A hub that is not told of deleted subscriptions finds them by itself.
+// A hub that is not told of deleted subscriptions finds them by itself, also where others cannot
+// be read.
 func TestStreamOfDeletedUntold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n := newNode(t)
@@ -233,6 +249,10 @@ func TestStreamOfDeletedUntold(t *testing.T) {
 		defer n.stop()
 		a, b := n.store.AddChannel("a"), n.store.AddChannel("b")
 		ofA, ofB := n.store.Subscribe(a, "", ""), n.store.Subscribe(b, "", "")
+		ofC := n.store.Subscribe(n.store.AddChannel("c"), "", "")
+		third := n.open(api.StreamFilter{Subscriptions: []string{ofC.ID}}, "")
+		defer third.Close()
+		n.unread.Store(ofC.ID)
 		one := n.open(api.StreamFilter{Subscriptions: []string{ofA.ID}}, "")
 		defer one.Close()
 		both := n.open(api.StreamFilter{Subscriptions: []string{ofA.ID, ofB.ID}}, "")

@@ -158,6 +158,7 @@ func TestRestoreRefused(t *testing.T) {
 	}{
 		{api.NewProblem(http.StatusConflict, "not fresh"), cli.ExitNo, false},
 		{api.NewProblem(http.StatusUnauthorized, "no token"), cli.ExitUnreachable, false},
+		{api.NewProblem(http.StatusBadRequest, "checksum"), cli.ExitUnreachable, true},
 		{api.NewProblem(http.StatusServiceUnavailable, "no leader"), cli.ExitUnreachable, true},
 		{context.Canceled, cli.ExitUnreachable, true},
 	} {

@@ -85,7 +85,7 @@ func refusal(err error) error {
 	switch refused := errors.As(err, &problem); {
 	case refused && problem.Status == http.StatusConflict:
 		return cli.Exit(cli.ExitNo, cli.Explain(err))
-	case refused && !problem.Retryable:
+	case refused && !problem.Retryable && problem.Status != http.StatusBadRequest: // that was damaged on its way
 		return cli.NodeError(err)
 	}
 	return cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w; run it again with the same file to go on", cli.Explain(err)))

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 	"strings"
 
@@ -18,8 +17,8 @@ import (
 
 // profileFlags are the flags of corona profile.
 type profileFlags struct {
-	kind, diff, listen string
-	seconds            int
+	kind, diff, listen, token string
+	seconds                   int
 }
 
 const profileLong = `Show profiles in google/pprof's web view, with a flame graph, until interrupted: of
@@ -51,6 +50,7 @@ func NewProfile() *cobra.Command {
 	command.Flags().StringVar(&flags.diff, "diff", "", "a `folder` or URL to compare with")
 	command.Flags().IntVar(&flags.seconds, "seconds", 10, "how long a running node is profiled")
 	command.Flags().StringVar(&flags.listen, "listen", "127.0.0.1:0", "loopback `address` of the view")
+	cli.AddToken(command, &flags.token)
 	return command
 }
 
@@ -83,7 +83,7 @@ func (f *profileFlags) run(ctx context.Context, from string, log io.Writer) erro
 // read reads the profiles of a folder, or asks a node.
 func (f *profileFlags) read(ctx context.Context, from string) (p *profile.Profile, err error) {
 	if strings.HasPrefix(from, "http://") || strings.HasPrefix(from, "https://") {
-		content, err := profiles.Fetch(ctx, from, os.Getenv("CORONA_TOKEN"), f.kind, f.seconds)
+		content, err := profiles.Fetch(ctx, from, f.token, f.kind, f.seconds)
 		if err != nil {
 			return nil, cli.Exit(cli.ExitUnreachable, err)
 		}

@@ -4,6 +4,7 @@ package watch
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -110,9 +111,10 @@ func (w *watcher) join(ctx context.Context, urls []string) error {
 			w.filter.Channels = append(w.filter.Channels, id)
 			continue
 		}
-		made, err := w.client.Subscribe(ctx, api.SubscribeRequest{URL: url, Sink: api.Sink{Type: api.SinkSSE}})
+		request := api.SubscribeRequest{URL: url, Sink: api.Sink{Type: api.SinkSSE}, Key: rand.Text()}
+		made, err := w.client.Subscribe(ctx, request)
 		if err != nil {
-			return cli.NodeError(err)
+			return w.recall(ctx, request, err)
 		}
 		w.filter.Subscriptions = append(w.filter.Subscriptions, made.ID)
 	}
@@ -122,6 +124,23 @@ func (w *watcher) join(ctx context.Context, urls []string) error {
 	}
 	fmt.Fprintf(w.notes, "watching %s; Ctrl-C ends\n", what)
 	return nil
+}
+
+// recall asks again for a subscription that failed in a way that leaves open whether it was made,
+// so that leave ends it: what the first request has made has the same key. It returns why that
+// failed.
+func (w *watcher) recall(ctx context.Context, request api.SubscribeRequest, why error) error {
+	if refused := (*api.Problem)(nil); errors.As(why, &refused) && !refused.Retryable {
+		return cli.NodeError(why)
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
+	defer cancel()
+	made, err := w.client.Subscribe(ctx, request)
+	if err != nil {
+		return cli.NodeError(fmt.Errorf("%w; %s may be subscribed", cli.Explain(why), request.URL))
+	}
+	w.filter.Subscriptions = append(w.filter.Subscriptions, made.ID)
+	return cli.NodeError(why)
 }
 
 func (w *watcher) isSubscribed(ctx context.Context, id channel.ID) (bool, error) {

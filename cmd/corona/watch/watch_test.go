@@ -29,6 +29,7 @@ type watchNode struct {
 		sync.Mutex
 		subscribed, unsubscribed []string
 		asked                    []string // query and cursor of each connection
+		late                     string   // key of the subscription that was made and not answered
 	}
 }
 
@@ -45,7 +46,15 @@ func (n *watchNode) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			clitest.Respond(w, http.StatusBadRequest, api.BadField("url", "not here"))
 			return
 		}
-		n.mu.subscribed = append(n.mu.subscribed, request.URL)
+		key := r.Header.Get("Idempotency-Key")
+		if key == "" || key != n.mu.late {
+			n.mu.subscribed = append(n.mu.subscribed, request.URL)
+		}
+		if strings.Contains(request.URL, "late") && n.mu.late == "" {
+			n.mu.late = key
+			clitest.Respond(w, http.StatusServiceUnavailable, api.NewProblem(http.StatusServiceUnavailable, "not known to be durable"))
+			return
+		}
 		clitest.Respond(w, http.StatusCreated, api.Subscription{ID: fmt.Sprintf("sub_%d", len(n.mu.subscribed))})
 	case r.Method == http.MethodDelete:
 		n.mu.unsubscribed = append(n.mu.unsubscribed, strings.TrimPrefix(r.URL.Path, "/v1/subscriptions/"))
@@ -170,6 +179,18 @@ func TestWatchFailsToSubscribe(t *testing.T) {
 	}
 	if !slices.Equal(node.mu.unsubscribed, []string{"sub_1"}) || len(node.mu.asked) != 0 {
 		t.Errorf("unsubscribed %v, streams %v", node.mu.unsubscribed, node.mu.asked)
+	}
+}
+
+// TestWatchUnanswered: a subscription that was made and not answered is unmade.
+func TestWatchUnanswered(t *testing.T) {
+	node := &watchNode{}
+	got := runWatch(t, node, "never", clitest.FeedURL, "https://late.example/")
+	if got.Code != cli.ExitUnreachable || !strings.Contains(got.Errs, "not known to be durable") {
+		t.Errorf("exit code %d, standard error %s", got.Code, got.Errs)
+	}
+	if len(node.mu.subscribed) != 2 || !slices.Equal(node.mu.unsubscribed, []string{"sub_1", "sub_2"}) {
+		t.Errorf("subscribed %v, unsubscribed %v", node.mu.subscribed, node.mu.unsubscribed)
 	}
 }
 

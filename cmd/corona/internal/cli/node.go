@@ -24,7 +24,12 @@ func (f *NodeFlags) Add(cmd *cobra.Command) {
 
 func (f *NodeFlags) addServer(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.server, "server", defaultServer, "`URL` of a node; any of a cluster will do")
-	cmd.Flags().StringVar(&f.token, "token", "", "API `TOKEN` of the node, if it wants one; better as CORONA_TOKEN_FILE=path")
+	AddToken(cmd, &f.token)
+}
+
+// AddToken adds --token to a command that asks a node.
+func AddToken(cmd *cobra.Command, to *string) {
+	cmd.Flags().StringVar(to, "token", "", "API `TOKEN` of the node, if it wants one; better as CORONA_TOKEN_FILE=path")
 	MarkSecret(cmd, "token")
 }
 
