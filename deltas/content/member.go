@@ -84,17 +84,19 @@ func ChangedMembers(was, is string) []string {
 	return fields
 }
 
-// membersOf returns the text of each member in an entry's lines.
+// membersOf returns the lines of each member in an entry's lines, where they follow each
+// other.
 func membersOf(section string) map[string]string {
 	members := make(map[string]string)
-	name := ""
+	name, from, at := "", 0, 0
 	for line := range strings.Lines(section) {
-		line = strings.TrimPrefix(line, Indent)
-		if member, _, ok := cutMember(line); ok {
-			name = member
+		if member, _, ok := cutMember(strings.TrimPrefix(line, Indent)); ok {
+			members[name] = section[from:at]
+			name, from = member, at
 		}
-		members[name] += line
+		at += len(line)
 	}
+	members[name] = section[from:]
 	delete(members, "")
 	return members
 }

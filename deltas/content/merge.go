@@ -76,26 +76,28 @@ func (e DraftEntry) commonID() string {
 
 // unreplaced returns the held entries that no fresh one is another version of.
 func unreplaced(held, fresh []DraftEntry) []DraftEntry {
-	heldOf, freshOf := byID(held), byID(fresh)
+	heldOf, freshOf := countIDs(held), countIDs(fresh)
+	type version struct{ key, distinction string }
+	said := make(map[version]bool, len(fresh))
+	for _, f := range fresh {
+		said[version{identityKey(f.ID), f.distinction()}] = true
+	}
 	var kept []DraftEntry
 	for _, h := range held {
 		key := identityKey(h.ID)
-		same := len(heldOf[key]) == 1 && len(freshOf[key]) == 1
-		for _, f := range freshOf[key] {
-			same = same || f.distinction() == h.distinction()
+		if heldOf[key] == 1 && freshOf[key] == 1 || said[version{key, h.distinction()}] {
+			continue
 		}
-		if !same {
-			kept = append(kept, h)
-		}
+		kept = append(kept, h)
 	}
 	return kept
 }
 
-func byID(entries []DraftEntry) map[string][]DraftEntry {
-	groups := make(map[string][]DraftEntry, len(entries))
+// countIDs returns how many entries each ID has.
+func countIDs(entries []DraftEntry) map[string]int {
+	counts := make(map[string]int, len(entries))
 	for _, e := range entries {
-		key := identityKey(e.ID)
-		groups[key] = append(groups[key], e)
+		counts[identityKey(e.ID)]++
 	}
-	return groups
+	return counts
 }

@@ -12,6 +12,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/cost"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 	"github.com/seed-91e7e7c1/corona/deltas/scan"
@@ -184,4 +185,21 @@ func partialOf(t *testing.T, base, next *content.Core) *content.Core {
 		t.Fatal(fmt.Errorf("%w:\n%s", err, text))
 	}
 	return core
+}
+
+// Many entries of one ID are merged in time that grows with their number.
+func TestMergeIsNotQuadratic(t *testing.T) {
+	shared := func(what string) *content.Core {
+		items := make([]documents.Item, content.MaxEntries)
+		for n := range items {
+			items[n] = documents.Item{GUID: "id", Text: fmt.Sprintf("%s, number %d", what, n)}
+		}
+		return extracted.Of(t, documents.RSS("", items...))
+	}
+	base, partial := shared("old"), shared("new")
+	cost.CheckBounds(t, "one ID", func() {
+		if got, err := content.Merge(base, partial); err != nil || got.Hash != partial.Hash {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
 }

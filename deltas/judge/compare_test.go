@@ -7,6 +7,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
 	"github.com/seed-91e7e7c1/corona/deltas/extract/lines"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/cost"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 )
@@ -119,4 +120,17 @@ func TestUpdateIsBounded(t *testing.T) {
 	if _, err := DecodeUpdate(u.Append(nil)); err != nil {
 		t.Error(err)
 	}
+}
+
+// A member of many lines is compared in time that grows with their number.
+func TestCompareLongMember(t *testing.T) {
+	list := func(last int) *content.Core {
+		return extracted.Of(t, fmt.Appendf(nil, `[{"id":1,"points":[%s%d]},{"id":2}]`, strings.Repeat("1.5,", 100_000), last))
+	}
+	base, next := list(1), list(2)
+	cost.CheckBounds(t, "points", func() {
+		if u := Compare(base, next); len(u.Entries.Changed) != 1 || fmt.Sprint(u.Entries.Changed[0].Fields) != "[points]" {
+			t.Errorf("%+v", u.Entries)
+		}
+	})
 }

@@ -176,11 +176,14 @@ func (n Noise) compare(base, next *content.Core) comparison {
 
 // watch adds slots that are not watched yet.
 func (n *Noise) watch(keys map[slotKey]int, at uint32) {
+	var fresh []slot
 	for key := range keys {
-		if i, known := n.find(key); !known {
-			n.slots = slices.Insert(n.slots, i, slot{key: key, rhythm: rhythm{changed: at}})
+		if _, known := n.find(key); !known {
+			fresh = append(fresh, slot{key: key, rhythm: rhythm{changed: at}})
 		}
 	}
+	n.slots = append(n.slots, fresh...)
+	slices.SortFunc(n.slots, func(a, b slot) int { return cmp.Compare(a.key, b.key) })
 }
 
 // settled masks and unmasks what the scores say at a time, forgets what is calm, and

@@ -1,7 +1,9 @@
 package judge
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/seed-91e7e7c1/corona/deltas/codec"
+	"github.com/seed-91e7e7c1/corona/deltas/content"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/cost"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 )
@@ -237,4 +241,50 @@ func TestNoiseBounded(t *testing.T) {
 	if stored, err := o.state.MarshalBinary(); err != nil || len(stored) > maxState || len(o.state.Noise.slots) < 32 {
 		t.Errorf("%d bytes, %d slots, %v", len(stored), len(o.state.Noise.slots), err)
 	}
+}
+
+// Row 33: pages that change at very many places are judged in time that grows with their
+// length.
+func TestChangesAreNotQuadratic(t *testing.T) {
+	// word returns a word of letters, another for each number.
+	word := func(n int) string {
+		var b []byte
+		for ; n > 0; n /= 26 {
+			b = append(b, 'a'+byte(n%26))
+		}
+		return string(b)
+	}
+	page := func(n int, line func(n int) string) *content.Core {
+		return extracted.Of(t, []byte(strings.Join(bodies(n, line), "\n")))
+	}
+	for _, tc := range []struct {
+		name       string
+		base, next *content.Core
+	}{
+		{"lines", page(20_000, func(n int) string { return "is " + word(n) }), page(20_000, func(n int) string { return strings.Repeat("not ", n%9/8) + "is " + word(n) })},
+		{"lines of one shape", page(20_000, func(n int) string { return fmt.Sprint("is ", n) }), page(20_000, func(n int) string { return strings.Repeat("not ", n%9/8) + fmt.Sprint("is ", n) })},
+	} {
+		cost.CheckBounds(t, tc.name, func() {
+			if d := Decide(settled(tc.base), nil, tc.base, Observation{Begun: epoch.Add(UsualGap), Core: tc.next}); d.Verdict == VerdictUnchanged {
+				t.Errorf("%s: %v", tc.name, d.Verdict)
+			}
+		})
+	}
+}
+
+// Row 33: very many numbers that change at once are watched in time that grows with their
+// number.
+func TestWatchIsNotQuadratic(t *testing.T) {
+	keys := make(map[slotKey]int)
+	for n := range 200_000 {
+		keys[newKey(slotNumber, fmt.Sprint(n))]++
+	}
+	cost.CheckBounds(t, "numbers", func() {
+		var n Noise
+		n.watch(keys, 0)
+		n.watch(keys, 1)
+		if len(n.slots) != len(keys) || !slices.IsSortedFunc(n.slots, func(a, b slot) int { return cmp.Compare(a.key, b.key) }) {
+			t.Errorf("%d slots, or not in order", len(n.slots))
+		}
+	})
 }

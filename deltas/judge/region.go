@@ -25,6 +25,9 @@ var regionPolicy = policy{again: 2, mask: 5, early: 3, byTime: true}
 
 const (
 	maxRegions = 8
+	// maxRuns is how many runs of lines may differ for any to be a region: of a page that
+	// differs at more places much was written. Each run costs scans of the page.
+	maxRuns = 4 * maxRegions
 	// regionLines is how many lines a region holds at most, and regionPart the part
 	// of the page: where more changes, something was written.
 	regionLines = 24
@@ -233,6 +236,9 @@ func (p paged) apart(runs []run) []run {
 	}
 	wide := runs[:0]
 	for _, s := range runs {
+		if last := len(wide) - 1; last >= 0 && s.to <= wide[last].to {
+			continue // the one before was extended over it
+		}
 		for s.from > 0 && often[p[s.from-1].shape] > 1 {
 			s.from--
 		}
@@ -297,8 +303,10 @@ func (n *Noise) learnRegions(t *ticks, was, now *content.Core, at uint32) {
 	m.add(n.slots)
 	next := m.pagedOf(now.Body())
 	base := m.pagedBeside(was.Body(), now.Body(), next)
-	for _, s := range next.changes(t.left, t.come) {
-		n.watchRegion(next, s)
+	if runs := next.changes(t.left, t.come); len(runs) <= maxRuns {
+		for _, s := range runs {
+			n.watchRegion(next, s)
+		}
 	}
 	for i := range n.regions {
 		l := &n.regions[i]

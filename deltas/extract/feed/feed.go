@@ -169,7 +169,7 @@ func extension(exts ext.Extensions, prefix, name string) string {
 }
 
 func extractAtom(text string, base *url.URL) (*content.Draft, error) {
-	feed, err := (&atom.Parser{}).Parse(strings.NewReader(text))
+	feed, err := (&atom.Parser{}).Parse(strings.NewReader(boundTrees(text)))
 	if err != nil {
 		return nil, feedError(err)
 	}

@@ -119,16 +119,59 @@ func TestExtractFeedHostile(t *testing.T) {
 		{"row 24: attributes", item("<title " + strings.Repeat("a='b' ", 200_000) + ">x</title>"), "too many attributes"},
 		{"row 24: elements", item(strings.Repeat("<a/>", feed.MaxElements)), "too many elements"},
 		{"row 24: namespaces", item("<a b=odd/>" + strings.Repeat("<a xmlns:b='c'/>", feed.MaxNamespaces+1)), "too many elements"},
+		{"row 24: deep, with ends of items", "<rss>" + strings.Repeat("<a>", 400_000) + strings.Repeat("</item>", 5000), "nested too deep"},
+		{"row 24: as deep as is mended", "<rss>" + strings.Repeat("<a>", content.MaxEntries-1) + strings.Repeat("</item>", content.MaxEntries), "nested too deep"},
 		{"row 25: cut in an item", whole[:len(whole)/2], "EOF"},
 		{"row 25: cut before the end of the first", whole[:strings.Index(whole, "</item>")+3], "EOF"},
 		{"row 25: cut in a section", item("<title><![CDATA[x"), "EOF"},
 	}
 	for _, test := range tests {
-		core, err := extract.Content(extract.Document{Body: []byte(test.body)})
+		var core *content.Core
+		var err error
+		cost.CheckBounds(t, test.name, func() { core, err = extract.Content(extract.Document{Body: []byte(test.body)}) })
 		var parse *content.ParseError
 		if !errors.As(err, &parse) || parse.Kind != content.KindFeed || !strings.Contains(parse.Reason, test.reason) {
 			t.Errorf("%s: %v, %v; want an error with %q", test.name, core, err, test.reason)
 		}
+	}
+}
+
+// Row 24: formatting elements that are not closed, which a tree opens again in each
+// paragraph, make no tree that is larger than the feed; neither here nor in gofeed.
+func TestExtractFeedFormatting(t *testing.T) {
+	var fonts strings.Builder
+	for n := range 400 {
+		fmt.Fprintf(&fonts, "<font a='%d'/>", n)
+	}
+	markup := "<p>" + fonts.String() + "</p>" + strings.Repeat("<p>x</p>", 5000)
+	escaped := strings.NewReplacer("&", "&amp;", "<", "&lt;").Replace(markup)
+	atom := func(attributes, text, more string) string {
+		return `<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title>` + more + `<entry><id>1</id><title>a title</title><content ` + attributes + ">" + text + "</content></entry></feed>"
+	}
+	const base, odd = ` xml:base="https://example.org/"`, "<odd a=b></odd>"
+	for name, body := range map[string]string{
+		"XHTML":               atom("type='xhtml'", markup, ""),
+		"XHTML with base":     atom("type='xhtml'"+base, markup, ""),
+		"XHTML in a div":      atom("type='xhtml'", "<div>"+markup+"</div>", ""),
+		"section with base":   atom("type='html'"+base, "<![CDATA["+markup+"]]>", ""),
+		"escaped with base":   atom("type='html'"+base, escaped, ""),
+		"gofeed: XHTML":       atom("type='xhtml'", markup, odd),
+		"gofeed: HTML":        atom("type='html'", markup, odd),
+		"gofeed: section":     atom("type='html'"+base, "<![CDATA["+markup+"]]>", odd),
+		"gofeed: escaped":     atom("type='html'"+base, escaped, odd),
+		"gofeed: entities":    atom("type='html'"+base, strings.ReplaceAll(escaped, "&lt;f", "&#60;&#102;"), odd),
+		"gofeed: nested type": atom("type='xhtml'", "<p type='xhtml'>"+markup+"</p>", odd),
+		"gofeed: within":      strings.Replace(strings.Replace(atom("type='xhtml'", markup, odd), "<entry>", "<x:y type='html'>&lt;!--<entry>", 1), "</entry>", "</entry></x:y>", 1),
+	} {
+		if _, plain := feed.ReadPlain(body, nil, nil); plain == strings.HasPrefix(name, "gofeed") {
+			t.Errorf("%s: plain is %v", name, plain)
+		}
+		cost.CheckBounds(t, name, func() {
+			core, err := extract.Content(extract.Document{Body: []byte(body)})
+			if err != nil || name != "gofeed: within" && (len(core.Entries) != 1 || core.Entries[0].Title != "a title") {
+				t.Errorf("%s: %v, %v", name, core, err)
+			}
+		})
 	}
 }
 

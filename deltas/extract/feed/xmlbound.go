@@ -1,9 +1,13 @@
 package feed
 
 import (
+	"encoding/xml"
+	"io"
+	"slices"
 	"strings"
 
 	"github.com/seed-91e7e7c1/corona/deltas/content"
+	"github.com/seed-91e7e7c1/corona/deltas/extract/html"
 	"github.com/seed-91e7e7c1/corona/deltas/scan"
 )
 
@@ -34,6 +38,62 @@ func boundXML(text string) (string, error) {
 		at = next + i
 	}
 	return text, nil
+}
+
+// boundTrees returns an Atom feed without the texts of which gofeed would build trees
+// that are too large, see [html.Grows]. It reads tokens as gofeed does.
+func boundTrees(text string) string {
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict = false
+	d.CharsetReader = func(_ string, text io.Reader) (io.Reader, error) { return text, nil } // it is UTF-8, whatever it declares
+	based := strings.Contains(text, ":base")
+	var b strings.Builder
+	kept, depth := 0, 0
+	from, within, nested := 0, 0, false // of the text that is read: where it begins, its depth, and whether another stands in it
+	for {
+		at := int(d.InputOffset())
+		token, err := d.Token()
+		if err != nil {
+			return b.String() + text[kept:]
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			depth++
+			switch {
+			case !holdsHTML(token):
+			case within == 0:
+				from, within, nested = int(d.InputOffset()), depth, false
+			default:
+				nested = true
+			}
+		case xml.EndElement:
+			if depth == within {
+				if within = 0; nested || growsTree(text[from:at], based) {
+					b.WriteString(text[kept:from])
+					kept = at
+				}
+			}
+			depth--
+		}
+	}
+}
+
+// holdsHTML reports the types whose text gofeed makes a tree of.
+func holdsHTML(t xml.StartElement) bool {
+	return slices.ContainsFunc(t.Attr, func(a xml.Attr) bool {
+		if a.Name.Local != "type" {
+			return false
+		}
+		kind := strings.ToLower(a.Value)
+		return kind == "html" || strings.Contains(kind, "xhtml")
+	})
+}
+
+// growsTree reports a text whose tree may be too large: as it is written, and decoded if
+// its links are resolved.
+func growsTree(raw string, based bool) bool {
+	x := xmlText{raw: raw, sections: strings.Contains(raw, cdataOpen)}
+	return !x.sections && html.Grows(raw) || based && html.Grows(decodeContent(x))
 }
 
 type xmlScan struct {

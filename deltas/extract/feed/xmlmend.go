@@ -17,7 +17,9 @@ func mendXML(text string) (mended string, cut bool) {
 		if open < 0 {
 			break
 		}
-		at = m.markup(at + open)
+		if at = m.markup(at + open); len(m.open) > maxOpen {
+			return "", false
+		}
 	}
 	end, closing := len(text), ""
 	if cut = len(m.open) > 0; cut {
@@ -31,6 +33,10 @@ func mendXML(text string) (mended string, cut bool) {
 	}
 	return m.edited(end) + closing, cut
 }
+
+// maxOpen is how many elements are open at most: as if one was forgotten for each item.
+// Each whole item costs a copy of what is open.
+const maxOpen = content.MaxEntries
 
 // mender looks for what keeps a feed from being read.
 type mender struct {

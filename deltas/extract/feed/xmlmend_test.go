@@ -79,6 +79,18 @@ func TestUnclosedExtension(t *testing.T) {
 	}
 }
 
+// An unclosed element behind each item hides none, though they stand in each other.
+func TestUnclosedBetweenItems(t *testing.T) {
+	numbers := make([]int, 600)
+	for n := range numbers {
+		numbers[n] = len(numbers) - n
+	}
+	body := strings.ReplaceAll(string(documents.Stories(numbers...)), "</item>", "</item><x:y z='1'>")
+	if core := extracted.Of(t, []byte(body)); len(core.Entries) != len(numbers) {
+		t.Errorf("%d entries", len(core.Entries))
+	}
+}
+
 // FuzzMend: whatever the bytes, what is mended needs no mending.
 func FuzzMend(f *testing.F) {
 	whole := string(documents.Stories(2, 1))

@@ -30,6 +30,7 @@ const (
 	cellTag
 	rowTag
 	preTag
+	formatting // stays open behind the end of what it stands in, see [Grows]
 )
 
 func (t traits) is(some traits) bool { return t&some != 0 }
@@ -47,6 +48,8 @@ var elements = func() (table [256][]element) {
 		loose:   "p li dd dt tr td th tbody thead tfoot option optgroup colgroup rt rp",
 		rawTag:  "iframe noembed noframes noscript plaintext script style textarea title xmp",
 		rootTag: "body html",
+
+		formatting: "a b big code em font i nobr s small strike strong tt u",
 
 		titleTag: "title", linkTag: "link", anchorTag: "a", imageTag: "img", cellTag: "td th", rowTag: "tr", preTag: "pre",
 	} {

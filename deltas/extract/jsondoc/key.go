@@ -92,8 +92,12 @@ func distinct(values []string) int {
 	return len(seen)
 }
 
-// maxColumns is how many columns are looked at.
-const maxColumns = 32
+// maxColumns is how many columns are looked at, and maxTries how many members of the
+// first item are tried for it: each try looks through all members of the list.
+const (
+	maxColumns = 32
+	maxTries   = 16 * maxColumns
+)
 
 // columnsOf returns the columns of a list, the likeliest key first. They do not depend
 // on the order of the items: what all have, the first has.
@@ -102,11 +106,13 @@ func columnsOf(items []Value) []column {
 		return nil
 	}
 	var columns []column
+	tries := 0
 	add := func(outer string, members []Value) {
 		for i := range members {
-			if len(columns) == maxColumns || members[i].Kind != '"' || members[i].isStamp() {
+			if len(columns) == maxColumns || tries == maxTries || members[i].Kind != '"' || members[i].isStamp() {
 				continue
 			}
+			tries++
 			if c := (column{outer: outer, name: members[i].Name}); c.fill(items) {
 				columns = append(columns, c)
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/deltas"
 	"github.com/seed-91e7e7c1/corona/deltas/content"
 	"github.com/seed-91e7e7c1/corona/deltas/extract"
+	"github.com/seed-91e7e7c1/corona/deltas/internal/cost"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/documents"
 	"github.com/seed-91e7e7c1/corona/deltas/internal/extracted"
 	"github.com/seed-91e7e7c1/corona/deltas/judge"
@@ -167,4 +168,19 @@ func TestJSONListReturns(t *testing.T) {
 	if !slices.Equal(told, want) {
 		t.Errorf("told at looks %v, want %v", told, want)
 	}
+}
+
+// The search for a key takes time that grows with a list's members, however many the
+// first item has that others have not.
+func TestJSONListKeyIsNotQuadratic(t *testing.T) {
+	var b strings.Builder
+	for n := range 30_000 {
+		fmt.Fprintf(&b, "%q:%q,", fmt.Sprintf("member %d", n), "x")
+	}
+	body := []byte("[{" + strings.TrimSuffix(b.String(), ",") + "},{}]")
+	cost.CheckBounds(t, "members of one item", func() {
+		if core := extracted.Of(t, body); len(core.Entries) != 0 {
+			t.Errorf("%d entries", len(core.Entries))
+		}
+	})
 }
