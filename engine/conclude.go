@@ -43,7 +43,7 @@ func (cs *channels) learn(p *poll, r *result, now int64) {
 	case r.outcome == redirected:
 		t.Channel.witness(p, false)
 		if after := r.retryAfter.After; after > 0 { // before that is noted and told to other pollers
-			cs.schedule.Spare(t, now+int64(after), now)
+			cs.schedule.Spare(t, now+int64(min(after, pace.LongestRest)), now)
 		}
 	default:
 		cs.noteResult(t, p, r, now)

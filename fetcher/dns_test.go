@@ -166,8 +166,6 @@ func TestLookupTakesTooLong(t *testing.T) {
 	})
 }
 
-// TestNamesAreCapped holds that neither what is kept nor what is asked at a time
-// grows with the number of hosts.
 // Names whose servers are silent keep those that had addresses before waiting for nothing.
 func TestDeadNamesAside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -193,6 +191,8 @@ func TestDeadNamesAside(t *testing.T) {
 	})
 }
 
+// TestNamesAreCapped holds that neither what is kept nor what is asked at a time
+// grows with the number of hosts.
 func TestNamesAreCapped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		z := &zone{addrs: make(map[string][]string), takes: time.Second}

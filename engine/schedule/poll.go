@@ -139,11 +139,14 @@ func (s *Schedule[C]) Release(p *Poll[C], r Reply, now int64) {
 	if p.Verdict == pace.HostRefuses {
 		s.rests(h, now)
 	}
-	if !p.Sent.IsZero() {
+	if p.Sent.Sub(p.Begun) > sentSoon {
 		s.respace(h, min(p.Sent.UnixNano(), now), now)
 	}
 	s.place(h, now)
 }
+
+// sentSoon is how long after its poll has begun a request is sent that had a connection.
+const sentSoon = time.Millisecond
 
 // respace has a host's gap count from when a request was sent: a connection may have taken
 // long, and the next request, which has one already, would follow at once.

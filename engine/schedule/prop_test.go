@@ -19,7 +19,8 @@ type scheduleMachine struct {
 	now     int64
 	polls   []*Poll[site] // under way
 	started map[*Host[site]][]int64
-	firsts  bool // may begin
+	sent    map[*Host[site]]int64 // the last request whose poll has been released
+	firsts  bool                  // may begin
 }
 
 func TestScheduleInvariants(t *testing.T) {
@@ -31,7 +32,7 @@ func TestScheduleInvariants(t *testing.T) {
 			HostGap:      time.Duration(rapid.SampledFrom([]int{0, 0, 500, 3000}).Draw(t, "gap")) * time.Millisecond,
 			Nodes:        rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "nodes"),
 		}
-		m := &scheduleMachine{s: newRig(config), now: 1e18, started: map[*Host[site]][]int64{}, firsts: true}
+		m := &scheduleMachine{s: newRig(config), now: 1e18, started: map[*Host[site]][]int64{}, sent: map[*Host[site]]int64{}, firsts: true}
 		m.s.idle = m.idle
 		m.s.batch = rapid.SampledFrom([]int{1, 2, batch}).Draw(t, "batch")
 		for range 8 { // the rare interleavings need long runs
@@ -126,6 +127,9 @@ func (m *scheduleMachine) beginOne(t *rapid.T) {
 	if p.Host != p.Target.at() || p.Host.rest.Resting(m.now) {
 		t.Fatalf("%d asked, at a host that rests: %+v", p.Target.Channel.i, p.Host)
 	}
+	if apart := m.now - m.sent[p.Host]; apart < m.s.hosts.gap-int64(sentSoon) {
+		t.Fatalf("host asked %v after a request to it was sent, gap %v", time.Duration(apart), time.Duration(m.s.hosts.gap))
+	}
 	m.started[p.Host] = append(m.started[p.Host], m.now)
 	if p.Eligible > m.now || p.HostWait < 0 {
 		t.Fatalf("begun at %d, allowed from %d, host wait %d", m.now, p.Eligible, p.HostWait)
@@ -137,8 +141,20 @@ func (m *scheduleMachine) release(t *rapid.T) {
 		// Nothing, fast or slow: what a host is judged by.
 		took := rapid.SampledFrom([]time.Duration{0, time.Second, time.Minute}).Draw(t, "took")
 		i := rapid.IntRange(0, len(m.polls)-1).Draw(t, "poll")
+		m.send(t, m.polls[i])
 		m.s.Release(m.polls[i], Reply{Took: took}, m.now)
 	}
+}
+
+// send has a poll's request have been sent at some time since it began.
+func (m *scheduleMachine) send(t *rapid.T, p *Poll[site]) {
+	if !p.Sent.IsZero() {
+		return
+	}
+	begun := p.Begun.UnixNano()
+	sent := begun + rapid.Int64Range(0, max(m.now-begun, 0)).Draw(t, "sent")
+	p.Sent = time.Unix(0, sent)
+	m.sent[p.Host] = max(m.sent[p.Host], sent)
 }
 
 func (m *scheduleMachine) finish(t *rapid.T) {
@@ -155,6 +171,7 @@ func (m *scheduleMachine) finish(t *rapid.T) {
 	}
 	result := Result{Blame: rapid.SampledFrom([]Blame{Succeeded, Succeeded, Failed, Canceled}).Draw(t, "blame")}
 	result.Memory = rapid.SampledFrom([]int64{0, 0, 2 * largeBody}).Draw(t, "memory")
+	m.send(t, p)
 	m.s.conclude(p, reply, result, m.now)
 	if rapid.Bool().Draw(t, "fresh") {
 		target.SetWishes(m.now+rapid.Int64Range(0, 60e9).Draw(t, "for"), pace.Skip{})

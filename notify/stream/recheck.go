@@ -10,8 +10,10 @@ import (
 const (
 	// recheckPage is how many subscriptions are asked for at a time.
 	recheckPage = 1_000
-	// recheckRest is how many times as long as a recheck takes it rests at least.
+	// recheckRest is how many times as long as a recheck takes it rests at least, up to
+	// recheckMost: ranges without a leader take seconds each.
 	recheckRest = 20
+	recheckMost = time.Minute
 )
 
 // Unsubscribed ends what streams carry for a deleted subscription.
@@ -53,7 +55,7 @@ func (h *Hub) recheckAll(ctx context.Context) {
 				h.log.Warn("cannot look which subscriptions of streams were deleted", "error", err)
 			}
 		}
-		rest = max(h.config.Recheck, recheckRest*time.Since(began))
+		rest = max(h.config.Recheck, min(recheckRest*time.Since(began), recheckMost))
 	}
 }
 

@@ -137,7 +137,7 @@ func (w *watcher) recall(ctx context.Context, request api.SubscribeRequest, why 
 	defer cancel()
 	made, err := w.client.Subscribe(ctx, request)
 	if err != nil {
-		return cli.NodeError(fmt.Errorf("%w; %s may be subscribed", cli.Explain(why), request.URL))
+		return cli.Exit(cli.ExitUnreachable, fmt.Errorf("%w; %s may be subscribed", cli.Explain(why), request.URL))
 	}
 	w.filter.Subscriptions = append(w.filter.Subscriptions, made.ID)
 	return cli.NodeError(why)

@@ -68,7 +68,7 @@ func boundTrees(text string) string {
 			}
 		case xml.EndElement:
 			if depth == within {
-				if within = 0; nested || growsTree(text[from:at], based) {
+				if within = 0; nested && html.Many(text[from:at]) || growsTree(text[from:at], based) {
 					b.WriteString(text[kept:from])
 					kept = at
 				}

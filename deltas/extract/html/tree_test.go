@@ -37,6 +37,14 @@ func TestGrows(t *testing.T) {
 		{"in SVG's styles", "<svg><style>" + repeated(33, "<b id=#>"), true},
 		{"behind SVG's sections", "<svg><![CDATA[><!--]]>" + repeated(33, "<b id=#>"), true},
 		{"ends in SVG", repeated(33, "<b id=#><svg><foreignObject></foreignObject></svg></b>"), true},
+		{"an icon, and closed links behind it", "<svg viewBox=#><title>#</title><g><path d=# /><use href=#></use></g></svg>" + repeated(500, "<p><a href=#><b>x</b></a></p>"), false},
+		{"a formula, and closed links behind it", "<math><mrow><mi>x</mi><mo>=</mo><msup><mn>2</mn><mi>y</mi></msup></mrow></math>" + repeated(500, "<p><a href=#><i>x</i></a></p>"), false},
+		{"formatting in an icon", "<svg><g><b id=1></g></svg>" + repeated(33, "<p><b id=#>x</b></p>"), true},
+		{"an icon's title that closes itself", "<svg><title/><g></g></svg>" + repeated(33, "<b id=#>") + "</title>", true},
+		{"markup in an icon's style", "<svg><style></g><b id=#></style></svg>" + repeated(33, "<p><b id=#>x</b></p>"), true},
+		{"formatting in an icon's title", repeated(33, "<svg><title><b id=#></title></svg>"), true},
+		{"formatting in a formula", repeated(33, "<math><mi><b id=#></mi></math>"), true},
+		{"HTML that closes itself in an icon", "<svg><p>" + repeated(33, "<b id=#/>") + "</p></svg>", true},
 		{"icons", repeated(30, "<p><svg><title>#</title><path d=# /></svg><b>x</b></p>"), false},
 	}
 	for _, test := range tests {
@@ -48,8 +56,8 @@ func TestGrows(t *testing.T) {
 
 // Of markup that does not grow, however it is nested, x/net makes a tree of few nodes.
 func TestGrowsBoundsTrees(t *testing.T) {
-	names := strings.Fields("b a nobr p div table td tr caption object select svg math mi desc foreignObject title style template button li form h1 marquee tbody span br script textarea body frameset")
-	pieces := []string{"x", "<b id=#>", "<a href=#>", "<b id=#/>", "<!--", "-->", "<![CDATA[", "]]>", strings.Repeat("<div>", 9), strings.Repeat("</div>", 9)}
+	names := strings.Fields("b a nobr p div table td tr caption object select svg math mi desc foreignObject title style template button li form h1 marquee tbody span br script textarea body frameset g path msup")
+	pieces := []string{"x", "<b id=#>", "<a href=#>", "<b id=#/>", "<svg><g><path/></g></svg>", "<math><mi>x</mi></math>", "<svg><title>x</title>", "<g/>", "<!--", "-->", "<![CDATA[", "]]>", strings.Repeat("<div>", 9), strings.Repeat("</div>", 9)}
 	for _, name := range names {
 		pieces = append(pieces, "<"+name+">", "</"+name+">")
 	}
