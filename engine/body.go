@@ -15,7 +15,7 @@ func (a *asker) body(ctx context.Context, p *poll, r result, resp *fetcher.Respo
 	if p.holding.OK && found.RawHash == p.holding.RawHash {
 		found.Kind = p.holding.Kind
 		r.outcome, r.kind = unchanged, found.Kind
-		return a.confirmed(ctx, p, a.keep(p, r.withWords(resp, p.hints()), found, nil))
+		return a.confirmed(ctx, p, a.keep(p, r.withWords(p, resp, p.hints()), found, nil))
 	}
 	a.engine.releaseHost(p, &r)
 	from := a.baseOf(p)
@@ -23,7 +23,7 @@ func (a *asker) body(ctx context.Context, p *poll, r result, resp *fetcher.Respo
 	if err != nil {
 		return r.extractFailed(ctx, err)
 	}
-	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
+	return a.compare(ctx, p, r.withWords(p, resp, core.Hints), found, from, core)
 }
 
 // delta makes the whole document of an answer of new and changed entries alone (RFC
@@ -52,7 +52,7 @@ func (a *asker) delta(ctx context.Context, p *poll, r result, resp *fetcher.Resp
 	if core.Hash == p.hash {
 		found.RawHash = p.holding.RawHash // of the whole document, which has not changed
 	}
-	return a.compare(ctx, p, r.withWords(resp, core.Hints), found, from, core)
+	return a.compare(ctx, p, r.withWords(p, resp, core.Hints), found, from, core)
 }
 
 // found is the holding of a response, apart from its content: the feed URL is still the

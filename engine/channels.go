@@ -60,7 +60,8 @@ func (cs *channels) order(o *Order, now int64) {
 		c.setIncarnation(o.Incarnation)
 		cs.schedule.Forgive(t)
 	}
-	if t.Dropped() && !o.Others.IsZero() {
+	revived := t.Dropped()
+	if revived && !o.Others.IsZero() {
 		t.SetOthers(o.Others.UnixNano())
 	}
 	cs.schedule.Revive(t)
@@ -72,8 +73,17 @@ func (cs *channels) order(o *Order, now int64) {
 	cs.direct(t, o)
 	if t.Idle() {
 		cs.readdress(t)
-		cs.schedule.Plan(t, now)
+		if revived || !comes(t, now) {
+			cs.schedule.Plan(t, now)
+		}
 	}
+}
+
+// comes reports whether a slot of a target that is ordered has come: the loop is about to
+// have it polled, and to plan it again would leave that slot out.
+func comes(t *target, now int64) bool {
+	due, ok := t.Due()
+	return ok && due <= now
 }
 
 // repace moves a channel that is ordered to the slots of another rate.
@@ -83,7 +93,7 @@ func (cs *channels) repace(p *Pace, now int64) {
 		return
 	}
 	cs.schedule.SetRate(t, p.Rate, p.Width, p.Rank, now)
-	if due, _ := t.Due(); t.Idle() && due > now { // else the loop is about to have it polled
+	if t.Idle() && !comes(t, now) {
 		cs.schedule.Plan(t, now)
 	}
 }
@@ -144,8 +154,7 @@ func (cs *channels) recall(id channel.ID, found *store.Record, now int64) {
 	if c.loaded {
 		return
 	}
-	takeRecord(t, found, now)
-	if !t.Dropped() {
+	if wait := takeRecord(t, found, now); !t.Dropped() && (wait || !comes(t, now)) {
 		cs.schedule.Plan(t, now)
 	}
 }
@@ -153,11 +162,11 @@ func (cs *channels) recall(id channel.ID, found *store.Record, now int64) {
 // takeRecord notes what the cache has recorded of a target, and reports whether it is
 // too soon to ask.
 func takeRecord(t *target, found *store.Record, now int64) (wait bool) {
-	said := words{fresh: found.Lifetime, source: found.Source, hints: found.Hints}
+	said := words{fresh: found.Lifetime, aged: found.Aged, source: found.Source, hints: found.Hints}
 	if !t.Channel.setRecord(found) || t.Channel.words != nil || said == (words{}) || t.LastPoll() == 0 {
 		return false
 	}
-	setWords(t, said, said.fresh, t.LastPoll())
+	setWords(t, said, said.left(), t.LastPoll())
 	return t.Waits(now)
 }
 

@@ -262,6 +262,28 @@ func TestOrderDuringPurge(t *testing.T) {
 	}
 }
 
+// What is ordered or recalled while a slot is due that the loop has not begun yet leaves the
+// slot as it is.
+func TestOrderKeepsDueSlot(t *testing.T) {
+	cs := newChannels(Config{Interval: 10 * time.Second, Floor: time.Second}.withDefaults())
+	o := testOrder(1, 3)
+	cs.order(o, 1e18)
+	target := cs.index.get(o.Channel)
+	due, _ := target.Due()
+	late := due + 5e6
+	for name, again := range map[string]func(){
+		"ordered":  func() { cs.order(o, late) },
+		"repaced":  func() { cs.repace(&Pace{Channel: o.Channel, Incarnation: 1, Rate: o.Rate, Width: 1}, late) },
+		"recalled": func() { cs.recall(o.Channel, &store.Record{Incarnation: 1, Version: 3, Hash: o.Hash}, late) },
+	} {
+		target.Channel.loaded = false
+		again()
+		if at, _ := target.Due(); at != due {
+			t.Errorf("%s 5 ms after its slot: polled %v later", name, time.Duration(at-due))
+		}
+	}
+}
+
 // The owner may send orders from within a report: the one that a commit causes
 // comes before the answer, and does not undo it.
 func TestOrderFromReport(t *testing.T) {

@@ -89,7 +89,7 @@ func (e *Engine) adoptNews(news *News, said words) (store.Holding, error) {
 	held := news.Shown.holding(core.Kind)
 	record := store.Record{
 		Incarnation: news.Incarnation, Version: news.Version, Hash: news.Hash, Holding: held,
-		Lifetime: said.fresh, Source: said.source, Hints: said.hints,
+		Lifetime: said.fresh, Aged: said.aged, Source: said.source, Hints: said.hints,
 	}
 	return held, e.cache.Adopt(news.Channel, record, core, news.Base)
 }

@@ -115,6 +115,14 @@ type Answer struct {
 	Ended   bool         // the owner knows no such channel or incarnation, or it is gone: stop polling
 }
 
+// An owner brings a poller forward by the patches of so many versions at most, and a patch
+// has so many bytes at most: large content that changed altogether must still become a
+// version.
+const (
+	MostPatches = 64
+	MaxPatch    = 1 << 20
+)
+
 // Move is what a poll showed of where a channel has moved.
 type Move struct {
 	Channel     channel.ID

@@ -90,7 +90,7 @@ func (a *asker) respond(ctx context.Context, p *poll, r result, resp *fetcher.Re
 // confirm is what follows from a 304 to the validators of what is held.
 func (a *asker) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Response) result {
 	r.outcome, r.kind = notModified, p.holding.Kind
-	r = r.withWords(resp, p.hints())
+	r = r.withWords(p, resp, p.hints())
 	r.holding = p.holding
 	r.holding.Pair = store.PairConfirmed
 	etag, lastModified, url := p.holding.Texts.Validators()
@@ -105,9 +105,10 @@ func (a *asker) confirm(ctx context.Context, p *poll, r result, resp *fetcher.Re
 }
 
 // withWords adds what a good answer says of when to ask again.
-func (r result) withWords(resp *fetcher.Response, hints deltas.Hints) result {
+func (r result) withWords(p *poll, resp *fetcher.Response, hints deltas.Hints) result {
 	r.answered, r.remaining = true, resp.Fresh.Remaining
 	r.words = words{fresh: resp.Fresh.Lifetime, source: resp.Fresh.Source, hints: hints}
+	r.words.aged = r.words.age(r.remaining, p.words)
 	return r
 }
 

@@ -58,15 +58,16 @@ func (a *asker) change(ctx context.Context, p *poll, r result, found store.Holdi
 		switch {
 		case answer.Hash == core.Hash:
 			return a.adopt(p, r, found, core, beside)
+		case answer.Version != from.version: // another poller was first
+			from = a.rebase(p, answer)
+			beside = append(beside, from.hash)
 		case answer.Held:
 			r.outcome = heldBack
 			return r
-		case answer.Version == from.version:
+		default:
 			r.outcome = declined
 			return r
 		}
-		from = a.rebase(p, answer)
-		beside = append(beside, from.hash)
 	}
 	return r.fail(outdated, "the owner had another version each time")
 }
@@ -172,7 +173,7 @@ func (p *poll) newReport() Report {
 func (p *poll) record(r *result, h store.Holding) store.Record {
 	return store.Record{
 		Incarnation: p.incarnation, Version: p.version, Hash: p.hash, Holding: h,
-		Lifetime: r.words.fresh, Source: r.words.source, Hints: r.words.hints,
+		Lifetime: r.words.fresh, Aged: r.words.aged, Source: r.words.source, Hints: r.words.hints,
 	}
 }
 

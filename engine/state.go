@@ -9,7 +9,6 @@ import (
 	"github.com/seed-91e7e7c1/corona/engine/pace"
 	"github.com/seed-91e7e7c1/corona/engine/schedule"
 	"github.com/seed-91e7e7c1/corona/engine/store"
-	"github.com/seed-91e7e7c1/corona/fetcher"
 )
 
 // target is a channel in the schedule, with what the engine knows of it, and host is
@@ -224,9 +223,6 @@ func setWords(t *target, said words, remaining time.Duration, now int64) {
 		c.words = nil
 		t.SetWishes(0, pace.Skip{})
 		return
-	}
-	if said.source == fetcher.SourceMaxAge {
-		said.aged = said.age(remaining, c.words)
 	}
 	if c.words == nil || *c.words != said {
 		kept := said // said itself stays off the heap, as most of them

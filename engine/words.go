@@ -18,7 +18,7 @@ import (
 type words struct {
 	fresh  time.Duration // freshness lifetime of the last answer (RFC 9111, section 4.2.1)
 	source fetcher.Source
-	aged   uint8        // part of fresh that is over when answers come, in 256ths, smoothed; not recorded
+	aged   uint8        // part of fresh that is over when answers come, in 256ths, smoothed
 	hints  deltas.Hints // of the last document
 }
 
@@ -88,11 +88,12 @@ func (w *words) freshUntil(now int64, remaining time.Duration) int64 {
 	return now + int64(max(remaining, w.documentWait()))
 }
 
-// near reports words so like others that recording them would not matter after a
-// restart.
-func (w *words) near(other words) bool {
-	difference := (w.fresh - other.fresh).Abs()
-	return w.source == other.source && w.hints == other.hints && difference <= other.fresh/8
+// near reports words so like those of the answer before that recording them would not
+// matter after a restart. The age creeps, so that it counts by quarters.
+func (w *words) near(last words) bool {
+	const quarter = agedWhole / 4
+	difference := (w.fresh - last.fresh).Abs()
+	return w.source == last.source && w.hints == last.hints && difference <= last.fresh/8 && w.aged/quarter == last.aged/quarter
 }
 
 // bounds returns the words as people see them, durations written by text.

@@ -93,7 +93,7 @@ func TestMaxAgeLessAge(t *testing.T) {
 		target, now := schedule.NewTarget[channelState](channel.ID{}), int64(1e18)
 		for _, age := range test.ages {
 			remaining := min(max(0, test.fresh-age), test.fresh)
-			setWords(target, words{fresh: test.fresh, source: fetcher.SourceMaxAge}, remaining, now)
+			sayFresh(target, test.fresh, remaining, now)
 			if latest := now + int64(min(remaining+time.Second, test.fresh)); target.Waits(latest) || remaining > 0 && !target.Waits(latest-1) {
 				t.Errorf("%s: does not wait until %v from now, %v remain", name, time.Duration(latest-now), remaining)
 			}
@@ -108,11 +108,40 @@ func TestMaxAgeLessAge(t *testing.T) {
 	target, random := schedule.NewTarget[channelState](channel.ID{}), rand.New(rand.NewPCG(1, 2))
 	const fresh = 1000 * time.Second
 	for i := range 400 {
-		setWords(target, words{fresh: fresh, source: fetcher.SourceMaxAge}, time.Duration(random.Int64N(int64(fresh))), int64(1e18))
+		sayFresh(target, fresh, time.Duration(random.Int64N(int64(fresh))), 1e18)
 		if left := target.Channel.words.minInterval(); i > 40 && (left < 200*time.Second || left > 800*time.Second) {
 			t.Fatalf("least %v after %d answers", left, i)
 		}
 	}
+}
+
+// sayFresh has an answer of now say max-age, of which so much remains.
+func sayFresh(t *target, fresh, remaining time.Duration, now int64) {
+	said := words{fresh: fresh, source: fetcher.SourceMaxAge}
+	said.aged = said.age(remaining, t.Channel.words)
+	setWords(t, said, remaining, now)
+}
+
+// A restart waits for what was left of max-age when the answers came, not for the whole.
+func TestAgeOutlivesRestart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer func() { w.close() }()
+		w.origins[testURL(1)] = &origin{status: 200, body: "aged", etag: "a", maxAge: time.Hour, age: 59 * time.Minute}
+		w.engine.Order(*testOrder(1, 0))
+		w.pass(5 * time.Minute)
+		w.restart()
+		o := testOrder(1, 0)
+		w.mu.Lock()
+		o.Version, o.Hash = w.own(o.Channel).version, w.own(o.Channel).hash()
+		w.mu.Unlock()
+		before := len(w.asked[testURL(1)])
+		w.engine.Order(*o)
+		w.pass(5 * time.Minute)
+		if polls := len(w.asked[testURL(1)]) - before; polls < 3 || polls > 6 {
+			t.Errorf("%d polls in 5 minutes after a restart, each of whose answers is fresh for one", polls)
+		}
+	})
 }
 
 // A channel whose answers come from a cache on the way, nearly stale, is polled as often

@@ -70,7 +70,7 @@ func (j *judge) report(ctx context.Context, report engine.Report) (engine.Answer
 		return j.gone(ctx, t, ch)
 	}
 	if report.BaseVersion != ch.Version || report.Base != nil && report.Base.Hash != ch.Hash {
-		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Current: j.current(ch, report)}, nil
+		return engine.Answer{Version: ch.Version, Hash: ch.Hash, Held: ch.Held, Current: j.current(ch, report)}, nil
 	}
 	return j.decide(ctx, t, ch, report)
 }
@@ -80,10 +80,10 @@ func (j *judge) report(ctx context.Context, report engine.Report) (engine.Answer
 // long as their updates, and a rebase or a lost base leaves none.
 func (j *judge) current(ch channel.Channel, report engine.Report) *deltas.Core {
 	core := report.Base
-	if core == nil || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > maxPatches {
+	if core == nil || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > engine.MostPatches {
 		return nil
 	}
-	updates, gap, err := j.store.Updates(ch.ID, report.BaseVersion, maxPatches)
+	updates, gap, err := j.store.Updates(ch.ID, report.BaseVersion, engine.MostPatches)
 	if err != nil || gap != nil {
 		return nil
 	}
@@ -97,9 +97,6 @@ func (j *judge) current(ch channel.Channel, report engine.Report) *deltas.Core {
 	}
 	return core
 }
-
-// maxPatches bounds the work of bringing one poller up to date.
-const maxPatches = 64
 
 // gone ends polling for an origin that answered 410: its subscribers are told
 // when the commit is applied.
@@ -147,12 +144,12 @@ func (j *judge) decide(ctx context.Context, t *tenure, ch channel.Channel, repor
 	}
 	commit.Learned = learn(ch, state, report, decision)
 	if commit.Version == ch.Version && string(commit.Judge) == string(ch.Judge) && commit.Hash == ch.Hash {
-		return j.answer(commit, decision), nil
+		return answerOf(commit), nil
 	}
 	if err := j.commit(ctx, t, commit); err != nil {
 		return engine.Answer{}, fmt.Errorf("commit version %d of channel %s: %w", commit.Version, ch.ID, err)
 	}
-	return j.answer(commit, decision), nil
+	return answerOf(commit), nil
 }
 
 // commit commits what was decided in a tenure from what was read in it.
@@ -173,12 +170,8 @@ func (j *judge) lookEvery(ch channel.Channel) time.Duration {
 	return j.config.Interval * time.Duration(rate.Intervals) / time.Duration(rate.Polls)
 }
 
-func (j *judge) answer(commit ownership.Commit, decision deltas.Decision) engine.Answer {
-	return engine.Answer{
-		Version: commit.Version,
-		Hash:    commit.Hash,
-		Held:    decision.Verdict == deltas.VerdictHeld,
-	}
+func answerOf(commit ownership.Commit) engine.Answer {
+	return engine.Answer{Version: commit.Version, Hash: commit.Hash, Held: commit.Held}
 }
 
 // commitOf is what a decision makes durable; before is the judge's state that it was
@@ -240,11 +233,7 @@ func (j *judge) publish(commit *ownership.Commit, report engine.Report, decision
 	update := decision.Noise.CompareBy(report.Base, report.Core, delta)
 	update.Admit(decision.NewSeen)
 	commit.Update = update.Append(nil)
-	if report.Base != nil && update.Delta != nil && len(update.Delta) <= maxPatch {
+	if report.Base != nil && update.Delta != nil && len(update.Delta) <= engine.MaxPatch {
 		commit.Patch = update.Delta
 	}
 }
-
-// maxPatch bounds the bytes of one patch. Large content that changed altogether
-// must still become a version.
-const maxPatch = 1 << 20

@@ -139,7 +139,7 @@ func TestReportPublishesWithoutAPatchThatIsTooLarge(t *testing.T) {
 		t.Fatalf("answer %+v", got)
 	}
 	commit := store.commits[1]
-	if len(commit.Update) == 0 || len(commit.Update) > maxPatch || commit.Patch != nil {
+	if len(commit.Update) == 0 || len(commit.Update) > engine.MaxPatch || commit.Patch != nil {
 		t.Errorf("update of %d bytes, patch of %d; want an update alone", len(commit.Update), len(commit.Patch))
 	}
 	if got := seen(t, owner, 2, one, two, 1); got.Hash != two.Hash || got.Current != nil {
@@ -179,6 +179,12 @@ func TestReportEmptyIsHeldUntilConfirmed(t *testing.T) { // row 32
 	}
 	if got := seen(t, owner, 3, full, empty, 1); !got.Held {
 		t.Fatalf("empty after the current one: %+v", got)
+	}
+	if got := seen(t, owner, 1, full, feed(t, "a"), 1); got != (engine.Answer{Version: 1, Hash: full.Hash, Held: true}) {
+		t.Fatalf("an older poll, while a candidate waits: %+v", got)
+	}
+	if got := seen(t, owner, 4, nil, feed(t, "a"), 0); !got.Held || got.Version != 1 {
+		t.Fatalf("of another version, while a candidate waits: %+v", got)
 	}
 	if got := seen(t, owner, 4, full, empty, 1); got.Held || got.Hash != empty.Hash {
 		t.Fatalf("confirmed: %+v", got)

@@ -100,6 +100,35 @@ func TestLeaseEndsWhileNotesWait(t *testing.T) {
 	})
 }
 
+// A node that polls no more, and is alive, is told so.
+func TestDismissed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldThat(t, 2, 10*time.Second, 0)
+		owner, drained := w.nodes[0], w.nodes[1]
+		var orders []engine.Order
+		for _, r := range w.ranges {
+			for i := range 10 {
+				orders = append(orders, w.order(r, i, 1))
+			}
+			owner.lead(r, 1, orders[len(orders)-10:]...)
+		}
+		synctest.Wait()
+		if polled := len(drained.engine.Ordered(allBuckets)); polled < 5 {
+			t.Fatalf("%d of %d channels are polled by the node that is to be drained", polled, len(orders))
+		}
+		w.drain(drained)
+		time.Sleep(15 * time.Second)
+		if polled := drained.engine.Ordered(allBuckets); len(polled) > 0 {
+			t.Errorf("%d channels are polled by a drained node", len(polled))
+		}
+		for _, order := range orders {
+			if _, polled := owner.engine.order(order.Channel); !polled {
+				t.Errorf("channel %s is polled by nobody", order.Channel)
+			}
+		}
+	})
+}
+
 // An owner whose own poller has lapsed, since the process did not run for a lease, orders it once
 // more.
 func TestOwnPollerIsOrderedAgain(t *testing.T) {

@@ -40,14 +40,33 @@ type session struct {
 	lost            bool // the poller has lost orders, or obeys another: nothing is sent until the next beginning
 }
 
-func newOutbox(node string, config Config, again func(r channel.Range)) *outbox {
+// newOutbox returns an outbox that is closed when ctx ends, or by stop.
+func newOutbox(ctx context.Context, node string, config Config, again func(r channel.Range)) *outbox {
 	b := &outbox{node: node, config: config, again: again, wake: make(chan struct{}, 1)}
-	b.ctx, b.stop = context.WithCancel(context.Background())
+	b.ctx, b.stop = context.WithCancel(ctx)
 	b.mu.sessions = make(map[uint32]*session)
 	return b
 }
 
-func (b *outbox) close() { b.stop() }
+// dismiss takes back all that the node was ordered, and closes the outbox a while later. A node
+// that is drained, or comes back, would go on by its orders beside those that follow it.
+func (b *outbox) dismiss() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, s := range b.mu.sessions {
+		b.took(len(s.items))
+		if s.lost {
+			delete(b.mu.sessions, id)
+			continue
+		}
+		b.mu.sessions[id] = &session{Session: s.Session, begin: true, complete: true}
+	}
+	signal(b.wake)
+	time.AfterFunc(dismissWithin, b.stop)
+}
+
+// dismissWithin is how long orders are tried to be taken back; the lease ends them, too.
+const dismissWithin = 10 * time.Second
 
 // begin has all channels of a range sent from the beginning.
 func (b *outbox) begin(l *lead) {

@@ -29,7 +29,7 @@ func TestFit(t *testing.T) {
 		{"small ones", slices.Repeat([]any{channel.ID{}}, most+1), most},
 		{"long URLs", slices.Repeat([]any{order}, most), 128},
 		{"patches", slices.Repeat([]any{patch(mostBytes / 4)}, 9), 4},
-		{"the largest patch", []any{patch(maxPatch), patch(1)}, 1},
+		{"the largest patch", []any{patch(engine.MaxPatch), patch(1)}, 1},
 		{"one that is larger", []any{patch(2 * mostBytes), patch(1)}, 1},
 		{"behind a small one", []any{channel.ID{}, patch(mostBytes), patch(1)}, 2},
 	} {
@@ -48,7 +48,7 @@ func TestManyPatchesReachPollers(t *testing.T) {
 		w.cutBetween(owner, other, true)
 		owner.owner.mu.Lock()
 		for i := range uint64(versions) {
-			news := engine.News{Channel: order.Channel, Incarnation: 1, Version: i + 1, Patch: make([]byte, maxPatch)}
+			news := engine.News{Channel: order.Channel, Incarnation: 1, Version: i + 1, Patch: make([]byte, engine.MaxPatch)}
 			owner.owner.tellAll(owner.owner.mu.led.At(order.Channel.Bucket()), &news, []string{other.name})
 		}
 		owner.owner.mu.Unlock()
@@ -60,7 +60,7 @@ func TestManyPatchesReachPollers(t *testing.T) {
 			t.Fatalf("%d versions were told, want %d", len(told), versions)
 		}
 		for i, news := range told {
-			if news.Version != uint64(i+1) || len(news.Patch) != maxPatch {
+			if news.Version != uint64(i+1) || len(news.Patch) != engine.MaxPatch {
 				t.Errorf("news %d are of version %d, with a patch of %d bytes", i, news.Version, len(news.Patch))
 			}
 		}
@@ -80,11 +80,11 @@ func TestDeliveryFailureIsLogged(t *testing.T) {
 				Logger: slog.New(slog.NewTextHandler(&log, nil)),
 			}.withDefaults()
 			config.metrics = newMetrics(nil)
-			b := newOutbox("c", config, func(channel.Range) {})
+			b := newOutbox(t.Context(), "c", config, func(channel.Range) {})
 			go b.run()
 			b.begin(&lead{Range: channel.Range{ID: 3, To: 9}, term: 5})
 			time.Sleep(test.after)
-			b.close()
+			b.stop()
 			synctest.Wait()
 			if lines := strings.Count(log.String(), errCut.Error()); lines < test.least || lines > test.most {
 				t.Errorf("%d lines after %v, want %d to %d:\n%s", lines, test.after, test.least, test.most, log.String())
@@ -121,8 +121,8 @@ func TestReplyToEarlierSession(t *testing.T) {
 				config := Config{Call: call}.withDefaults()
 				config.metrics = newMetrics(nil)
 				again := 0
-				b := newOutbox("c", config, func(channel.Range) { again++ })
-				defer b.close()
+				b := newOutbox(t.Context(), "c", config, func(channel.Range) { again++ })
+				defer b.stop()
 				go b.run()
 				b.begin(&lead{Range: r, term: 5})
 				<-asked

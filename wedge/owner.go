@@ -127,7 +127,7 @@ func (o *Owner) follow(now time.Time) bool {
 	o.metrics.moved.Inc()
 	for node, box := range o.mu.boxes {
 		if !seen.has(node) {
-			box.close()
+			box.dismiss()
 			delete(o.mu.boxes, node)
 		}
 	}
@@ -138,9 +138,6 @@ func (o *Owner) stop() {
 	o.mu.Lock()
 	o.mu.stopped = true
 	o.cancel()
-	for _, box := range o.mu.boxes {
-		box.close()
-	}
 	o.mu.Unlock()
 	o.running.Wait()
 }
@@ -241,7 +238,7 @@ const longestWait = 10 * time.Second
 func (o *Owner) box(node string) *outbox {
 	box := o.mu.boxes[node]
 	if box == nil {
-		box = newOutbox(node, o.config, o.primary.OrderAgain)
+		box = newOutbox(o.ctx, node, o.config, o.primary.OrderAgain)
 		o.mu.boxes[node] = box
 		if !o.mu.stopped {
 			o.running.Go(box.run)

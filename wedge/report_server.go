@@ -91,13 +91,6 @@ func (s *reportServer) answer(ctx context.Context, m *wire.Report) (*wire.Answer
 	return encoded, nil
 }
 
-// A poller is brought forward by patches of so many versions at most, with so many bytes in all;
-// a patch of one version has at most as many, too.
-const (
-	mostPatches = 64
-	maxPatch    = 1 << 20
-)
-
 // stale answers a report whose base is not current, with what the poller lacks; nil: the
 // base is current, or the report is to be judged for another reason.
 func (s *reportServer) stale(report *engine.Report, m *wire.Report) (*wire.Answer, error) {
@@ -138,18 +131,18 @@ func (s *reportServer) content(ch channel.Channel) []byte {
 }
 
 // patches lead from the version that a poller holds to the current one; nil: they are not
-// kept, or too large.
+// kept, or have together more bytes than one may have.
 func (s *reportServer) patches(report *engine.Report, ch channel.Channel, none bool) (patches [][]byte) {
-	if none || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > mostPatches {
+	if none || report.BaseVersion >= ch.Version || ch.Version-report.BaseVersion > engine.MostPatches {
 		return nil
 	}
-	updates, gap, err := s.store.Updates(ch.ID, report.BaseVersion, mostPatches)
+	updates, gap, err := s.store.Updates(ch.ID, report.BaseVersion, engine.MostPatches)
 	if err != nil || gap != nil || uint64(len(updates)) != ch.Version-report.BaseVersion {
 		return nil
 	}
 	bytes := 0
 	for _, update := range updates {
-		if bytes += len(update.Patch); update.Patch == nil || bytes > maxPatch {
+		if bytes += len(update.Patch); update.Patch == nil || bytes > engine.MaxPatch {
 			return nil
 		}
 		patches = append(patches, update.Patch)
@@ -236,7 +229,7 @@ func (s *reportServer) patch(report *engine.Report, answer engine.Answer) []byte
 	if err == nil && gap == nil && len(updates) == 1 && updates[0].Version == answer.Version && updates[0].Patch != nil {
 		return updates[0].Patch
 	}
-	if delta := deltas.MakeDeltaFast(report.Base, report.Core); len(delta) <= maxPatch {
+	if delta := deltas.MakeDeltaFast(report.Base, report.Core); len(delta) <= engine.MaxPatch {
 		return delta
 	}
 	return nil

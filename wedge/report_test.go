@@ -162,7 +162,7 @@ func TestLargePatchesGiveWayToContent(t *testing.T) {
 		}
 		owner.judge.mu.Lock()
 		for i := range owner.judge.updates[order.Channel] {
-			owner.judge.updates[order.Channel][i].Patch = make([]byte, maxPatch)
+			owner.judge.updates[order.Channel][i].Patch = make([]byte, engine.MaxPatch)
 		}
 		owner.judge.mu.Unlock()
 		answer, err := seer.poller.Report(t.Context(), report)

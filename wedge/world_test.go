@@ -45,6 +45,7 @@ type node struct {
 	poller *Poller
 	owner  *Owner
 	alive  bool
+	drains bool // it is to poll no more
 	stop   context.CancelFunc
 }
 
@@ -89,7 +90,7 @@ func (w *world) members() (all []Member) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, n := range w.nodes {
-		if n.alive {
+		if n.alive && !n.drains {
 			all = append(all, Member{n.name, n.egress})
 		}
 	}
@@ -100,6 +101,12 @@ func (w *world) set(n *node, alive bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n.alive = alive
+}
+
+func (w *world) drain(n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n.drains = true
 }
 
 func (w *world) cutBetween(a, b *node, cut bool) {

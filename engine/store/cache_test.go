@@ -160,7 +160,7 @@ func drawRecord(t *rapid.T) Record {
 			Texts:   NewTexts(text("etag"), text("modified"), text("url"), rapid.StringN(0, 100, 1024).Draw(t, "feed")),
 			Kind:    deltas.Kind(rapid.Uint8().Draw(t, "kind")), OK: true,
 		},
-		Lifetime: duration("fresh"), Source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
+		Lifetime: duration("fresh"), Aged: rapid.Uint8().Draw(t, "aged"), Source: fetcher.Source(rapid.IntRange(0, 2).Draw(t, "source")),
 		Hints: deltas.Hints{
 			TTL: duration("ttl"), UpdatePeriod: duration("period"),
 			SkipHours: rapid.Uint32().Draw(t, "hours"), SkipDays: rapid.Uint8().Draw(t, "days"),
@@ -184,16 +184,24 @@ func TestRecordRoundTrip(t *testing.T) {
 	})
 }
 
-// A record that was written before origins' words were kept is read.
-func TestRecordOfFormat1(t *testing.T) {
-	want := Record{Incarnation: 3, Version: 300, Hash: deltas.Hash{7}, Holding: Holding{
+// A record that was written before origins' words, or before the age of answers, were kept
+// is read.
+func TestRecordOfEarlierFormat(t *testing.T) {
+	bare := Record{Incarnation: 3, Version: 300, Hash: deltas.Hash{7}, Holding: Holding{
 		RawHash: 5, Texts: NewTexts("e", "m", "u", "f"), OK: true,
 	}}
-	data := want.append(nil)
-	data = data[:len(data)-7] // seven zeros
-	data[0] = 1
-	if got, err := parseRecord(data); err != nil || got != want {
-		t.Errorf("%+v, %v", got, err)
+	withWords := bare
+	withWords.Lifetime, withWords.Source = time.Hour, fetcher.SourceMaxAge
+	for format, test := range map[byte]struct {
+		want  Record
+		later int // zeros at the end that it does not have
+	}{1: {bare, 8}, 2: {withWords, 1}} {
+		data := test.want.append(nil)
+		data = data[:len(data)-test.later]
+		data[0] = format
+		if got, err := parseRecord(data); err != nil || got != test.want {
+			t.Errorf("format %d: %+v, %v", format, got, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type Record struct {
 	Hash                 deltas.Hash
 	Holding              Holding
 	Lifetime             time.Duration  // freshness lifetime of the last answer
+	Aged                 uint8          // part of it that is over when answers come, in 256ths
 	Source               fetcher.Source // where that was said
 	Hints                deltas.Hints   // of the last document
 }
@@ -61,9 +62,9 @@ func (last Pair) After(same bool) Pair {
 	return PairUnsaved
 }
 
-// recordFormat is the first byte of a record. Format 1 ends before the kind; bytes
-// of others are not read.
-const recordFormat = 2
+// recordFormat is the first byte of a record. Format 1 ends before the kind, format 2
+// before the age; bytes of others are not read.
+const recordFormat = 3
 
 // errRecord says that bytes are no record of this format.
 var errRecord = errors.New("record of the content cache is corrupt")
@@ -72,7 +73,8 @@ var errRecord = errors.New("record of the content cache is corrupt")
 // raw hash (8 bytes, big endian), then ETag, Last-Modified, their URL and the
 // feed's URL, each with its length before it (uvarint); then, all uvarints, the
 // content's kind, where its freshness lifetime was said, that, ttl and update
-// period (seconds), the hours and the weekdays to be skipped.
+// period (seconds), the hours and the weekdays to be skipped, and how much of the
+// lifetime is over when answers come.
 func (r Record) append(dst []byte) []byte {
 	etag, lastModified, url := r.Holding.Texts.Validators()
 	dst = append(dst, recordFormat)
@@ -86,7 +88,7 @@ func (r Record) append(dst []byte) []byte {
 	}
 	for _, n := range [...]uint64{
 		uint64(r.Holding.Kind), uint64(r.Source), wholeSeconds(r.Lifetime), wholeSeconds(r.Hints.TTL), wholeSeconds(r.Hints.UpdatePeriod),
-		uint64(r.Hints.SkipHours), uint64(r.Hints.SkipDays),
+		uint64(r.Hints.SkipHours), uint64(r.Hints.SkipDays), uint64(r.Aged),
 	} {
 		dst = binary.AppendUvarint(dst, n)
 	}
@@ -114,6 +116,9 @@ func parseRecord(data []byte) (Record, error) {
 	if format[0] > 1 {
 		r.Holding.Kind = deltas.Kind(p.atMost(math.MaxUint8))
 		p.wishes(&r)
+	}
+	if format[0] > 2 {
+		r.Aged = uint8(p.atMost(math.MaxUint8))
 	}
 	if p.failed || len(p.rest) > 0 {
 		return Record{}, fmt.Errorf("%w: %d bytes", errRecord, len(data))
