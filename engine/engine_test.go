@@ -309,6 +309,34 @@ func TestOrderFromReport(t *testing.T) {
 	})
 }
 
+// That a candidate waits does not keep a poll from being judged with the version that another
+// poller found first.
+func TestHeldByANewerVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{Interval: 10 * time.Second, Floor: time.Second})
+		defer w.close()
+		const url = "http://a.example/a"
+		w.serve(1, origin{status: 200, body: "one", etag: "e1"}, url)
+		w.pass(10 * time.Second)
+		two := coreOf(t, "two")
+		var bases []uint64
+		w.owner = func(r Report) (Answer, error) {
+			bases = append(bases, r.BaseVersion)
+			if r.BaseVersion < 2 {
+				return Answer{Version: 2, Hash: two.Hash, Held: true, Current: two}, nil
+			}
+			return Answer{Version: 3, Hash: r.Core.Hash}, nil
+		}
+		w.mu.Lock()
+		w.origins[url] = &origin{status: 200, body: "three", etag: "e3"}
+		w.mu.Unlock()
+		w.pass(10 * time.Second)
+		if want := []uint64{1, 2}; !slices.Equal(bases, want) {
+			t.Errorf("reports on the versions %v, want %v", bases, want)
+		}
+	})
+}
+
 // An order of a newer version than the answer stands: two commits were made.
 func TestNewerOrderThanAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
