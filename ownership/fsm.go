@@ -84,10 +84,7 @@ func (f *fsm) begin() *state.Tx { return f.state.Begin(f.observer != nil && f.le
 // applyEntry applies one entry's commands onto tx. Entries that the state has
 // already, replayed after a restart, change nothing.
 func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
-	if f.failed == nil && f.spoiled.Load() {
-		f.failed = disk.Corrupt("state of range %d is gone", f.group)
-	}
-	if f.failed != nil {
+	if f.ended() {
 		return applied{err: f.failed}
 	}
 	f.behind.Add(uint64(len(log.Data)))
@@ -108,9 +105,18 @@ func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
 	return applied{results: results}
 }
 
-// write makes tx the state, and tells streams and the observer.
+// ended reports whether nothing is applied any more.
+func (f *fsm) ended() bool {
+	if f.failed == nil && f.spoiled.Load() {
+		f.failed = disk.Corrupt("state of range %d is gone", f.group)
+	}
+	return f.failed != nil
+}
+
+// write makes tx the state, and tells streams and the observer. What was taken out of the store
+// while entries were applied was missing to them: none of their results may be acknowledged.
 func (f *fsm) write(tx *state.Tx) {
-	if f.failed != nil {
+	if f.ended() {
 		tx.Drop()
 		return
 	}

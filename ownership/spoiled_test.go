@@ -7,9 +7,11 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // anyTable is a damaged file of the state that a compaction has met, which may have records of
@@ -112,6 +114,22 @@ func TestTakenOutServesNothing(t *testing.T) {
 		if err := read(); !errors.Is(err, ErrUnavailable) || errors.Is(err, channel.ErrNotFound) {
 			t.Errorf("%s: %v, want %v", name, err, ErrUnavailable)
 		}
+	}
+}
+
+// TestTakenOutWhileApplied: what entries found in a state that was taken out meanwhile is no
+// result, and is not written.
+func TestTakenOutWhileApplied(t *testing.T) {
+	m := newMachine(t)
+	entry := encodeEntry([]*proposal{{command: marshal(t, subscribeCommand(item("http://example.com/", stream))), time: wire.Micros(day0)}})
+	tx := m.begin()
+	if got := m.applyEntry(tx, &raft.Log{Index: 1, Type: raft.LogCommand, Data: entry}); got.err != nil {
+		t.Fatal(got.err)
+	}
+	m.spoiled.Store(true)
+	m.write(tx)
+	if _, subscriptions := m.state.Counts(); !errors.Is(m.failed, disk.ErrCorrupt) || subscriptions > 0 {
+		t.Errorf("%d subscriptions, %v", subscriptions, m.failed)
 	}
 }
 

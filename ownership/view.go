@@ -55,10 +55,12 @@ type (
 		Channel channel.ID
 		After   uint64
 		Limit   int
+		Cut     bool // the page may end after about a MiB; nodes before 2026-11-28 do not ask for that
 	}
 	updatesPage struct {
-		Updates []channel.Update
+		Updates []channel.Update // without patches
 		Gap     *channel.Gap
+		More    bool // the page was cut
 	}
 )
 
@@ -85,7 +87,7 @@ func newViewCalls(s *Store) viewCalls {
 		}),
 		updates: NewCall(s, "updates", func(_ context.Context, _ channel.Range, q updatesQuery) (updatesPage, error) {
 			updates, gap, err := s.Updates(q.Channel, q.After, q.Limit)
-			return updatesPage{updates, gap}, err
+			return pageOf(updates, gap, q.Cut), err
 		}),
 		counts: NewCall(s, "counts", func(_ context.Context, r channel.Range, _ struct{}) (rangeCounts, error) {
 			g := s.of(r.From).local()
@@ -199,8 +201,40 @@ func (v View) Endpoint(ctx context.Context, url string) (channel.Endpoint, error
 // Updates returns up to limit updates of a channel with versions above after, in order,
 // and the gap before them if some are no longer kept; or ErrNotFound.
 func (v View) Updates(ctx context.Context, id channel.ID, after uint64, limit int) ([]channel.Update, *channel.Gap, error) {
-	page, err := v.s.views.updates.At(ctx, id.Bucket(), updatesQuery{id, after, limit})
-	return page.Updates, page.Gap, err
+	var all updatesPage
+	for more := true; more; {
+		page, err := v.s.views.updates.At(ctx, id.Bucket(), updatesQuery{id, after, limit - len(all.Updates), true})
+		switch {
+		case err != nil:
+			return nil, nil, err
+		case len(all.Updates) == 0:
+			all = page
+		case page.Gap != nil: // since the page before: the next call says so
+			return all.Updates, all.Gap, nil
+		default:
+			all.Updates = append(all.Updates, page.Updates...)
+		}
+		if more = page.More; more {
+			after = page.Updates[len(page.Updates)-1].Version
+		}
+	}
+	return all.Updates, all.Gap, nil
+}
+
+// pageBytes is from how many bytes on a page of updates between nodes ends.
+const pageBytes = 1 << 20
+
+// pageOf is a page of updates, without patches, which other pollers alone need. It has one
+// update at least, which is no longer than a message may be.
+func pageOf(updates []channel.Update, gap *channel.Gap, cut bool) updatesPage {
+	size := 0
+	for i := range updates {
+		updates[i].Patch = nil
+		if size += len(updates[i].Data); cut && size >= pageBytes && i < len(updates)-1 {
+			return updatesPage{updates[:i+1], gap, true}
+		}
+	}
+	return updatesPage{Updates: updates, Gap: gap}
 }
 
 // Channels returns up to limit channels in the order of their IDs, after one or from

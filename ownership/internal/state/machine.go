@@ -93,9 +93,9 @@ func (m *Machine) Reload() error {
 	}
 	m.buckets, m.known, m.recent = buckets, make([]known, len(buckets)), newRecent(len(buckets))
 	m.applied = position{index: at.Index, timeUS: at.TimeUs}
+	m.news.reset(max(at.TimeUs, m.NewestTime())) // before the range is closed up to there
 	m.hot.index.Store(m.applied.index)
 	m.hot.timeUS.Store(m.applied.timeUS)
-	m.news.reset(m.NewestTime())
 	return nil
 }
 

@@ -166,10 +166,15 @@ func (r *Reader) allSubscriptions(in channel.Range, b channel.Bucket, after uint
 	defer view.Close()
 	reader := newSubscriptionReader(view)
 	err = eachInBuckets(view, kindSeq, bucketItemKey(b, kindSeq, after+1), func(key, value []byte) (bool, error) {
-		if b, _ := keyBucket(key); b > in.To {
+		b, _ := keyBucket(key)
+		if b > in.To {
 			return false, nil
 		}
-		subscription, err := reader.read(channel.ID(value), lastItem(key))
+		id, err := seqChannelOf(b, lastItem(key), value)
+		if err != nil {
+			return false, err
+		}
+		subscription, err := reader.read(id, lastItem(key))
 		page = append(page, subscription)
 		return len(page) < limit, err
 	})

@@ -38,7 +38,7 @@ func (r *Reader) Updates(id channel.ID, after uint64, limit int) ([]channel.Upda
 
 // gapAfter returns the versions after one that are no longer kept.
 func gapAfter(after uint64, record *wire.Channel) *channel.Gap {
-	if record.Oldest <= after+1 {
+	if record.Oldest == 0 || after >= record.Oldest-1 {
 		return nil
 	}
 	return &channel.Gap{From: after + 1, To: record.Oldest - 1}

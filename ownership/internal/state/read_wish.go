@@ -64,7 +64,7 @@ func sameIn(ctx context.Context, members *pebble.Iterator, wishes []NewSubscript
 		}
 		delete(wanted, sink)
 	}
-	return nil // what stopped the iterator is for its Close to say
+	return disk.ReadError("read state", members.Error()) // the next seek forgets it
 }
 
 // Claimed says whether the state has a claim of the item's key for this request, of

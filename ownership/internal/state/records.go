@@ -124,6 +124,10 @@ func seqChannel(r pebble.Reader, b channel.Bucket, seq uint64) (channel.ID, erro
 		return channel.ID{}, disk.ReadError("read state", err)
 	}
 	defer closer.Close()
+	return seqChannelOf(b, seq, value)
+}
+
+func seqChannelOf(b channel.Bucket, seq uint64, value []byte) (channel.ID, error) {
 	if len(value) != channel.IDLen {
 		return channel.ID{}, misfit("subscription %d of bucket %d names a channel in %d bytes", seq, b, len(value))
 	}

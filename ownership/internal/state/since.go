@@ -48,7 +48,7 @@ func (m *Machine) Since(after channel.Cursor, closed uint64, limit int) (updates
 		updates = append(updates, update)
 		bytes += len(update.Data)
 	}
-	return updates, len(merge.heads) > 0, disk.ReadError("read state", merge.iter.Error())
+	return updates, len(merge.heads) > 0, nil
 }
 
 // stampMerge walks the buckets' stamps in their common order. One iterator
@@ -70,7 +70,9 @@ func (m *stampMerge) begin(of *Machine, after channel.Cursor) error {
 			return channel.ErrTooOld
 		}
 		if of.hot.lastStamp[b-of.from].Load() >= from {
-			m.advance(b, from)
+			if err := m.advance(b, from); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -84,22 +86,26 @@ func firstStamp(b channel.Bucket, after channel.Cursor) uint64 {
 	return after.Stamp
 }
 
-// advance puts the bucket's first stamp of at least from onto the heap.
-func (m *stampMerge) advance(b channel.Bucket, from uint64) {
+// advance puts the bucket's first stamp of at least from onto the heap. Its error is of this
+// seek alone: the next one forgets it.
+func (m *stampMerge) advance(b channel.Bucket, from uint64) error {
 	if !m.iter.SeekGE(bucketItemKey(b, kindStamp, from)) {
-		return
+		return disk.ReadError("read state", m.iter.Error())
 	}
 	key := m.iter.Key()
 	if has, kind := keyBucket(key); has != b || kind != kindStamp || lastItem(key) > m.closed {
-		return
+		return nil
 	}
 	heap.Push(&m.heads, stampHead{stamp: lastItem(key), bucket: b, value: append([]byte{}, m.iter.Value()...)})
+	return nil
 }
 
 // next takes the first update off the heap.
 func (m *stampMerge) next() (channel.Update, error) {
 	head := heap.Pop(&m.heads).(stampHead)
-	m.advance(head.bucket, head.stamp+1)
+	if err := m.advance(head.bucket, head.stamp+1); err != nil {
+		return channel.Update{}, err
+	}
 	stamped := &wire.Stamped{}
 	if err := unmarshal(bucketItemKey(head.bucket, kindStamp, head.stamp), head.value, stamped); err != nil {
 		return channel.Update{}, err
