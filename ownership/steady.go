@@ -22,9 +22,9 @@ type steady struct {
 }
 
 const (
-	// leap is by how much a clock moves between two readings, beside the time that has passed,
+	// leapFrom is by how much a clock moves between two readings, beside the time that has passed,
 	// that is more than a correction.
-	leap = 10 * time.Second
+	leapFrom = 10 * time.Second
 	// leapLasts is how long a leap must last to be taken: the clock was wrong before, or the
 	// machine slept.
 	leapLasts = time.Minute
@@ -45,15 +45,15 @@ func (s *steady) now() time.Time {
 	moved := wall.Round(0).Sub(s.read.Round(0)) - (ran - s.ranAt)
 	s.read, s.ranAt = wall, ran
 	switch {
-	case s.ahead == 0 && moved > leap:
+	case s.ahead == 0 && moved > leapFrom:
 		s.ahead, s.leapt = moved, ran
 		s.log.Warn("the clock has leapt ahead: its time is taken if it stays there", "by", moved, "for", leapLasts)
 	case s.ahead == 0:
-	case s.ahead+moved <= leap, ran-s.leapt >= leapLasts:
+	case s.ahead+moved <= leapFrom, ran-s.leapt >= leapLasts:
 		s.ahead = 0
 	default:
 		s.ahead += moved
-		if moved > leap {
+		if moved > leapFrom {
 			s.leapt = ran
 		}
 	}
