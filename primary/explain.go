@@ -111,7 +111,7 @@ func (r *rates) weigh(e *Explanation, f factors) {
 	switch most := f.most; {
 	case why.Most < why.Alone:
 		e.AtMost = BoundHost
-	case most != 0 && most.float() < float64(r.config.Interval/r.config.Floor)*float64(r.config.Nodes):
+	case most != 0 && most.float() < math.Floor(float64(r.config.Nodes)*float64(r.config.Interval)/float64(r.config.Floor)):
 		e.AtMost = BoundOrigin
 	}
 	e.AtLeast = leastBy(*e, wish(r.columns.MinRate, f.row))

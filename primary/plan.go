@@ -46,7 +46,7 @@ func newPlan(c Config, columns *columns) plan {
 		cost:     c.Cost,
 		emptied:  make(map[channel.ID]emptied),
 		moved:    make(map[channel.ID]channel.Moved),
-		hosts:    newHosts(c, float64(c.Interval/c.Floor)),
+		hosts:    newHosts(c, float64(c.Interval)/float64(c.Floor)),
 		columns:  columns,
 		budget:   c.Budget * c.share(),
 		ceiling:  c.Budget * c.share(),

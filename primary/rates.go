@@ -102,11 +102,11 @@ func (pl *planner) read(full bool) (changed []int) {
 		})
 		return nil
 	}
-	dirty, changed := pl.takeDirty()
-	for some := range slices.Chunk(dirty, walkChunk) {
+	changed = []int{}
+	for some := range slices.Chunk(pl.takeDirty(), walkChunk) {
 		changed = pl.readSome(some, now, changed)
 	}
-	return changed
+	return append(changed, pl.clearLeft()...) // which no channel gets before the optimiser has seen them empty
 }
 
 // sparse is how many rows there may be for each polled channel.
@@ -153,13 +153,18 @@ func (pl *planner) roomNeeded() (n int, fit bool) {
 	return n, fit
 }
 
-// takeDirty returns the channels whose factors are to be read, and the rows that were
-// left and are empty now.
-func (pl *planner) takeDirty() (dirty []channel.ID, cleared []int) {
+// takeDirty returns the channels whose factors are to be read.
+func (pl *planner) takeDirty() (dirty []channel.ID) {
 	pl.book.Lock()
 	defer pl.book.Unlock()
 	dirty, pl.book.plan.dirty = pl.book.plan.dirty, nil
-	return dirty, pl.clear()
+	return dirty
+}
+
+func (pl *planner) clearLeft() []int {
+	pl.book.Lock()
+	defer pl.book.Unlock()
+	return pl.clear()
 }
 
 // clear empties the rows that channels have left. Both locks are held.

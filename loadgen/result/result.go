@@ -65,6 +65,7 @@ type Result struct {
 	Thresholds []Verdict `json:"thresholds"`
 
 	Interrupted bool     `json:"interrupted,omitempty"` // the window was cut short
+	Failed      []string `json:"failed,omitempty"`      // what was to be measured, and could not be
 	Events      []Event  `json:"events,omitempty"`
 	Notes       []string `json:"notes,omitempty"` // what of the figures cannot be known, and why
 }
@@ -253,12 +254,12 @@ type Event struct {
 	Err   string  `json:"error,omitempty"`
 }
 
-// OK reports whether no threshold is broken and the generator was not the limit.
+// OK reports whether no threshold is broken, all was measured, and the generator was not the limit.
 func (r *Result) OK() bool {
 	for _, v := range r.Thresholds {
 		if !v.OK {
 			return false
 		}
 	}
-	return !r.Generator.Limited && !r.Interrupted
+	return !r.Generator.Limited && !r.Interrupted && len(r.Failed) == 0
 }

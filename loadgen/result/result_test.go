@@ -36,6 +36,7 @@ func TestJudge(t *testing.T) {
 		{Limit{"detection_ms.p99", bound(1.05, true), nil}, []Verdict{{"detection_ms.p99 <=", 1050, 1100, false}}},
 		{Limit{"polls_per_s", bound(1.01, true), bound(0.9, true)}, []Verdict{{"polls_per_s <=", 101, 95, true}, {"polls_per_s >=", 90, 95, true}}},
 		{Limit{"polls_per_s", nil, bound(99, false)}, []Verdict{{"polls_per_s >=", 99, 95, false}}},
+		{Limit{"backup.lost", bound(0, false), bound(0, false)}, []Verdict{{"backup.lost <=", 0, 0, false}, {"backup.lost >=", 0, 0, false}}},
 	}
 	for _, test := range tests {
 		got := r.Judge([]Limit{test.limit})
@@ -60,10 +61,11 @@ func TestOK(t *testing.T) {
 	if !r.OK() {
 		t.Error("a good result")
 	}
-	limited, interrupted, broken := *r, *r, *r
+	limited, interrupted, broken, failed := *r, *r, *r, *r
+	failed.Failed = []string{"probe"}
 	limited.Generator.Limited, interrupted.Interrupted = true, true
 	broken.Thresholds = []Verdict{{OK: true}, {OK: false}}
-	if limited.OK() || interrupted.OK() || broken.OK() {
+	if limited.OK() || interrupted.OK() || broken.OK() || failed.OK() {
 		t.Error("a result that is none is OK")
 	}
 }

@@ -39,28 +39,28 @@ func Known(metric string) (known, planned bool) {
 	return known, planned
 }
 
-// Judge returns what becomes of limits on the result.
+// Judge returns what becomes of limits on the result. A figure that it has not is none that holds.
 func (r *Result) Judge(limits []Limit) []Verdict {
 	verdicts := make([]Verdict, 0, 2*len(limits))
 	for _, l := range limits {
 		if l.Max != nil {
-			limit, value := r.limit(l.Metric, *l.Max)
-			verdicts = append(verdicts, Verdict{l.Metric + " <=", limit, value, value <= limit})
+			limit, value, known := r.limit(l.Metric, *l.Max)
+			verdicts = append(verdicts, Verdict{l.Metric + " <=", limit, value, known && value <= limit})
 		}
 		if l.Min != nil {
-			limit, value := r.limit(l.Metric, *l.Min)
-			verdicts = append(verdicts, Verdict{l.Metric + " >=", limit, value, value >= limit})
+			limit, value, known := r.limit(l.Metric, *l.Min)
+			verdicts = append(verdicts, Verdict{l.Metric + " >=", limit, value, known && value >= limit})
 		}
 	}
 	return verdicts
 }
 
-func (r *Result) limit(metric string, b Bound) (limit, value float64) {
-	value, _ = r.Figure(metric)
+func (r *Result) limit(metric string, b Bound) (limit, value float64, known bool) {
+	value, known = r.Figure(metric)
 	limit = b.Value
 	if b.Planned {
 		planned, _ := r.Figure(PlannedName(metric))
 		limit *= planned
 	}
-	return limit, value
+	return limit, value, known
 }

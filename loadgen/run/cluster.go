@@ -32,11 +32,8 @@ type cluster struct {
 	version string
 }
 
-// start starts the nodes, or finds the targets.
+// start starts the nodes.
 func (c *cluster) start(ctx context.Context) error {
-	if len(c.scenario.Target) > 0 {
-		return c.connect(ctx, c.scenario.Target)
-	}
 	if err := c.make(ctx); err != nil {
 		return err
 	}
@@ -200,8 +197,15 @@ func (c *cluster) channels(ctx context.Context, url func(n int) string, count in
 		numbers[channel.IDOf(url(n))] = n
 	}
 	return func(yield func([]channelTold, error) bool) {
-		for _, client := range c.clients {
-			if !yield(readChannels(ctx, client, numbers)) {
+		for i, client := range c.clients {
+			if i < len(c.nodes) && c.nodes[i].isAway() {
+				continue
+			}
+			told, err := readChannels(ctx, client, numbers)
+			if err != nil {
+				err = fmt.Errorf("node %d: %w", i+1, err)
+			}
+			if !yield(told, err) {
 				return
 			}
 		}

@@ -7,16 +7,19 @@ import (
 	"sync"
 	"time"
 
+	"github.com/seed-91e7e7c1/corona/internal/child"
 	"github.com/seed-91e7e7c1/corona/loadgen/result"
 	"github.com/seed-91e7e7c1/corona/loadgen/scenario"
 )
 
 // events lets each event happen when its time has come, whatever became of those before:
-// what is done to a node runs beside. An event that fails is noted, and the run goes on.
+// what takes time runs beside, crowds and those that leave one after the other. An event that
+// fails is noted, and the run goes on, unless a node had ended by itself.
 func (r *run) events(ctx context.Context, begin time.Time) (err error) {
 	var running sync.WaitGroup
-	defer running.Wait()
-	happened := make([]result.Event, len(r.Scenario.Events))
+	crowds := make(chan struct{})
+	close(crowds)
+	happened, failed := make([]result.Event, len(r.Scenario.Events)), make([]error, len(r.Scenario.Events))
 	for i, e := range r.Scenario.Events {
 		at := begin.Add(e.At)
 		if err = pause(ctx, at); err != nil {
@@ -26,18 +29,33 @@ func (r *run) events(ctx context.Context, begin time.Time) (err error) {
 		happened[i] = result.Event{AtS: e.At.Seconds(), What: describe(e)}
 		do := func() {
 			defer r.follower.happened(i, time.Now())
-			if err := r.happen(ctx, e, at); err != nil {
-				happened[i].Err = err.Error()
+			if failed[i] = r.happen(ctx, e, at); failed[i] != nil {
+				happened[i].Err = failed[i].Error()
 			}
 			happened[i].TookS = time.Since(at).Seconds()
 		}
-		if e.Do == scenario.Crowd || e.Do == scenario.Update || e.Do == scenario.Leave {
+		switch e.Do {
+		case scenario.Update:
 			do()
-		} else {
+		case scenario.Crowd, scenario.Leave:
+			before, done := crowds, make(chan struct{})
+			crowds = done
+			running.Go(func() {
+				defer close(done)
+				<-before
+				do()
+			})
+		default:
 			running.Go(do)
 		}
 	}
+	running.Wait()
 	r.result.Events = happened
+	for i, e := range happened {
+		if errors.Is(failed[i], child.ErrEnded) {
+			err = errors.Join(err, fmt.Errorf("%w: %s: %w", ErrNode, e.What, failed[i]))
+		}
+	}
 	return err
 }
 

@@ -107,16 +107,16 @@ func (r *run) readChannels(ctx context.Context) {
 	var failed error
 	r.told, r.result.SubscriptionsLost, r.result.SubscriptionsExtra, failed = r.compareTold(ctx)
 	if failed != nil {
-		r.note("plan_over_bound and subscriptions_lost are not known: no node told of its channels: %v", failed)
+		r.result.Failed = append(r.result.Failed, "plan_over_bound and subscriptions_lost: "+failed.Error())
 	}
 }
 
-// compareTold reads what each node that answers tells of all channels, and compares it with the
-// subscriptions that there are: told by the last one, and the most that one lacks or has more. The
-// error says why none answered.
+// compareTold reads what each node tells of all channels, and compares it with the subscriptions
+// that there are: told by the last one, and the most that one lacks or has more. The error says
+// which node did not answer, of those that are meant to.
 func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra int64, err error) {
 	for begun := time.Now(); ; {
-		told, lost, extra = nil, 0, 0
+		told, lost, extra, err = nil, 0, 0, nil
 		for of, failed := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
 			if failed != nil {
 				err = failed
@@ -125,12 +125,9 @@ func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra 
 			l, e := r.subscriber.compare(of)
 			told, lost, extra = of, max(lost, l), max(extra, e)
 		}
-		if told != nil && lost+extra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
+		if err == nil && lost+extra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
 			break
 		}
-	}
-	if told != nil {
-		err = nil
 	}
 	return told, lost, extra, err
 }

@@ -45,6 +45,13 @@ func (n *node) alive() error {
 	return n.process.Alive()
 }
 
+// isAway reports whether a node was killed, stopped or suspended on purpose.
+func (n *node) isAway() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.away
+}
+
 // do does what an event says.
 func (n *node) do(ctx context.Context, what string) (err error) {
 	n.mu.Lock()

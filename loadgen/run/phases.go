@@ -13,15 +13,18 @@ func (r *run) fillLimit() time.Duration {
 	return time.Minute + 2*r.settings.Interval + time.Duration(r.Scenario.Origins.Channels)*time.Second/500
 }
 
-// startNodes starts the nodes, or finds the targets and what they were told to optimise.
 func (r *run) startNodes(ctx context.Context) error {
-	if err := r.cluster.start(ctx); err != nil {
+	err := r.cluster.start(ctx)
+	r.result.Version = r.cluster.version
+	return err
+}
+
+// findTargets finds the targets, and what they were told to optimise.
+func (r *run) findTargets(ctx context.Context) error {
+	if err := r.cluster.connect(ctx, r.Scenario.Target); err != nil {
 		return err
 	}
 	r.result.Version = r.cluster.version
-	if len(r.Scenario.Target) == 0 {
-		return nil
-	}
 	r.note("nodes that the generator did not start: nothing is known of their processors and memory; the plan is by nodes.args")
 	settings, err := settingsOf(ctx, r.cluster.clients[0])
 	if err == nil && settings.Interval > 0 {
@@ -118,6 +121,9 @@ func (r *run) drainLimit() time.Duration {
 func (r *run) drain(ctx context.Context) error {
 	r.readChannels(ctx)
 	for begun, every := time.Now(), time.Second; time.Since(begun) < r.drainLimit(); {
+		if err := r.cluster.alive(); err != nil {
+			return err
+		}
 		looked := time.Now()
 		r.judgeEntries()
 		if e := r.result.Entries; r.tracker.Waiting() == 0 && (e == nil || e.Missing == 0) {

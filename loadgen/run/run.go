@@ -90,6 +90,12 @@ func Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
+	if err == nil {
+		r.phase.enter("probe", 0)
+		if err := r.probe(ctx); err != nil && ctx.Err() == nil { // the figures of the window are there
+			r.result.Failed = append(r.result.Failed, "probe: "+err.Error())
+		}
+	}
 	return r.finish(ctx)
 }
 
@@ -121,7 +127,6 @@ func (r *run) phases(ctx context.Context) error {
 		{"warm-up", r.Scenario.Warmup, r.warmup},
 		{"window", r.Scenario.Duration, r.window},
 		{"drain", 0, r.drain},
-		{"probe", 0, r.probe},
 	} {
 		r.phase.enter(step.name, step.long)
 		if err := step.do(ctx); err != nil {
@@ -142,10 +147,14 @@ func (r *run) start(ctx context.Context) error {
 	if r.raw, err = newRawFile(filepath.Join(r.Out, result.Raw)); err != nil {
 		return err
 	}
-	if err := r.startWorld(ctx); err != nil {
+	first, second := r.startWorld, r.startNodes
+	if len(r.Scenario.Target) > 0 {
+		first, second = r.findTargets, r.startWorld // which judges by what they were told to optimise
+	}
+	if err := first(ctx); err != nil {
 		return err
 	}
-	if err := r.startNodes(ctx); err != nil {
+	if err := second(ctx); err != nil {
 		return err
 	}
 	r.sampler = newSampler(r)

@@ -105,6 +105,8 @@ func (s *subscriber) subscribe(ctx context.Context, turn int, orders []order) er
 		switch {
 		case err != nil && ctx.Err() != nil:
 			return ctx.Err()
+		case errors.Is(err, ErrNode): // it never will
+			return err
 		case len(refused) < len(orders):
 			taken = time.Now()
 		case time.Since(taken) > subscribeWithin:

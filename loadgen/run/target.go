@@ -29,6 +29,9 @@ func settingsOf(ctx context.Context, client *api.Client) (s truth.Settings, err 
 	if s.Policy, err = honeycomb.ParsePolicy(o.Policy); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrInput, err)
 	}
+	if s.Cost, err = honeycomb.ParseCost(o.Cost); err != nil {
+		return s, fmt.Errorf("%w: %w", ErrInput, err)
+	}
 	if s.Ladder, err = honeycomb.ParseLadder(o.Ladder); err != nil {
 		return s, fmt.Errorf("%w: %w", ErrInput, err)
 	}

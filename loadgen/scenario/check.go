@@ -39,7 +39,7 @@ func (d *decoder) check(s *Scenario) error {
 	d.checkSubscriptions(s)
 	d.checkEvents(s)
 	for i, t := range s.Thresholds {
-		d.checkThreshold(fmt.Sprintf("thresholds[%d]", i), t)
+		d.checkThreshold(s, fmt.Sprintf("thresholds[%d]", i), t)
 	}
 	return d.wrong
 }
@@ -134,10 +134,17 @@ func (d *decoder) checkEvents(s *Scenario) {
 	}
 }
 
-func (d *decoder) checkThreshold(key string, t Threshold) {
+func (d *decoder) checkThreshold(s *Scenario, key string, t Threshold) {
 	known, planned := result.Known(t.Metric)
 	d.want(known, key+".metric", "no figure %q; there are %s", t.Metric, strings.Join(result.Names(), ", "))
 	d.want(t.Max != nil || t.Min != nil, key, "want a max or a min")
+	section, _, _ := strings.Cut(t.Metric, ".")
+	measured, optional := map[string]bool{
+		"memory": slices.Contains(s.Probes, Memory), "lists": slices.Contains(s.Probes, Lists),
+		"restart": slices.Contains(s.Probes, Restart), "backup": slices.Contains(s.Probes, Backup),
+		"audit": s.Audit, "rates": s.Rates, "subscribe_ms": s.Subscriptions.Singles > 0, "entries": len(s.Origins.Files) > 0,
+	}[section]
+	d.want(measured || !optional, key+".metric", "the scenario does not measure %s", section)
 	factor := t.Max != nil && t.Max.Planned || t.Min != nil && t.Min.Planned
 	d.want(!factor || planned, key, "nothing is planned for %s", t.Metric)
 }

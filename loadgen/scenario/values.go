@@ -113,7 +113,7 @@ func (l *Limit) parse(from string) error {
 	if from == "planned" {
 		value, err, l.Planned = 1, nil, true
 	}
-	if err != nil || math.IsNaN(value) {
+	if err != nil || math.IsNaN(value) || math.IsInf(value, 0) {
 		return errors.New(`want a number, or a factor such as "1.15 * planned"`)
 	}
 	l.Value = value

@@ -35,7 +35,8 @@ func (t *Tracker) changes(yield func(change) bool) {
 	}
 }
 
-// lives reports whether a channel has subscriptions, and a host that is well and has answered.
+// lives reports whether a channel has subscriptions, and a host that is well: one that no node
+// asks is judged, too.
 func (t *Tracker) lives(channel int) bool {
 	if !t.config.Schedule.Well(t.config.Schedule.HostOf(channel)) {
 		return false
@@ -43,7 +44,7 @@ func (t *Tracker) lives(channel int) bool {
 	lock := t.lock(channel)
 	lock.Lock()
 	defer lock.Unlock()
-	return len(t.channels[channel].subs) > 0 && len(t.channels[channel].sent) > 0
+	return len(t.channels[channel].subs) > 0
 }
 
 // due reports whether a change stood long enough until an instant to be seen.
@@ -186,7 +187,7 @@ func (t *Tracker) openGap(plan *plan, channel int, end int64) bool {
 	defer lock.Unlock()
 	c, longest := &t.channels[channel], plan.longest[channel]
 	from := max(c.last, t.window.begin.Load(), plan.from+int64(settle))
-	if longest == 0 || len(c.sent) == 0 || t.excused(c, channel, from, end) {
+	if longest == 0 || t.excused(c, channel, from, end) {
 		return false
 	}
 	return float64(end-from)/1e9 > skipped*longest

@@ -72,7 +72,7 @@ type counts struct {
 	polls, notModified, bytes, bad     atomic.Int64
 	deliveries, duplicates, outOfOrder atomic.Int64
 	skipped, floors                    atomic.Int64
-	filled                             atomic.Int64 // channels that were sent a first body, ever
+	filled                             atomic.Int64 // channels of hosts that are well that were sent a first body, ever
 	crowd                              atomic.Int64 // nanoseconds from a crowd until its rate was seen, at most
 }
 
@@ -172,7 +172,7 @@ func (t *Tracker) within(at int64) bool {
 	return begin != 0 && at >= begin && at < t.window.end.Load()
 }
 
-// Filled returns how many channels a node has been sent a first body of.
+// Filled returns how many channels of hosts that are well a node has been sent a first body of.
 func (t *Tracker) Filled() int64 { return t.counts.filled.Load() }
 
 // Poll takes a poll.
@@ -212,7 +212,7 @@ func (t *Tracker) send(c *channelState, p *loadgen.Poll) {
 	last := int64(0)
 	if n := len(c.sent); n > 0 {
 		last = c.sent[n-1].revision
-	} else {
+	} else if t.config.Schedule.Well(t.config.Schedule.HostOf(p.Channel)) {
 		t.counts.filled.Add(1)
 	}
 	if p.Revision <= last {

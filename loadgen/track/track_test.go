@@ -116,6 +116,14 @@ func TestAsPlanned(t *testing.T) {
 	}
 }
 
+// A channel that no node asks for misses its updates and its polls.
+func TestNeverPolled(t *testing.T) {
+	out := newRig(1, 5).judged()
+	if out.UpdatesPublished != 6 || out.UpdatesMissed != 6 || out.DeliveriesMissing != 12 || out.PollsSkipped != 1 {
+		t.Errorf("%+v", out)
+	}
+}
+
 // A poll that is left out, one that comes too early, one that a bad answer puts off, and
 // one that is missing at an outage.
 func TestGaps(t *testing.T) {

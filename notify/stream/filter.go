@@ -39,7 +39,7 @@ func (f *filter) matches(id channel.ID, version uint64, gone bool, at channel.Cu
 		return true
 	}
 	if gone {
-		version++
+		version = max(version, 1) + 1 // version 1 is told to nobody, and may not have come
 	}
 	return slices.ContainsFunc(f.byChannel[id], func(w selector) bool { return version >= w.from && w.after.Less(at) })
 }

@@ -119,6 +119,9 @@ func (c *caller) call(ctx context.Context, sub channel.Subscription, m message) 
 		return &CallError{Class: classify(ctx, err), Err: err}
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusSwitchingProtocols { // its body is the connection, which knows nothing of ctx
+		return &CallError{Class: ClassStatus, Status: response.StatusCode}
+	}
 	_, err = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
 	if class := statusClass(response.StatusCode); class != "" {
 		return &CallError{Class: class, Status: response.StatusCode, RetryAfter: retryAfter(response, time.Now())}

@@ -98,6 +98,14 @@ func TestCallClasses(t *testing.T) {
 		{"row 48: 410", status(410), ClassGone},
 		{"404", status(404), ClassStatus},
 		{"503", status(503), ClassStatus},
+		{"101", func(w http.ResponseWriter, r *http.Request) {
+			conn, buffer, err := w.(http.Hijacker).Hijack()
+			if err == nil {
+				buffer.WriteString("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n")
+				buffer.Flush()
+				t.Cleanup(func() { conn.Close() })
+			}
+		}, ClassStatus},
 		{"reset before an answer", broken(""), ClassBroken},
 		{"row 46: 200 and cut", broken("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nthank"), ClassBroken},
 		{"not HTTP", broken("220 smtp.example\r\n"), ClassBroken},

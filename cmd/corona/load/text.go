@@ -29,6 +29,9 @@ func printResult(w io.Writer, r *result.Result, out string) error {
 	for _, reason := range r.Generator.Reasons {
 		fact("limited", "the generator may have been the bottleneck: %s", reason)
 	}
+	for _, failed := range r.Failed {
+		fact("FAILED", "%s", failed)
+	}
 	if r.Interrupted {
 		fact("interrupted", "the figures are of what there was")
 	}

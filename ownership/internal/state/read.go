@@ -43,12 +43,20 @@ func eachInBuckets(r pebble.Reader, kind byte, start []byte, visit func(key, val
 	return disk.ReadError("read state", iter.Close())
 }
 
-// missingIs turns a missing record into ErrNotFound.
-func missingIs(err error) error {
-	if isMissing(err) {
-		return channel.ErrNotFound
+// absent turns the error of a missing record of a bucket into ErrNotFound, or into ErrRestoring
+// where it may come yet.
+func absent(r pebble.Reader, b channel.Bucket, err error) error {
+	if !isMissing(err) {
+		return err
 	}
-	return err
+	bucket := &wire.Bucket{}
+	switch err := Get(r, bucketKey(b), bucket); {
+	case err != nil && !isMissing(err):
+		return err
+	case bucket.Restoring:
+		return ErrRestoring
+	}
+	return channel.ErrNotFound
 }
 
 // Channel returns a channel's record, or ErrNotFound.
@@ -62,7 +70,7 @@ func (r *Reader) Channel(id channel.ID) (channel.Channel, error) {
 	defer view.Close()
 	record, err := getChannel(view, id)
 	if err != nil {
-		return channel.Channel{}, missingIs(err)
+		return channel.Channel{}, absent(view, id.Bucket(), err)
 	}
 	c := channelOf(id, record)
 	c.Judge, err = getRaw(view, channelKey(kindJudge, id))

@@ -26,7 +26,7 @@ func (r *Reader) Subscription(id string) (channel.Subscription, error) {
 	defer view.Close()
 	ch, err := seqChannel(view, b, seq)
 	if err != nil {
-		return channel.Subscription{}, missingIs(err)
+		return channel.Subscription{}, absent(view, b, err)
 	}
 	return newSubscriptionReader(view).read(ch, seq)
 }
@@ -48,13 +48,14 @@ func (r *Reader) Beginnings(ctx context.Context, ids []string, exist bool) ([]ch
 			return nil, err
 		}
 		all[i].Channel, err = seqChannel(view, b, seq)
-		switch {
-		case isMissing(err):
+		switch err = absent(view, b, err); {
+		case errors.Is(err, channel.ErrNotFound):
 			all[i].Missing = true
-		case err != nil:
-			return nil, err
-		case !exist:
-			if err := readBeginning(view, seq, &all[i]); err != nil {
+		case err == nil && !exist:
+			err = absent(view, b, readBeginning(view, seq, &all[i]))
+			fallthrough
+		default:
+			if err != nil {
 				return nil, err
 			}
 		}
@@ -100,12 +101,15 @@ func newSubscriptionReader(r pebble.Reader) *subscriptionReader {
 }
 
 func (sr *subscriptionReader) read(id channel.ID, seq uint64) (channel.Subscription, error) {
-	record := &wire.Subscription{}
-	if err := Get(sr.r, channelItemKey(kindMember, id, seq), record); err != nil {
-		return channel.Subscription{}, err
+	record, url := &wire.Subscription{}, ""
+	err := Get(sr.r, channelItemKey(kindMember, id, seq), record)
+	if err == nil {
+		url, err = sr.url(id)
 	}
-	url, err := sr.url(id)
-	return subscriptionOf(id, url, seq, record), err
+	if err != nil {
+		return channel.Subscription{}, absent(sr.r, id.Bucket(), err)
+	}
+	return subscriptionOf(id, url, seq, record), nil
 }
 
 func (sr *subscriptionReader) url(id channel.ID) (string, error) {
@@ -228,7 +232,7 @@ func (r *Reader) Progress(id channel.ID) (channel.Progress, error) {
 	defer view.Close()
 	record, err := getChannel(view, id)
 	if err != nil {
-		return channel.Progress{}, missingIs(err)
+		return channel.Progress{}, absent(view, id.Bucket(), err)
 	}
 	at, err := getPosition(view, id)
 	if err != nil {

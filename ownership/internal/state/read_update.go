@@ -17,7 +17,7 @@ func (r *Reader) Updates(id channel.ID, after uint64, limit int) ([]channel.Upda
 	defer view.Close()
 	record, err := getChannel(view, id)
 	if err != nil {
-		return nil, nil, missingIs(err)
+		return nil, nil, absent(view, id.Bucket(), err)
 	}
 	after = max(after, 1) // version 1 is not delivered
 	gap := gapAfter(after, record)

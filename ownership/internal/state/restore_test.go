@@ -67,6 +67,24 @@ func TestRestoreSteps(t *testing.T) {
 	if r := do(nil, subscribeTo); !errors.Is(r.Subscribed[0].Err, ErrRestoring) {
 		t.Errorf("subscribe meanwhile: %v", r.Subscribed[0].Err)
 	}
+	unknown := func() {
+		t.Helper()
+		ids := []string{SubscriptionID(channel.Bucket(b), 7)}
+		for name, read := range map[string]func() error{
+			"channel":              func() error { _, err := m.states.Channel(id); return err },
+			"updates":              func() error { _, _, err := m.states.Updates(id, 1, 1); return err },
+			"subscription":         func() error { _, err := m.states.Subscription(ids[0]); return err },
+			"beginning":            func() error { _, err := m.states.Beginnings(t.Context(), ids, false); return err },
+			"beginning, existence": func() error { _, err := m.states.Beginnings(t.Context(), ids[:1], true); return err },
+		} {
+			if err := read(); !errors.Is(err, ErrRestoring) && !(err == nil && name == "beginning, existence") {
+				t.Errorf("%s, before all of the backup has come: %v", name, err)
+			}
+		}
+	}
+	unknown()
+	do(nil, putOf(backupA, member))
+	unknown()
 	for range 2 {
 		do(nil, beginOf(backupA, 0, b))
 		do(nil, putOf(backupA, record, update, member))
