@@ -97,13 +97,6 @@ func sentAt(header *fasthttp.ResponseHeader, received time.Time) time.Time {
 	return received
 }
 
-// modifiedWhenSent reports a Last-Modified of the second in which the answer was made: what
-// changes in the rest of that second has the same (RFC 9110, section 8.8.2.2).
-func modifiedWhenSent(header *fasthttp.ResponseHeader, received time.Time) bool {
-	at, ok := date(header.Peek(fasthttp.HeaderLastModified), received)
-	return ok && !at.Before(sentAt(header, received).Truncate(time.Second))
-}
-
 // retryAfter reads Retry-After. A date counts from the origin's own Date, whose
 // clock it was made with.
 func retryAfter(header *fasthttp.ResponseHeader, received time.Time) RetryAfter {

@@ -113,9 +113,6 @@ func (r *Response) read(sent validators) {
 		etag:         field(r.header.Peek(fasthttp.HeaderETag), maxValidator, sent.etag),
 		lastModified: field(r.header.Peek(fasthttp.HeaderLastModified), maxValidator, sent.lastModified),
 	}
-	if given.etag == "" && given.lastModified != "" && modifiedWhenSent(&r.header, r.Finished) {
-		given.lastModified = ""
-	}
 	switch {
 	case r.Status == fasthttp.StatusNotModified:
 		given = sent.renewed(given)
