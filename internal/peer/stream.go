@@ -43,8 +43,18 @@ type prefixed struct {
 
 func (p *prefixed) Read(b []byte) (int, error) { return p.reader.Read(b) }
 
+// bulkOf is a connection for a session, which bounds its writes by itself: the bound of the
+// hello's would end it.
+func bulkOf(conn net.Conn, reader *bufio.Reader) (net.Conn, error) {
+	return &prefixed{conn, reader}, conn.SetWriteDeadline(time.Time{})
+}
+
 func openSession(conn net.Conn, reader *bufio.Reader) (*session, error) {
-	opened, err := yamux.Client(&prefixed{conn, reader}, sessionConfig())
+	below, err := bulkOf(conn, reader)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := yamux.Client(below, sessionConfig())
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +106,11 @@ const (
 
 // serveStreams serves the streams of one connection until it ends.
 func (n *Node) serveStreams(ctx context.Context, conn net.Conn, reader *bufio.Reader, from Identity) {
-	opened, err := yamux.Server(&prefixed{conn, reader}, sessionConfig())
+	below, err := bulkOf(conn, reader)
+	if err != nil {
+		return
+	}
+	opened, err := yamux.Server(below, sessionConfig())
 	if err != nil {
 		return
 	}
