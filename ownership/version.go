@@ -20,8 +20,9 @@ import (
 
 const (
 	oldestVersion = 4 // of those that this program applies
-	newestVersion = 7
+	newestVersion = 8
 	fencedFrom    = 7 // commands of the meta group may name the term in which they were decided
+	emptyFrom     = 8 // positions may be of channels without a version
 )
 
 // Version returns the version of the state machine that the cluster is at.
@@ -48,9 +49,14 @@ func metaVersion(command *wire.MetaCommand) uint32 {
 
 // commandVersion returns the first version that has a command of a range.
 func commandVersion(command *wire.Command) uint32 {
-	switch command.Change.(type) {
+	switch change := command.Change.(type) {
+	case *wire.Command_Advance:
+		if change.Advance.GetEmpty() {
+			return emptyFrom
+		}
+		return 4
 	case *wire.Command_Claim, *wire.Command_Subscribe, *wire.Command_Unsubscribe, *wire.Command_Commit,
-		*wire.Command_Advance, *wire.Command_SetEndpoint, *wire.Command_EndChannel, *wire.Command_Trim,
+		*wire.Command_SetEndpoint, *wire.Command_EndChannel, *wire.Command_Trim,
 		*wire.Command_ExpireKeys, *wire.Command_Forget, *wire.Command_Tick, *wire.Command_Rest, *wire.Command_Restore:
 		return 4
 	case *wire.Command_Compare:

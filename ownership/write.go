@@ -101,7 +101,7 @@ func (w *writes) Advance(ctx context.Context, progress []channel.Progress) error
 		}
 		r := w.of(p.Channel.Bucket())
 		if parts[r] == nil {
-			parts[r] = &wire.Advance{}
+			parts[r] = &wire.Advance{Empty: w.version.Load() >= emptyFrom}
 		}
 		parts[r].Items = append(parts[r].Items, item)
 	}

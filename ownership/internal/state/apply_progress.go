@@ -23,7 +23,7 @@ func applyAdvance(tx *Tx, c *wire.Advance) (Result, error) {
 		return Result{}, fmt.Errorf("%w: %d stragglers in one command", ErrInvalid, stragglers)
 	}
 	for _, item := range c.Items {
-		if err := advanceOne(tx, channel.ID(item.Channel), item); err != nil {
+		if err := advanceOne(tx, channel.ID(item.Channel), item, c.Empty); err != nil {
 			return Result{}, err
 		}
 	}
@@ -32,13 +32,21 @@ func applyAdvance(tx *Tx, c *wire.Advance) (Result, error) {
 
 // advanceOne never moves a channel's position back. An item behind it is late, from
 // before a change of leadership, and is ignored: its stragglers are complete up to its
-// own position only.
-func advanceOne(tx *Tx, id channel.ID, item *wire.Advance_Item) error {
+// own position only. With empty a channel that has no version, as one that is gone since its
+// first poll, stands at version 1.
+func advanceOne(tx *Tx, id channel.ID, item *wire.Advance_Item, empty bool) error {
 	record, err := tx.channel(id)
 	if err != nil {
 		return err
 	}
-	if record == nil || record.Incarnation != item.Incarnation || item.Version > record.Version {
+	if record == nil || record.Incarnation != item.Incarnation {
+		return nil
+	}
+	version := record.Version
+	if empty {
+		version = max(version, 1)
+	}
+	if item.Version > version {
 		return nil
 	}
 	r, err := tx.reader()

@@ -965,6 +965,7 @@ func (x *Rest) GetItems() []*Rest_Item {
 type Advance struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Items         []*Advance_Item        `protobuf:"bytes,1,rep,name=items,proto3" json:"items,omitempty"`
+	Empty         bool                   `protobuf:"varint,2,opt,name=empty,proto3" json:"empty,omitempty"` // a channel without a version stands at 1, as it does for who delivers (version 8)
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1004,6 +1005,13 @@ func (x *Advance) GetItems() []*Advance_Item {
 		return x.Items
 	}
 	return nil
+}
+
+func (x *Advance) GetEmpty() bool {
+	if x != nil {
+		return x.Empty
+	}
+	return false
 }
 
 type Straggler struct {
@@ -6116,9 +6124,10 @@ const file_wire_proto_rawDesc = "" +
 	"\x04host\x18\x01 \x01(\fR\x04host\x12\x15\n" +
 	"\x06for_us\x18\x02 \x01(\x04R\x05forUs\x12\x1a\n" +
 	"\brefusals\x18\x03 \x01(\rR\brefusals\x12\x12\n" +
-	"\x04turn\x18\x04 \x01(\x06R\x04turn\"\xf3\x01\n" +
+	"\x04turn\x18\x04 \x01(\x06R\x04turn\"\x89\x02\n" +
 	"\aAdvance\x127\n" +
-	"\x05items\x18\x01 \x03(\v2!.corona.ownership.v1.Advance.ItemR\x05items\x1a\xae\x01\n" +
+	"\x05items\x18\x01 \x03(\v2!.corona.ownership.v1.Advance.ItemR\x05items\x12\x14\n" +
+	"\x05empty\x18\x02 \x01(\bR\x05empty\x1a\xae\x01\n" +
 	"\x04Item\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
