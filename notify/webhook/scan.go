@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"context"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -60,7 +61,7 @@ func (s *scanner) run(ctx context.Context) {
 		}
 		s.metrics.scans.Inc()
 		for _, t := range s.begin() {
-			if !s.scan(ctx, t) {
+			if !s.scan(t) {
 				return
 			}
 			s.end(t)
@@ -89,18 +90,15 @@ func (s *scanner) end(t *tenure) {
 
 // scan gives every channel of a range that may have something to deliver a turn, while
 // this node leads it; false when all stops.
-func (s *scanner) scan(ctx context.Context, t *tenure) bool {
+func (s *scanner) scan(t *tenure) bool {
 	var after *channel.ID
 	for s.holds(t) {
 		page, err := s.store.ChannelsIn(t.Range, after, s.limits.page)
 		if err != nil {
 			s.metrics.StoreFailed("channels")
 			s.log.Warn("store read failed, the scan of channels waits", "range", t.ID, "error", err)
-			pause(ctx, retryStore)
-			if ctx.Err() != nil {
-				return false
-			}
-			continue
+			s.again(t)
+			return true
 		}
 		for _, info := range page {
 			if info.Webhooks > 0 && (info.Version > 1 || info.Gone) && !s.delivered(info) && !s.sweep(t, info.ID) {
@@ -113,6 +111,14 @@ func (s *scanner) scan(ctx context.Context, t *tenure) bool {
 		after = &page[len(page)-1].ID
 	}
 	return true
+}
+
+// again requests a scan of a range that cannot be read, after a while: it holds up no other.
+func (s *scanner) again(t *tenure) {
+	s.Lock()
+	defer s.Unlock()
+	t.scan.due = true
+	s.later(time.Now().Add(retryStore), func() { signal(s.wake) })
 }
 
 // delivered reports whether every subscription of a channel has everything, by the

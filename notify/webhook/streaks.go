@@ -1,7 +1,6 @@
 package webhook
 
 import (
-	"context"
 	"math/rand/v2"
 	"time"
 
@@ -24,24 +23,14 @@ type streaks struct {
 // clockSkew is more than the clocks of two leaders differ.
 const clockSkew = 5 * time.Second
 
-// load returns the streaks that the store has of a range. It retries until the store
-// answers or the range is lost; false when the deliverer stops before.
-func (s *streaks) load(ctx context.Context, t *tenure) ([]channel.Endpoint, bool) {
-	for {
-		records, err := s.store.EndpointsIn(t.Range)
-		if err == nil {
-			return records, true
-		}
+// load returns the streaks that the store has of a range.
+func (s *streaks) load(t *tenure) ([]channel.Endpoint, error) {
+	records, err := s.store.EndpointsIn(t.Range)
+	if err != nil {
 		s.metrics.StoreFailed("endpoints")
-		s.log.Warn("store read failed, delivery waits", "error", err)
-		pause(ctx, retryStore)
-		if ctx.Err() != nil {
-			return nil, false
-		}
-		if !s.holds(t) {
-			return nil, true
-		}
+		s.log.Warn("store read failed, delivery of a range waits", "range", t.ID, "error", err)
 	}
+	return records, err
 }
 
 // adopt begins to keep the endpoints of a range. What the store has replaces what the

@@ -14,7 +14,7 @@ import (
 type tenure struct {
 	channel.Range
 	since   time.Time
-	serving bool // the endpoint records of all ranges that were gained with it are read: its channels may have turns
+	serving bool // its endpoint records are read, and those of the ranges that were gained with it, but for such as cannot be: its channels may have turns
 	over    bool
 
 	scan    scan
@@ -40,9 +40,7 @@ func (o *takeover) run(ctx context.Context) {
 			return
 		case <-o.gained:
 		}
-		if !o.serve(ctx, o.fresh()) {
-			return
-		}
+		o.serve(o.fresh())
 	}
 }
 
@@ -87,21 +85,22 @@ func (o *takeover) saved(t *tenure) {
 }
 
 // serve reads the endpoint records of ranges, and then requests scans of their
-// channels: before that a suspended endpoint would be taken for a working one. False
-// when the deliverer stops.
-func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
+// channels: before that a suspended endpoint would be taken for a working one. A range that
+// cannot be read is tried again, and holds up no other.
+func (o *takeover) serve(fresh []*tenure) {
 	records := make(map[*tenure][]channel.Endpoint, len(fresh))
 	for _, t := range fresh {
-		loaded, more := o.streaks.load(ctx, t)
-		if !more {
-			return false
+		if loaded, err := o.streaks.load(t); err == nil {
+			records[t] = loaded
 		}
-		records[t] = loaded
 	}
 	o.Lock()
 	defer o.Unlock()
+	if len(records) < len(fresh) {
+		o.later(time.Now().Add(retryStore), func() { signal(o.gained) })
+	}
 	for _, t := range fresh {
-		if t.over {
+		if _, read := records[t]; !read || t.over {
 			continue
 		}
 		t.serving = true
@@ -110,5 +109,4 @@ func (o *takeover) serve(ctx context.Context, fresh []*tenure) bool {
 			o.scan(t)
 		}
 	}
-	return true
 }

@@ -89,12 +89,17 @@ func (s *Store) Hooks() Hooks {
 }
 
 // AddChannel makes a channel with its first content.
-func (s *Store) AddChannel(url string) channel.ID {
+func (s *Store) AddChannel(url string) channel.ID { return s.add(url, 1) }
+
+// AddEmptyChannel adds a channel that was never polled.
+func (s *Store) AddEmptyChannel(url string) channel.ID { return s.add(url, 0) }
+
+func (s *Store) add(url string, version uint64) channel.ID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	id := channel.IDOf(url)
 	s.channels[id] = &record{
-		Channel:    channel.Channel{ID: id, URL: url, Incarnation: 1, Version: 1},
+		Channel:    channel.Channel{ID: id, URL: url, Incarnation: 1, Version: version},
 		version:    1,
 		stragglers: make(map[uint64]uint64),
 	}
@@ -358,7 +363,7 @@ func (s *Store) Advance(_ context.Context, positions []channel.Progress) error {
 	}
 	for _, p := range positions {
 		c := s.channels[p.Channel]
-		if c == nil || c.Incarnation != p.Incarnation {
+		if c == nil || c.Incarnation != p.Incarnation || p.Version > max(c.Version, 1) {
 			continue
 		}
 		late := p.Version < c.version || p.Version == c.version && p.Seq < c.seq
