@@ -22,10 +22,13 @@ export function post(path, body, headers = {}) {
   return call("POST", path, { body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers } });
 }
 
+const patience = 20_000; // milliseconds until a request has failed: a node answers in ten seconds, if only that it cannot
+
 async function call(method, path, { headers, ...options } = {}) {
   let answer;
   try {
-    answer = await authorized((credentials) => fetch(path, { method, headers: { ...headers, ...credentials }, ...options }));
+    answer = await authorized((credentials) => fetch(path,
+      { method, headers: { ...headers, ...credentials }, signal: AbortSignal.timeout(patience), ...options }));
   } catch {
     throw new Problem({ detail: "The node does not answer." });
   }

@@ -72,18 +72,19 @@ function say(mood, content) {
 
 let soon = 0;
 
-// refresh brings table and status up to date, once for many changes.
+// refresh brings table and status up to date, once for many changes and never twice at a
+// time; every does so for who does not look now.
 function refresh() {
-  soon ||= setTimeout(() => {
+  soon ||= setTimeout(async () => {
+    if (!document.hidden) await refreshAll();
     soon = 0;
-    refreshStatus();
-    refreshChannels();
-    refreshDetail();
   }, 700);
 }
+
+const refreshAll = () => Promise.all([refreshStatus(), refreshChannels(), refreshDetail()]);
 
 startDetail({ onChange: refresh });
 startUpdates({ openChannel, sawChange: refresh });
 startChannels({ openChannel });
-refreshChannels().then(showRecent);
-every(5000, () => Promise.all([refreshStatus(), refreshChannels(), refreshDetail()]));
+refreshChannels().then((channels) => showRecent(channels ?? []));
+every(5000, refreshAll);

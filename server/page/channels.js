@@ -25,10 +25,15 @@ export function startChannels({ openChannel }) {
   });
 }
 
+// turn goes to another page, or stays where it is if the node does not answer.
 async function turn(step) {
-  const turned = document.activeElement;
+  const turned = document.activeElement, before = [...trail];
   step();
-  await refreshChannels();
+  byId("previous").disabled = byId("next").disabled = true; // until there is an answer
+  if (!await refreshChannels()) {
+    trail = before;
+    drawTurns();
+  }
   if (turned.disabled) (turned === byId("next") ? byId("previous") : byId("next")).focus(); // there are no more pages that way
 }
 
@@ -38,7 +43,7 @@ function find(url) {
   refreshChannels();
 }
 
-// refreshChannels redraws the page and returns its channels.
+// refreshChannels redraws the page and returns its channels; null: the node did not answer.
 export async function refreshChannels() {
   const question = ++asked;
   const cursor = trail[trail.length - 1];
@@ -49,7 +54,7 @@ export async function refreshChannels() {
     return page.channels;
   } catch (problem) {
     if (question === asked) fail(problem);
-    return [];
+    return null;
   }
 }
 
@@ -59,10 +64,14 @@ function show(page) {
   byId("channels-empty").hidden = page.channels.length > 0;
   byId("channels-empty").textContent = wanted ? "This URL has no subscription." : "No channels yet: subscribe to one above.";
   byId("channels-note").textContent = "";
-  byId("previous").disabled = trail.length === 1;
-  byId("next").disabled = !next;
+  drawTurns();
   byId("pages").hidden = trail.length === 1 && !next;
   byId("page").textContent = trail.length > 1 || next ? `page ${number(trail.length)}` : "";
+}
+
+function drawTurns() {
+  byId("previous").disabled = trail.length === 1;
+  byId("next").disabled = !next;
 }
 
 // drawRows leaves the keyboard's focus where it was: the rows that stay are the same.

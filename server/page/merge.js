@@ -10,17 +10,17 @@ export function merge(parent, drawn) {
     if (child.dataset?.key) keyed.set(child.dataset.key, child);
     else others.push(child);
   }
-  let place = parent.firstChild;
-  for (const wanted of drawn) {
+  const nodes = drawn.map((wanted) => {
     const old = wanted.dataset?.key ? keyed.get(wanted.dataset.key) : others.shift();
-    const node = old && alike(old, wanted) ? update(old, wanted) : wanted;
+    return old && alike(old, wanted) ? update(old, wanted) : wanted;
+  });
+  // What goes, goes first: a node that is moved past it would lose the focus.
+  const stays = new Set(nodes);
+  for (const child of [...parent.childNodes]) if (!stays.has(child)) child.remove();
+  let place = parent.firstChild;
+  for (const node of nodes) {
     if (node === place) place = place.nextSibling;
     else parent.insertBefore(node, place);
-  }
-  while (place) {
-    const next = place.nextSibling;
-    place.remove();
-    place = next;
   }
 }
 
