@@ -318,6 +318,28 @@ func TestHostCaps(t *testing.T) {
 	})
 }
 
+// The cap of a host binds also where it is passed only because the floor, which several nodes
+// share, does not divide the interval.
+func TestHostCapsOfAnOddFloor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gap := func(host string) time.Duration {
+			return map[string]time.Duration{"host3.example:80": 10 * time.Second}[host]
+		}
+		w := newTown(t, Config{Interval: 30 * time.Minute, Floor: 16 * time.Minute, HostGap: gap, Pollers: func() int { return 2 }})
+		for n := 3; n < 400; n += 10 {
+			w.subscribe(n, 1000)
+		}
+		w.run(t)
+		var polls float64
+		for n := 3; n < 400; n += 10 {
+			polls += w.rate(n)
+		}
+		if most := 0.95 * 180 / 2; polls > most || polls < most-6 {
+			t.Errorf("%v polls of the host; want this node's part, %v", polls, most)
+		}
+	})
+}
+
 // A target that no rates reach is said to be so, and the nearest is planned.
 func TestUnreachableTarget(t *testing.T) {
 	for _, test := range []struct {
