@@ -127,7 +127,8 @@ func TestPageKeepsFocus(t *testing.T) {
 			t.Errorf("%s merges nothing", target)
 		}
 	}
-	if refresh := regexp.MustCompile(`every\(\d+, \(\) => Promise\.all\(\[[^\]]*refreshDetail\(\)`); !refresh.MatchString(files["/page/app.js"]) {
+	all := regexp.MustCompile(`refreshAll = \(\) => Promise\.all\(\[[^\]]*refreshDetail\(\)`)
+	if app := files["/page/app.js"]; !all.MatchString(app) || !regexp.MustCompile(`every\(\d+, refreshAll\)`).MatchString(app) {
 		t.Error("the dialog does not follow its channel")
 	}
 }

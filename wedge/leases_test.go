@@ -123,7 +123,7 @@ func TestDismissed(t *testing.T) {
 		}
 		for _, order := range orders {
 			if _, polled := owner.engine.order(order.Channel); !polled {
-				t.Errorf("channel %s is polled by nobody", order.Channel)
+				t.Errorf("no node polls channel %s", order.Channel)
 			}
 		}
 	})

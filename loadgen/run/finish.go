@@ -98,8 +98,12 @@ func (r *run) lost() {
 }
 
 // appliedWithin is how long a node may take to tell of subscriptions that another acknowledged:
-// replicas are some entries behind.
-const appliedWithin = time.Minute
+// replicas are some entries behind. Nodes that do not answer, as those whose ranges have lost their
+// leaders, are asked for longer.
+const (
+	appliedWithin  = time.Minute
+	answeredWithin = 5 * time.Minute
+)
 
 // readChannels reads what nodes tell of all channels, and compares it with the subscriptions
 // that there are.
@@ -116,16 +120,17 @@ func (r *run) readChannels(ctx context.Context) {
 // which node did not answer, of those that are meant to.
 func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra int64, err error) {
 	for begun := time.Now(); ; {
+		patience := appliedWithin
 		told, lost, extra, err = nil, 0, 0, nil
 		for of, failed := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
 			if failed != nil {
-				err = failed
+				err, patience = failed, answeredWithin
 				continue
 			}
 			l, e := r.subscriber.compare(of)
 			told, lost, extra = of, max(lost, l), max(extra, e)
 		}
-		if err == nil && lost+extra == 0 || time.Since(begun) > appliedWithin || pause(ctx, time.Now().Add(time.Second)) != nil {
+		if err == nil && lost+extra == 0 || time.Since(begun) > patience || pause(ctx, time.Now().Add(time.Second)) != nil {
 			break
 		}
 	}

@@ -76,8 +76,11 @@ let soon = 0;
 // time; every does so for who does not look now.
 function refresh() {
   soon ||= setTimeout(async () => {
-    if (!document.hidden) await refreshAll();
-    soon = 0;
+    try {
+      if (!document.hidden) await refreshAll();
+    } finally {
+      soon = 0;
+    }
   }, 700);
 }
 

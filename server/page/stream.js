@@ -29,12 +29,10 @@ export async function follow({ sawEvent, sawState }) {
 }
 
 function open(cursor) {
-  return authorized((headers) => {
-    const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), silence); // until the answer begins
-    return fetch("/v1/updates", { headers: cursor ? { ...headers, "Last-Event-ID": cursor } : headers, cache: "no-store", signal: late.signal })
-      .finally(() => clearTimeout(timer));
-  });
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), silence); // until the answer begins
+  return authorized((headers) => fetch("/v1/updates", { headers: cursor ? { ...headers, "Last-Event-ID": cursor } : headers, cache: "no-store", signal: late.signal }))
+    .finally(() => clearTimeout(timer));
 }
 
 // events yields what comes of a stream, until it ends or falls silent.

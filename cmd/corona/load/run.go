@@ -37,8 +37,8 @@ outside, by the generator's own clock and its own plan.
 
 The folder --out gets result.json, raw.jsonl.zst (each change and delivery) and
 report.html, which opens without a network. Exit codes: 0 all thresholds hold; 1 one is
-broken, a probe failed, the run was interrupted, or the generator was the bottleneck; 2 the scenario is
-wrong; 3 a node could not be reached or ended by itself.
+broken, a probe failed, the run was interrupted, or the generator was the bottleneck; 2
+the scenario is wrong; 3 a node could not be reached or ended by itself.
 
 With --repeat or --against there are several runs, each in a folder of its own in
 --out: a-1, a-2, …; with --against a is that program, b is this one, and they take
