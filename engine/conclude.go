@@ -136,7 +136,7 @@ func (cs *channels) newInterval(c *channelState) (least time.Duration, news bool
 // redirect has led it.
 func (cs *channels) finish(p *poll, r *result, now int64) {
 	t := p.Target
-	cs.schedule.End(&p.Poll, admission.Load{Busy: r.busy, Canceled: r.outcome == canceled}, now)
+	cs.schedule.End(&p.Poll, admission.Load{Busy: r.busy, Canceled: r.outcome == canceled, Unheard: r.outcome == ownerError}, now)
 	stands := t.Channel.incarnation == p.incarnation && !t.Dropped()
 	if r.outcome == redirected && stands {
 		cs.follow(p, r, now)

@@ -75,11 +75,16 @@ func TestFeedbackThatCounts(t *testing.T) {
 		{"late", Steady, now + 1 + late + 1, now + 1, Load{}, 1, 64},
 		{"late by as much as a stall takes", Steady, now + 1 + late, now + 1, Load{}, 1, 100},
 		{"late, might have begun with the last halving", Steady, now + late + 1, now, Load{}, 1, 100},
+		{"unheard", Strange, now + 1, now + 1, Load{Unheard: true}, 64, 64},
+		{"unheard, of a larger window", Strange, now + 1, now + 1, Load{Unheard: true}, 100, 64},
+		{"unheard, begun with the last halving", Strange, now, now, Load{Unheard: true}, 100, 100},
+		{"a due one unheard", Steady, now + 1, now + 1, Load{Unheard: true}, 1, 64},
+		{"a due one unheard, without first polls", Steady, now + 1, now + 1, Load{Unheard: true}, 0, 100},
 		{"late, without first polls", Steady, now + 1 + late + 1, now + 1, Load{}, 0, 100},
 	} {
 		w := New(1024)
 		w.window.size, w.window.halved, w.Polls[Strange] = 64, now, tc.strange
-		if tc.class == Steady {
+		if tc.class == Steady || tc.strange > 64 {
 			w.window.size = 100
 		}
 		if w.Feedback(tc.class, tc.begun, tc.eligible, tc.load, now+2*late); w.window.size != tc.want {

@@ -38,10 +38,10 @@ func (w *window) success() {
 // noMemory halves the window since a poll found no memory or connection free.
 func (w *window) noMemory(now int64) { w.halve(w.least, now) }
 
-// lateness halves the window since a poll that was due began late, but not below its
-// initial size: that is little work for the processors, and lets an import go on when
-// many of its hosts hang or other work makes polls late.
-func (w *window) lateness(now int64) { w.halve(w.initial, now) }
+// behind halves the window since a poll that was due began late or an owner gave no answer, but
+// not below its initial size: that is little work for the processors, and lets an import go on
+// when many of its hosts hang, other work makes polls late, or one range has no leader.
+func (w *window) behind(now int64) { w.halve(w.initial, now) }
 
 func (w *window) halve(least int, now int64) {
 	w.size, w.ended, w.halved = min(max(w.size/2, least), w.size), 0, now

@@ -60,6 +60,7 @@ func (w *Workers) End(c Class) {
 type Load struct {
 	Busy     bool // there was no memory or connection for it
 	Canceled bool // it was not carried out, for that or another reason of ours
+	Unheard  bool // its channel's owner gave no answer: it may have more to do than it can
 }
 
 // lateEnough is how late a poll has begun when strange ones are to leave it more of
@@ -69,9 +70,12 @@ const lateEnough = 50 * time.Millisecond
 // Feedback adjusts the window of strange polls by one poll, which is still counted.
 func (w *Workers) Feedback(c Class, begun, eligible int64, l Load, now int64) {
 	switch {
+	case c != Strange && w.Polls[Strange] == 0:
+	case l.Unheard && begun > w.window.halved:
+		w.window.behind(now)
 	case c != Strange:
-		if w.Polls[Strange] > 0 && eligible > w.window.halved && begun-eligible > int64(lateEnough) {
-			w.window.lateness(now)
+		if eligible > w.window.halved && begun-eligible > int64(lateEnough) {
+			w.window.behind(now)
 		}
 	case begun <= w.window.halved: // it was under way already
 	case l.Busy:
