@@ -25,7 +25,8 @@ type Config struct {
 	// Parallel is how many requests are under way in all that began less than a
 	// second ago; default 512.
 	Parallel int
-	// SlowParallel is how many more are under way that took longer; default 1024.
+	// SlowParallel is how many more are under way that took longer, and half as many again
+	// try endpoints that do not work; default 1024.
 	SlowParallel int
 	// MaxLanes bounds the subscriptions that have a message in memory, waiting or
 	// under way; default 32768. Others wait in the store.

@@ -25,7 +25,8 @@ type dispatcher struct {
 
 	senders  sync.WaitGroup
 	inFlight int // requests younger than slowAfter, or without room among the slow
-	slow     int // other requests
+	slow     int // other requests of endpoints that work
+	tries    int // of endpoints that do not
 }
 
 // request is a lane's message under way.
@@ -35,13 +36,14 @@ type request struct {
 	began time.Time // before it is sent: the zero value
 	over  bool
 	slow  bool // took longer than slowAfter
-	moved bool // counts among the slow
+	among *int // the dispatcher's count that it is in
 }
 
-// pump starts requests while there is room. Locked.
+// pump starts requests while there is room. Tries have room of their own, as many as may be
+// slow at a time to one half: most take their whole limit. Locked.
 func (d *dispatcher) pump(ctx context.Context) {
-	for d.inFlight < d.config.Parallel && !d.stopped {
-		l, ok := d.queues.pop()
+	for !d.stopped {
+		l, ok := d.queues.pop(d.inFlight < d.config.Parallel, d.tries < max(d.config.SlowParallel/2, 1))
 		if !ok {
 			return
 		}
@@ -53,15 +55,15 @@ func (d *dispatcher) pump(ctx context.Context) {
 // start sends a lane's next message in a goroutine of its own. Locked.
 func (d *dispatcher) start(ctx context.Context, l *lane) {
 	e := l.endpoint
-	r := &request{lane: l}
-	e.inFlight++
-	d.inFlight++
-	d.metrics.inFlight.Inc()
-	d.later(time.Now().Add(slowAfter), func() { d.markSlow(r) })
+	r := &request{lane: l, among: &d.inFlight}
 	info, lostUntil := l.channel.info, e.record.LostUntil
 	if e.trying { // that of a suspended endpoint sends all that was missed as a gap
-		r.grant, lostUntil, e.tried = e.grant, e.lost, true
+		r.among, r.grant, lostUntil, e.tried = &d.tries, e.grant, e.lost, true
 	}
+	e.inFlight++
+	*r.among++
+	d.metrics.inFlight.Inc()
+	d.later(time.Now().Add(slowAfter), func() { d.markSlow(r) })
 	d.senders.Go(func() {
 		next, sent, err := d.send(ctx, r, info, l.sub, l.next, lostUntil)
 		d.finish(ctx, r, next, sent, err)
@@ -78,8 +80,8 @@ func (d *dispatcher) markSlow(r *request) {
 	r.slow = true
 	e.slow++
 	d.parking.parkQueue(e)
-	if d.slow < d.config.SlowParallel {
-		r.moved = true
+	if r.among == &d.inFlight && d.slow < d.config.SlowParallel {
+		r.among = &d.slow
 		d.inFlight--
 		d.slow++
 	}
@@ -159,11 +161,7 @@ func (d *dispatcher) uncount(r *request) {
 	if r.slow {
 		e.slow--
 	}
-	if r.moved {
-		d.slow--
-	} else {
-		d.inFlight--
-	}
+	*r.among--
 	d.metrics.inFlight.Dec()
 }
 

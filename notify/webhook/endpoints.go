@@ -24,7 +24,7 @@ type endpoint struct {
 	kept    keeping   // of the keeper alone
 
 	queue    fifo[*lane]
-	ready    bool // it stands in queues.ready
+	ready    bool // it stands in queues.ready or queues.tries
 	inFlight int
 	slow     int  // of inFlight, those that took long
 	trying   bool // a step of the schedule is due: one request may go

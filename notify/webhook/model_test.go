@@ -295,7 +295,7 @@ func (m *model) checkRest() {
 	w := m.n.deliverer
 	w.core.Lock()
 	defer w.core.Unlock()
-	if len(w.channels.byID) > 0 || len(w.endpoints.byURL) > 0 || w.queues.lanes != 0 || w.dispatcher.inFlight != 0 || w.dispatcher.slow != 0 || w.parking.parked != 0 || w.channels.sweeps != 0 {
+	if len(w.channels.byID) > 0 || len(w.endpoints.byURL) > 0 || w.queues.lanes != 0 || w.dispatcher.inFlight != 0 || w.dispatcher.slow != 0 || w.dispatcher.tries != 0 || w.parking.parked != 0 || w.channels.sweeps != 0 {
 		m.t.Errorf("left in memory: %d channels, %d endpoints, %d lanes, %d+%d requests, %d parked, %d scans",
 			len(w.channels.byID), len(w.endpoints.byURL), w.queues.lanes, w.dispatcher.inFlight, w.dispatcher.slow, w.parking.parked, w.channels.sweeps)
 	}

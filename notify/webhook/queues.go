@@ -21,7 +21,8 @@ type lane struct {
 type queues struct {
 	*core
 	channels *channels
-	ready    fifo[*endpoint] // with a lane that may start
+	ready    fifo[*endpoint] // that work, with a lane that may start
+	tries    fifo[*endpoint] // that do not, with a try
 	lanes    int
 	emptied  func(e *endpoint) // called after a turn of an endpoint whose lanes were all dropped. Locked.
 }
@@ -59,22 +60,27 @@ func (q *queues) push(l *lane) {
 
 // markReady gives an endpoint a turn if it may start something. Locked.
 func (q *queues) markReady(e *endpoint) {
-	if !e.ready && e.queue.len() > 0 && q.mayStart(e) {
-		e.ready = true
+	if e.ready || e.queue.len() == 0 || !q.mayStart(e) {
+		return
+	}
+	e.ready = true
+	if e.trying {
+		q.tries.push(e)
+	} else {
 		q.ready.push(e)
 	}
 }
 
-// pop takes the first lane of the endpoint whose turn it is; false when no endpoint
-// may start a request. Locked.
-func (q *queues) pop() (*lane, bool) {
+// pop takes the first lane of the endpoint whose turn it is, of those that work or those that
+// are tried, as asked; false when none of these may start a request. Locked.
+func (q *queues) pop(works, tries bool) (*lane, bool) {
 	for {
-		e, ok := q.ready.pop()
+		e, ok := q.turn(works, tries)
 		if !ok {
 			return nil, false
 		}
-		e.ready = false
-		if !q.mayStart(e) {
+		if !q.mayStart(e) || e.trying && !tries || !e.trying && !works {
+			q.markReady(e) // it began or ceased to work while it waited for its turn
 			continue
 		}
 		if l, ok := q.popFrom(e); ok {
@@ -82,6 +88,20 @@ func (q *queues) pop() (*lane, bool) {
 		}
 		q.emptied(e) // no request ends here, after which it would be refilled
 	}
+}
+
+// turn takes the next endpoint that has a turn.
+func (q *queues) turn(works, tries bool) (e *endpoint, ok bool) {
+	if works {
+		e, ok = q.ready.pop()
+	}
+	if !ok && tries {
+		e, ok = q.tries.pop()
+	}
+	if ok {
+		e.ready = false
+	}
+	return e, ok
 }
 
 // popFrom takes the first lane of an endpoint's queue. Locked.

@@ -92,6 +92,34 @@ func TestRow44ManyHangingEndpoints(t *testing.T) {
 	})
 }
 
+// Endpoints that hang, more than may be slow at a time, hold up the others once, until their
+// first requests have failed: their tries have room of their own.
+func TestTriesHoldUpNoOther(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		n.deliverer.core.config.Parallel, n.deliverer.core.config.SlowParallel = 16, 32
+		id := n.store.AddChannel("http://origin.example/")
+		for i := range 200 {
+			url := fmt.Sprintf("http://sink.example/%d", i)
+			n.store.Subscribe(id, url, "")
+			n.sinks.set(url, answer{delay: time.Hour})
+		}
+		works := n.store.Subscribe(id, sinkA, "")
+		n.store.Commit(id)
+		elapse(5 * time.Minute)
+		if got := len(n.sinks.versions(works)); got != 1 {
+			t.Fatalf("%d versions came", got)
+		}
+		for range 60 {
+			since := time.Now()
+			n.store.Commit(id)
+			elapse(7 * time.Second)
+			if late := n.lateness(t, works, since); late < 0 || late > 2*slowAfter {
+				t.Fatalf("at %v it waited %v", since, late)
+			}
+		}
+	})
+}
+
 func TestRow45SameIDAfterFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.AddChannel("http://origin.example/")
