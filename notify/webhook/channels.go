@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -29,11 +30,17 @@ type channelState struct {
 	failed int  // turns in a row that the store did not answer
 }
 
-// drain asks for lanes for stragglers from a sequence number on.
+// drain asks for lanes for stragglers of some sequence numbers.
 type drain struct {
 	endpoint *endpoint // whose; nil: of all endpoints that accept them
-	from     uint64
+	span
 }
+
+// span is some sequence numbers of a channel.
+type span struct{ first, last uint64 }
+
+// all has all subscriptions.
+var all = span{0, math.MaxUint64}
 
 type task uint8
 

@@ -2,6 +2,7 @@ package webhook
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -14,18 +15,22 @@ func (w *workers) drain(c *channelState) (found, error) {
 		return nil, nil
 	}
 	d := c.drains[0]
-	seqs := c.pos.Stragglers(d.from, w.limits.page)
+	seqs := c.pos.Stragglers(d.first, w.limits.page)
+	more := len(seqs) == w.limits.page
+	if n := len(seqs); n > 0 && seqs[n-1] > d.last {
+		end, _ := slices.BinarySearch(seqs, d.last+1)
+		seqs, more = seqs[:end], false
+	}
 	w.Unlock()
 	subs, err := w.subscriptions(c, seqs)
 	if err != nil {
 		return nil, err
 	}
-	return func() { w.resumeAll(c, d, seqs, subs) }, nil
+	return func() { w.resumeAll(c, d, seqs, subs, more) }, nil
 }
 
 // resumeAll gives lanes to the stragglers of a drain, as far as they still are. Locked.
-func (w *workers) resumeAll(c *channelState, d drain, seqs []uint64, subs map[uint64]channel.Subscription) {
-	more := len(seqs) == w.limits.page
+func (w *workers) resumeAll(c *channelState, d drain, seqs []uint64, subs map[uint64]channel.Subscription, more bool) {
 	for _, seq := range seqs {
 		if c.busy(seq) || !c.pos.Behind(seq) {
 			continue
@@ -36,12 +41,14 @@ func (w *workers) resumeAll(c *channelState, d drain, seqs []uint64, subs map[ui
 			continue
 		}
 		if d.endpoint == nil || d.endpoint.url == sub.Sink.URL {
-			taken := w.resume(c, sub)
-			more = more && (taken || d.endpoint == nil)
+			if taken := w.resume(c, sub); !taken && d.endpoint != nil {
+				w.parking.park(d.endpoint, c.id, span{seq, d.last})
+				more = false
+			}
 		}
 	}
 	if more {
-		c.drains[0].from = seqs[len(seqs)-1] + 1
+		c.drains[0].first = seqs[len(seqs)-1] + 1
 		return
 	}
 	if d := w.channels.endDrain(c); d.endpoint != nil {
@@ -83,7 +90,7 @@ func (w *workers) resume(c *channelState, sub channel.Subscription) (taken bool)
 		w.streaks.hold(e)
 	}
 	if !w.queues.accepts(e) || e.resting() {
-		w.parking.park(e, c.id, sub.Seq)
+		w.parking.park(e, c.id, span{sub.Seq, sub.Seq})
 		return false
 	}
 	next, _ := c.pos.Next(sub.Seq)

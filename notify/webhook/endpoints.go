@@ -30,11 +30,11 @@ type endpoint struct {
 	trying   bool // a step of the schedule is due: one request may go
 	tried    bool // and is under way
 
-	parked   map[channel.ID]uint64 // channels with stragglers of this endpoint, and the first of them
-	overflow bool                  // there are more than are noted
-	drains   int                   // requested and not done
-	refills  bool                  // a refill is on the agenda
-	rest     time.Time             // parked subscriptions wait until then
+	parked   map[channel.ID]span // channels with stragglers of this endpoint, and where these are
+	overflow bool                // there are more than are noted
+	drains   int                 // requested and not done
+	refills  bool                // a refill is on the agenda
+	rest     time.Time           // parked subscriptions wait until then
 }
 
 // keeping is what the keeper has of an endpoint.
@@ -105,7 +105,7 @@ func (s *endpoints) get(url string) *endpoint {
 	e := s.byURL[url]
 	if e == nil {
 		works := channel.Endpoint{URL: url}
-		e = &endpoint{url: url, bucket: channel.IDOf(url).Bucket(), parked: make(map[channel.ID]uint64), record: works}
+		e = &endpoint{url: url, bucket: channel.IDOf(url).Bucket(), parked: make(map[channel.ID]span), record: works}
 		e.kept = keeping{streak: streak.Streak{Record: works}, saved: works}
 		s.byURL[url] = e
 	}

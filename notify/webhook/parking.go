@@ -21,16 +21,16 @@ type parking struct {
 
 const maxDrains = 64 // of one endpoint at a time
 
-// park notes where a subscription is that its endpoint does not accept now. Locked.
-func (p *parking) park(e *endpoint, id channel.ID, seq uint64) {
-	first, known := e.parked[id]
+// park notes where subscriptions are that their endpoint does not accept now. Locked.
+func (p *parking) park(e *endpoint, id channel.ID, where span) {
+	noted, known := e.parked[id]
 	switch {
 	case known:
-		e.parked[id] = min(first, seq)
+		e.parked[id] = span{min(noted.first, where.first), max(noted.last, where.last)}
 	case p.parked >= p.limits.parked:
 		e.overflow = true
 	default:
-		e.parked[id] = seq
+		e.parked[id] = where
 		p.parked++
 	}
 	if e.open() {
@@ -42,7 +42,7 @@ func (p *parking) park(e *endpoint, id channel.ID, seq uint64) {
 func (p *parking) parkLane(l *lane) {
 	if !l.dropped {
 		l.channel.pos.SetBehind(l.sub.Seq, l.next)
-		p.park(l.endpoint, l.channel.id, l.sub.Seq)
+		p.park(l.endpoint, l.channel.id, span{l.sub.Seq, l.sub.Seq})
 	}
 	p.queues.retire(l)
 }
@@ -96,7 +96,7 @@ func (p *parking) refill(e *endpoint) {
 	if e.trying {
 		room = 1
 	}
-	for id, seq := range e.parked {
+	for id, where := range e.parked {
 		t := p.served(id.Bucket())
 		if t == nil { // the next leader's scan finds the straggler
 			p.unpark(e, id)
@@ -107,7 +107,7 @@ func (p *parking) refill(e *endpoint) {
 		}
 		p.unpark(e, id)
 		e.drains++
-		p.channels.addDrain(p.channels.get(t, id), drain{endpoint: e, from: seq})
+		p.channels.addDrain(p.channels.get(t, id), drain{e, where})
 	}
 	if e.drains == 0 {
 		p.foundNone(e)

@@ -106,7 +106,7 @@ func (w *workers) offerAll(c *channelState, subs []channel.Subscription) {
 		}
 	}
 	if ended && c.pos.End() {
-		w.channels.addDrain(c, drain{})
+		w.channels.addDrain(c, drain{span: all})
 	}
 }
 
@@ -118,7 +118,7 @@ func (w *workers) offer(c *channelState, sub channel.Subscription) {
 	}
 	if !w.queues.accepts(e) {
 		c.pos.SetBehind(sub.Seq, c.pos.At())
-		w.parking.park(e, c.id, sub.Seq)
+		w.parking.park(e, c.id, span{sub.Seq, sub.Seq})
 		return
 	}
 	c.pos.Accept(sub.Seq, time.Now())

@@ -120,6 +120,31 @@ func TestTriesHoldUpNoOther(t *testing.T) {
 	})
 }
 
+// Of a channel whose endpoints all fail, a try reads its own subscription.
+func TestTryReadsItsOwn(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		const endpoints = 1000
+		requests := 0
+		n.deliverer.dispatcher.caller.transport = tap(n.sinks, func(*http.Request) { requests++ })
+		id := n.store.AddChannel("http://origin.example/")
+		for i := range endpoints {
+			url := fmt.Sprintf("http://sink.example/%d", i)
+			n.store.Subscribe(id, url, "")
+			n.sinks.set(url, answer{status: http.StatusInternalServerError})
+		}
+		n.store.Commit(id)
+		elapse(2 * time.Second)
+		listed := n.store.Listed()
+		n.sinks.locked(func() { requests = 0 })
+		elapse(time.Minute)
+		n.sinks.locked(func() {
+			if read := n.store.Listed() - listed; requests < endpoints || read > 2*requests {
+				t.Errorf("%d subscriptions were read for %d tries", read, requests)
+			}
+		})
+	})
+}
+
 func TestRow45SameIDAfterFailure(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		id := n.store.AddChannel("http://origin.example/")

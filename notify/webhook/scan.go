@@ -155,6 +155,6 @@ func (s *scanner) sweep(t *tenure, id channel.ID) bool {
 	}
 	c := s.channels.get(t, id)
 	c.stale = true
-	s.channels.addDrain(c, drain{})
+	s.channels.addDrain(c, drain{span: all})
 	return more
 }

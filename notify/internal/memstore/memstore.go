@@ -37,6 +37,7 @@ type Store struct {
 	down    error // what reads and writes fail with
 	applied bool  // writes fail only after their effect
 	reads   int   // updates that Updates returned
+	listed  int   // subscriptions that Webhooks returned
 	loads   int   // calls of Channel, and channels that SinceOf was asked for
 
 	questions int // calls of SinceOf
@@ -313,6 +314,7 @@ func (s *Store) Webhooks(id channel.ID, after uint64, limit int) ([]channel.Subs
 			out = append(out, sub)
 		}
 	}
+	s.listed += len(out)
 	return out, s.down
 }
 
@@ -462,6 +464,13 @@ func (s *Store) Reads() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.reads
+}
+
+// Listed returns how many subscriptions were read as those of a channel.
+func (s *Store) Listed() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.listed
 }
 
 // Corrupt makes all updates unreadable that are in the store.
