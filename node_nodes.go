@@ -30,6 +30,9 @@ func (n *Node) Nodes(context.Context) (*api.Nodes, error) {
 	}
 	slices.SortFunc(nodes, func(a, b api.ClusterNode) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	all := &api.Nodes{Nodes: nodes, Ranges: len(ranges), StateMachine: n.store.Version()}
+	if wanted := n.store.RangesWanted(); wanted > len(ranges) {
+		all.RangesWanted = wanted
+	}
 	for _, r := range n.store.Recoveries() {
 		all.Recoveries = append(all.Recoveries, *recovery(r))
 	}

@@ -5,9 +5,10 @@ import "time"
 // Nodes is the answer of GET /v1/nodes: the nodes of the cluster, by name.
 type Nodes struct {
 	Nodes        []ClusterNode `json:"nodes"`
-	Ranges       int           `json:"ranges"`               // how many there are
-	StateMachine uint32        `json:"state_machine"`        // the version of commands that all nodes apply
-	Recoveries   []Recovery    `json:"recoveries,omitempty"` // all that there have ever been
+	Ranges       int           `json:"ranges"`                  // how many there are
+	RangesWanted int           `json:"ranges_wanted,omitempty"` // how many there are to be by splits, 0: no more than there are
+	StateMachine uint32        `json:"state_machine"`           // the version of commands that all nodes apply
+	Recoveries   []Recovery    `json:"recoveries,omitempty"`    // all that there have ever been
 }
 
 // Recovery is what the recovery of a range, or of the meta group, would do, or did.

@@ -249,6 +249,9 @@ func TestRestoreResumes(t *testing.T) {
 		}
 	}
 	defer func() { shut(t, fresh) }()
+	if err := fresh.Backup(ctx, io.Discard, "test"); !errors.Is(err, ErrRestoring) {
+		t.Errorf("a backup meanwhile: %v", err)
+	}
 	if _, err := fresh.Restore(ctx, bytes.NewReader(backupOf(t, one))); !errors.Is(err, ErrRestoring) {
 		t.Errorf("restore of another backup: %v", err)
 	}

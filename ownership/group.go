@@ -24,6 +24,8 @@ import (
 const (
 	barrierWithin = time.Second
 	barrierPause  = 100 * time.Millisecond
+
+	barriersAtOnce = 256
 )
 
 // group is one range's replica on this node.
@@ -332,7 +334,7 @@ func (g *group) pass() error {
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- g.raft.Barrier(barrierWithin).Error()
+		done <- g.barriers()
 		<-g.barrier
 	}()
 	select {
@@ -341,6 +343,21 @@ func (g *group) pass() error {
 	case <-g.stopping:
 		return ErrClosed
 	}
+}
+
+// barriers sends one barrier through the log, and more while the state has entries that the log
+// does not reach, as that of a replica which was sent a state and then recovered alone: what is
+// proposed at their indexes would change nothing.
+func (g *group) barriers() error {
+	err := g.raft.Barrier(barrierWithin).Error()
+	for err == nil && g.raft.LastIndex() < g.state.Index() {
+		var last raft.Future
+		for range barriersAtOnce {
+			last = g.raft.Barrier(barrierWithin)
+		}
+		err = last.Error()
+	}
+	return err
 }
 
 // refuse lets no more proposals in; done is closed when those under way have

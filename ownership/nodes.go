@@ -83,17 +83,20 @@ func (c *changes) mayChange(ctx context.Context, command *wire.MetaCommand) erro
 
 func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
 	r := tables.RangeOn(table, to.Id)
-	if r == nil {
-		return nil
-	}
 	switch NodeState(to.State) {
 	case NodeRemoved:
+		if n := tables.Node(table, to.Id); r == nil && (n == nil || NodeState(n.State) != NodeMember) {
+			return nil // it has been drained
+		}
 		if answers, err := c.net.answers(to.Id); err != nil {
 			return err
 		} else if answers {
-			return fmt.Errorf("%w: node %s answers, and has a replica of range %d: drain it first", ErrRefused, raftnet.NodeName(to.Id), r.Id)
+			return fmt.Errorf("%w: node %s answers, and has not been drained", ErrRefused, raftnet.NodeName(to.Id))
 		}
 	case NodeDraining:
+		if r == nil {
+			return nil
+		}
 		left := 0
 		for _, n := range table.Nodes {
 			if n.Id == to.Id || NodeState(n.State) != NodeMember {

@@ -216,6 +216,30 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// TestRemoveLiving: a node that answers is not removed before it has been drained, also if it has
+// no replica.
+func TestRemoveLiving(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 4, 28, func(c *Config) { c.Ranges = 1 })
+	spare := w.nodes[3]
+	if g := spare.store.of(0).local(); g != nil {
+		t.Fatalf("%s has a replica", spare.name)
+	}
+	eventually(t, "it is refused", func() error {
+		if err := w.nodes[0].store.Remove(ctx, spare.name); !errors.Is(err, ErrRefused) {
+			return fmt.Errorf("removal of a node that lives: %w", err)
+		}
+		return nil
+	})
+	if err := w.nodes[0].store.Drain(ctx, spare.name); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.nodes[0].store.Remove(ctx, spare.name); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestDeadNode: the replicas of a node that is dead for longer than the grace are made on
 // others; when it comes back it deletes its own, and gets its part of what there is.
 func TestDeadNode(t *testing.T) {

@@ -96,9 +96,23 @@ func (v *survey) planRecovery(ctx context.Context, group uint32) (plan recoveryP
 	case len(late) > 0:
 		return plan, fmt.Errorf("%w: node %s was heard moments ago, and has not said how far its log of %s reaches: ask again", ErrUnavailable, raftnet.NodeName(late[0]), name)
 	case len(whole) == 0:
-		return plan, fmt.Errorf("%w: no whole replica of %s answers: restore a backup", ErrRefused, name)
+		return plan, fmt.Errorf("%w: %s", ErrRefused, noneWhole(table, group, members, name))
 	}
 	return plan, nil
+}
+
+// noneWhole says what to do about a group of which no whole replica answers.
+func noneWhole(table *wire.Meta, group uint32, members []string, name string) string {
+	var nodes []string
+	for _, id := range members {
+		nodes = append(nodes, raftnet.NodeName(id))
+	}
+	for _, r := range table.Recoveries {
+		if r.Range == group && slices.Contains(members, r.Replica) {
+			return fmt.Sprintf("%s was recovered at %s, and opens on %s: it is to answer soon", name, wire.Time(r.TimeUs).UTC().Format(time.RFC3339), raftnet.NodeName(r.Replica))
+		}
+	}
+	return fmt.Sprintf("no whole replica of %s answers: start a node that has one (%s), or, if what they had is gone for good, restore a backup", name, strings.Join(nodes, ", "))
 }
 
 // newestFirst orders logs as raft compares them, whole replicas before damaged ones.
@@ -202,6 +216,7 @@ func (v *survey) logHere(group uint32) *wire.ReplicaLog {
 		return &wire.ReplicaLog{}
 	}
 	log := g.seat.log(g.raft, g.state.NewestTime())
+	log.Index = max(log.Index, g.state.Index()) // a state that was sent reaches beyond its index
 	log.Damaged = v.repairs.has(group, log.Replica)
 	return log
 }

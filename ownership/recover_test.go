@@ -27,6 +27,9 @@ func (n *townNode) recovered(groups ...uint32) {
 			_, err := n.store.Recover(context.Background(), group)
 			done := func(r Recovery) bool { return r.Range == group }
 			if errors.Is(err, ErrRefused) && slices.ContainsFunc(n.store.Recoveries(), done) {
+				if said := err.Error(); !strings.Contains(said, "was recovered at") && !strings.Contains(said, "a majority") {
+					n.town.t.Errorf("%s, once more: %v", what, err)
+				}
 				return nil // by the call before, whose outcome was unknown
 			}
 			if errors.Is(err, ErrInvalid) {

@@ -82,7 +82,10 @@ func (r *restoring) begin(ctx context.Context) error {
 	undone := r.each(routes, func(at *route) error { // where the outcome is unknown too
 		return r.do(undoing, at, &wire.Restore{Step: &wire.Restore_Undo{Undo: bucketsOf(at)}})
 	})
-	return errors.Join(refused, undone)
+	if undone != nil { // what was refused does not matter beside ranges that wait for this backup alone
+		return fmt.Errorf("the cluster refused it (%v), and it could not be called off everywhere: run the same restore again: %w", refused, undone)
+	}
+	return refused
 }
 
 // survey asks all ranges how far they are with the backup: whether any has begun, and

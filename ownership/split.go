@@ -28,6 +28,10 @@ func (c *changes) SplitRanges(ctx context.Context, ranges int) error {
 	return err
 }
 
+// RangesWanted returns how many ranges there are to be, as [Store.SplitRanges] was asked last; 0:
+// it was not.
+func (c *changes) RangesWanted() int { return int(c.known.Load().GetRangesWanted()) }
+
 // splitQuery asks the leader of a range to split it.
 type splitQuery struct {
 	Child    uint32

@@ -90,7 +90,7 @@ func addPair(w *transfer.Writer, view *pebble.Iterator, which func(key, value []
 		return err
 	}
 	if which != nil {
-		if sent, err := which(view.Key(), value); !sent {
+		if sent, err := which(view.Key(), value); err != nil || !sent {
 			return err
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/hashicorp/raft"
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -276,6 +277,59 @@ func TestInstallSnapshot(t *testing.T) {
 		caughtUp(t, first, members[0])
 		caughtUp(t, first, members[1])
 		stopAll(t, members)
+	})
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// TestRecoveredBehindItsState: a member that was sent a state, none of the entries after the
+// state's index, and is its group's only one then, takes commands that change something.
+func TestRecoveredBehindItsState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		members, _ := truncated(t)
+		left := members[2]
+		cut := func(from io.Reader) io.Reader {
+			return io.MultiReader(from, readerFunc(func([]byte) (int, error) {
+				for _, m := range members[:2] {
+					m.transport.Disconnect(raft.ServerAddress(left.id))
+					left.transport.Disconnect(raft.ServerAddress(m.id))
+				}
+				return 0, io.EOF
+			}))
+		}
+		for _, m := range members[:2] {
+			m.transport.tap.Store(&cut)
+		}
+		left.start(t)
+		time.Sleep(10 * time.Second)
+		for _, m := range members {
+			m.stop(t)
+		}
+		snapshot, _, err := left.group.snapshots.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		last, _ := left.group.log.LastIndex()
+		if have := left.group.state.Index(); max(last, snapshot.Index) >= have {
+			t.Fatalf("the log ends at %d, the state at %d: the test shows nothing", last, have)
+		}
+		if err := voteAlone(raftnet.Replica{Node: string(left.id)}, left.group.log, left.group.log, snapshot.Index); err != nil {
+			t.Fatal(err)
+		}
+		left.others = nil
+		left.restart(t)
+		leader(t, left)
+		left.group.raft = left.raft
+		if err := left.group.catchUp(); err != nil {
+			t.Fatal(err)
+		}
+		channels, subscriptions := left.group.state.Counts()
+		propose(t, left, sentCommands(t, "after", 3, 10))
+		if c, s := left.group.state.Counts(); c == channels && s == subscriptions {
+			t.Errorf("three commands changed nothing: %d channels, %d subscriptions", c, s)
+		}
 	})
 }
 

@@ -118,6 +118,16 @@ func newRemove() *cobra.Command {
 		})
 }
 
+// stateOf returns the state of the node of a name, empty if there is none.
+func stateOf(nodes api.Nodes, name string) string {
+	for _, n := range nodes.Nodes {
+		if n.Name == name {
+			return n.State
+		}
+	}
+	return ""
+}
+
 // replicas counts those on the nodes of a name.
 func replicas(nodes api.Nodes, name string) (count int) {
 	for _, n := range nodes.Nodes {
@@ -162,7 +172,7 @@ const (
 
 // follow prints how many replicas are left on a node whenever that changes, until none is.
 func follow(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, name string, progress func(api.Nodes, string) (int, bool)) error {
-	ctx, said, answered := cmd.Context(), -1, time.Now()
+	ctx, said, answered, drains := cmd.Context(), -1, time.Now(), false
 	for {
 		nodes, err := client.Nodes(ctx)
 		if err != nil && (ctx.Err() != nil || time.Since(answered) > patience) {
@@ -171,6 +181,12 @@ func follow(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, name s
 		if err == nil {
 			answered = time.Now()
 			left, done := progress(nodes, name)
+			switch state := stateOf(nodes, name); {
+			case state == "draining":
+				drains = true
+			case drains && state == "alive":
+				return cli.NodeError(fmt.Errorf("the drain of %s was called off, with %s left", name, cli.Count(left, "replica")))
+			}
 			if left != said && !flags.JSON {
 				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s left\n", name, cli.Count(left, "replica"))
 				said = left

@@ -50,6 +50,15 @@ func TestDrain(t *testing.T) {
 	if want := "POST /v1/nodes/n3:drain,GET /v1/nodes,GET /v1/nodes"; strings.Join(asked, ",") != want {
 		t.Errorf("asked %v, want %s", asked, want)
 	}
+	answers = []string{
+		`{"nodes":[{"name":"n3","state":"alive","replicas":3}]}`, // of a node that has not heard of it
+		`{"nodes":[{"name":"n3","state":"draining","replicas":2}]}`,
+		`{"nodes":[{"name":"n3","state":"dead","replicas":2}]}`,
+		`{"nodes":[{"name":"n3","state":"alive","replicas":2}]}`,
+	}
+	if _, err := run("drain", "n3"); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "the drain of n3 was called off, with 2 replicas left") {
+		t.Errorf("a drain that is called off: %v", err)
+	}
 	if _, err := run("drain", "n2"); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "range 5 would have 2 nodes") {
 		t.Errorf("a drain that is refused: %v", err)
 	}
@@ -122,5 +131,11 @@ func TestSplit(t *testing.T) {
 	}
 	if asked[0] != "POST /v1/ranges:split?to=20" || len(asked) != 3 {
 		t.Errorf("asked %q", asked)
+	}
+	answers = []string{`{"nodes":[],"ranges":20}`, `{"nodes":[],"ranges":20,"ranges_wanted":64}`, `{"nodes":[],"ranges":21,"ranges_wanted":24}`}
+	cmd.SilenceErrors, cmd.SilenceUsage = true, true
+	cmd.SetArgs([]string{"split", "64", "--server", node.URL})
+	if err := cmd.ExecuteContext(t.Context()); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "64 ranges are wanted no longer: there are 21") {
+		t.Errorf("a split that is called off: %v", err)
 	}
 }

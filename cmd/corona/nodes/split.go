@@ -52,7 +52,7 @@ func newSplit() *cobra.Command {
 
 // followSplit prints how many ranges there are whenever that changes, until there are so many.
 func followSplit(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, to int) error {
-	ctx, said, answered := cmd.Context(), -1, time.Now()
+	ctx, said, answered, wanted := cmd.Context(), -1, time.Now(), false
 	for {
 		nodes, err := client.Nodes(ctx)
 		if err != nil && (ctx.Err() != nil || time.Since(answered) > patience) {
@@ -70,6 +70,10 @@ func followSplit(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, t
 			if nodes.Ranges >= to {
 				return nil
 			}
+			if wanted && nodes.RangesWanted < to {
+				return cli.NodeError(fmt.Errorf("%s are wanted no longer: there are %d", cli.Count(to, "range"), nodes.Ranges))
+			}
+			wanted = wanted || nodes.RangesWanted >= to
 		}
 		select {
 		case <-time.After(lookEvery):

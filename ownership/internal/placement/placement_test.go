@@ -21,6 +21,7 @@ type sim struct {
 	last   int                      // replica number
 	plans  int
 	late   []Step // that a driver which has lost its place may yet carry out
+	hurt   bool   // damaged replicas still vote
 }
 
 const round = time.Second
@@ -67,7 +68,7 @@ func (s *sim) quorum(i int) bool {
 	for _, server := range s.config[i].Servers {
 		if server.Voter {
 			voters++
-			if s.lives(server.Node) && !s.table.Ranges[i].damaged(server.Replica) {
+			if s.lives(server.Node) && (s.hurt || !s.table.Ranges[i].damaged(server.Replica)) {
 				live++
 			}
 		}
@@ -446,6 +447,24 @@ func TestDamaged(t *testing.T) {
 	c.Ranges[0].View = &two.config[0] // a leader that has not noticed yet
 	if steps := Next(c); len(steps) > 0 {
 		t.Errorf("steps %+v with two of three replicas damaged", steps)
+	}
+}
+
+// TestDamagedVotes: a range of which one replica is whole goes on as long as damaged ones vote; a
+// fourth node takes the place of the other ones, first of that which is dead.
+func TestDamagedVotes(t *testing.T) {
+	for _, dead := range []bool{true, false} {
+		s := newSim(t, rand.New(rand.NewPCG(1, 9)), 4, 1, 3)
+		s.hurt = true
+		other, damaged := s.table.Ranges[0].Replicas[1], s.table.Ranges[0].Replicas[2]
+		s.table.Ranges[0].Damaged = []string{damaged.ID}
+		if dead {
+			s.silent[other.Node] = s.table.Grace
+		} else {
+			s.table.Ranges[0].Damaged = append(s.table.Ranges[0].Damaged, other.ID)
+		}
+		s.settle()
+		s.check()
 	}
 }
 

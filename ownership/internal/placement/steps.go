@@ -65,7 +65,7 @@ func (p *planner) fill(r *Range, replica Replica) {
 		p.step(r, Promote, replica, "it votes")
 	case server.Caught >= caughtUp && p.deadVictim(r) != nil:
 		p.remove(r, *p.deadVictim(r), "another one has caught up in its place")
-	case server.Caught >= caughtUp && p.live(r, "")+1 >= majority(r.voters("")+1):
+	case server.Caught >= caughtUp && p.votes(r)+1 >= majority(r.voters("")+1):
 		p.step(r, AddVoter, replica, "it has caught up")
 	default:
 		p.waits = true
@@ -98,6 +98,17 @@ func majority(voters int) int { return voters/2 + 1 }
 func (p *planner) live(r *Range, without string) (n int) {
 	for _, s := range r.View.Servers {
 		if s.Voter && s.ID != without && p.of(s.Replica).Silent == 0 && !r.damaged(s.Replica) {
+			n++
+		}
+	}
+	return n
+}
+
+// votes counts the voters of a range on nodes that answer. What a damaged one may not do after its
+// next start the range needs now, as it did without another voter.
+func (p *planner) votes(r *Range) (n int) {
+	for _, s := range r.View.Servers {
+		if s.Voter && p.of(s.Replica).Silent == 0 {
 			n++
 		}
 	}

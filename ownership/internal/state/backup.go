@@ -10,7 +10,8 @@ import (
 )
 
 // InBackup says whether a backup has a key. It has all but the indexes that follow from
-// other keys, and what is a range's or a node's.
+// other keys, and what is a range's or a node's. The error is ErrRestoring for a bucket that
+// has not all of its records yet.
 func InBackup(key, value []byte) (bool, error) {
 	switch b, kind := keyBucket(key); {
 	case b == systemBucket, kind == kindSeq:
@@ -19,6 +20,13 @@ func InBackup(key, value []byte) (bool, error) {
 		stamped := &wire.Stamped{}
 		err := unmarshal(key, value, stamped)
 		return stamped.GoneUs > 0, err
+	case kind == kindBucket:
+		bucket := &wire.Bucket{}
+		err := unmarshal(key, value, bucket)
+		if err == nil && bucket.Restoring {
+			err = ErrRestoring
+		}
+		return true, err
 	default:
 		return true, nil
 	}
