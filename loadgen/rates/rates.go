@@ -105,9 +105,11 @@ func (r *Record) intervals(from, to time.Time) float64 {
 const (
 	slackPolls = 2.5
 	slackShare = 0.02
-	// slackCrowd is of one channel just after its rate has changed; at the floor no late poll is
-	// made up for.
+	// slackCrowd is of one channel just after its rate has changed.
 	slackCrowd = 8
+	// slackFloor is what such a channel may lack besides: at the floor no late poll is made up
+	// for. One that keeps the rate of before lacks nearly all.
+	slackFloor = 4
 )
 
 // astray counts the channels that were polled at another rate than was explained.
@@ -144,7 +146,7 @@ func (r *Record) judgeEvent(out *result.Rates, e *Event, next time.Time) {
 	}
 	if looks := within(e.Crowd, e.End, after); len(looks) > 1 {
 		have, want := r.channel(looks, 0)
-		worst(&out.CrowdOff, max(math.Abs(have-want)-slackCrowd, 0)/want)
+		worst(&out.CrowdOff, max(have-want-slackCrowd, want-have-slackCrowd-slackFloor, 0)/want)
 	}
 }
 
