@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -71,5 +73,14 @@ func TestReachable(t *testing.T) {
 		if got != test.want || (log.Len() > 0) != test.warns {
 			t.Errorf("%s at %s: %s, %q; want %s", test.given, test.listens, got, log.String(), test.want)
 		}
+	}
+}
+
+// TestClock: a node that is given no clock goes by the steady one, whose rules have tests of their
+// own.
+func TestClock(t *testing.T) {
+	clock := runtime.FuncForPC(reflect.ValueOf(Config{}.withDefaults().Now).Pointer()).Name()
+	if !strings.Contains(clock, "corona/internal/steady.") {
+		t.Errorf("the clock is %s", clock)
 	}
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/seed-91e7e7c1/corona/honeycomb"
 	"github.com/seed-91e7e7c1/corona/internal/guard"
+	"github.com/seed-91e7e7c1/corona/internal/steady"
 	"github.com/seed-91e7e7c1/corona/internal/timespan"
 	"github.com/seed-91e7e7c1/corona/internal/volume"
 )
@@ -58,7 +59,7 @@ type Config struct {
 
 	Cluster ClusterConfig // the other nodes; default: none, a node alone
 
-	Now      func() time.Time     // the clock of commits and judgements; default: time.Now
+	Now      func() time.Time     // the clock of commits and judgements; default: the wall clock without leaps ahead that do not last a minute
 	Logger   *slog.Logger         // default: discard
 	Registry *prometheus.Registry // of one node at a time; default: one of the node's own
 	Fatal    func(error)          // called when the disk can no longer be trusted; it should end the process; default: panic
@@ -93,11 +94,11 @@ func (c Config) withDefaults() Config {
 	set(&c.RetainBytes, defaultRetainBytes)
 	set(&c.Version, "unknown")
 	c.Cluster = c.Cluster.withDefaults()
-	if c.Now == nil {
-		c.Now = time.Now
-	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.Now == nil {
+		c.Now = steady.Clock(c.Logger)
 	}
 	if c.Registry == nil {
 		c.Registry = prometheus.NewRegistry()

@@ -88,12 +88,18 @@ func (w *words) freshUntil(now int64, remaining time.Duration) int64 {
 	return now + int64(max(remaining, w.documentWait()))
 }
 
+// quarter returns the age in quarters, rounded: half of the lifetime, about which the ages of
+// cached answers lie, is not where it changes.
+func (w *words) quarter() int {
+	const quarter = agedWhole / 4
+	return (int(w.aged) + quarter/2) / quarter
+}
+
 // near reports words so like those of the answer before that recording them would not
 // matter after a restart. The age creeps, so that it counts by quarters.
 func (w *words) near(last words) bool {
-	const quarter = agedWhole / 4
 	difference := (w.fresh - last.fresh).Abs()
-	return w.source == last.source && w.hints == last.hints && difference <= last.fresh/8 && w.aged/quarter == last.aged/quarter
+	return w.source == last.source && w.hints == last.hints && difference <= last.fresh/8 && w.quarter() == last.quarter()
 }
 
 // bounds returns the words as people see them, durations written by text.

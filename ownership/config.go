@@ -48,7 +48,7 @@ type Config struct {
 	// ScrubInterval is in what time all of this node's states are read once to find damage;
 	// default a week.
 	ScrubInterval time.Duration
-	// Now is the clock; default time.Now, without leaps ahead that do not last a minute.
+	// Now is the clock; default time.Now.
 	Now func() time.Time
 	// Observer may be nil.
 	Observer Observer
@@ -88,7 +88,7 @@ func (c Config) withDefaults() Config {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	if c.Now == nil {
-		c.Now = newSteady(c.Logger).now
+		c.Now = time.Now
 	}
 	c.versions = orDefault(c.versions, tables.Versions{Oldest: oldestVersion, Newest: newestVersion})
 	if c.files == nil {

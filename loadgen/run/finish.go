@@ -130,6 +130,9 @@ func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra 
 			l, e := r.subscriber.compare(of)
 			told, lost, extra = of, max(lost, l), max(extra, e)
 		}
+		if ended := r.cluster.alive(); ended != nil {
+			return nil, 0, 0, ended
+		}
 		if err == nil && lost+extra == 0 || time.Since(begun) > patience || pause(ctx, time.Now().Add(time.Second)) != nil {
 			break
 		}

@@ -76,7 +76,7 @@ type run struct {
 }
 
 // Run runs a scenario. The context's end cuts it short. An error means that there is no
-// result.
+// result, or that a node ended by itself while it was probed.
 func Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
 	r, err := prepare(o)
 	if err != nil {
@@ -90,13 +90,16 @@ func Run(ctx context.Context, o Options) (outcome *Outcome, err error) {
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return nil, err
 	}
+	var ended error
 	if err == nil {
 		r.phase.enter("probe", 0)
 		if err := r.probe(ctx); err != nil && ctx.Err() == nil { // the figures of the window are there
 			r.result.Failed = append(r.result.Failed, "probe: "+err.Error())
 		}
+		ended = r.cluster.alive()
 	}
-	return r.finish(ctx)
+	outcome, err = r.finish(ctx)
+	return outcome, errors.Join(err, ended)
 }
 
 // prepare checks what can be checked before anything starts.

@@ -10,6 +10,8 @@ import (
 // scan is the state of the scan of a range's channels.
 type scan struct {
 	due, underWay bool
+	waits         bool        // it could not be read, and goes on in a while
+	after         *channel.ID // where it goes on; nil: at the first channel
 }
 
 // scanner reads all channels of ranges for what is to be delivered: when a range is
@@ -26,7 +28,7 @@ func newScanner(core *core, channels *channels) *scanner {
 
 // request requests a scan of a range's channels. Locked.
 func (s *scanner) request(t *tenure) {
-	t.scan.due = true
+	t.scan.due, t.scan.after = true, nil
 	signal(s.wake)
 }
 
@@ -60,8 +62,8 @@ func (s *scanner) run(ctx context.Context) {
 		case <-s.wake:
 		}
 		s.metrics.scans.Inc()
-		for _, t := range s.begin() {
-			if !s.scan(t) {
+		for t, after := range s.begin() {
+			if !s.scan(t, after) {
 				return
 			}
 			s.end(t)
@@ -69,14 +71,15 @@ func (s *scanner) run(ctx context.Context) {
 	}
 }
 
-// begin returns the ranges to be scanned.
-func (s *scanner) begin() (due []*tenure) {
+// begin returns the ranges to be scanned, and behind which channel.
+func (s *scanner) begin() map[*tenure]*channel.ID {
 	s.Lock()
 	defer s.Unlock()
+	due := make(map[*tenure]*channel.ID)
 	for _, t := range s.led.All() {
-		if t.scan.due {
+		if t.scan.due && !t.scan.waits {
+			due[t] = t.scan.after
 			t.scan = scan{underWay: true}
-			due = append(due, t)
 		}
 	}
 	return due
@@ -88,16 +91,15 @@ func (s *scanner) end(t *tenure) {
 	t.scan.underWay = false
 }
 
-// scan gives every channel of a range that may have something to deliver a turn, while
-// this node leads it; false when all stops.
-func (s *scanner) scan(t *tenure) bool {
-	var after *channel.ID
+// scan gives every channel of a range behind one that may have something to deliver a turn,
+// while this node leads it; false when all stops.
+func (s *scanner) scan(t *tenure, after *channel.ID) bool {
 	for s.holds(t) {
 		page, err := s.store.ChannelsIn(t.Range, after, s.limits.page)
 		if err != nil {
 			s.metrics.StoreFailed("channels")
 			s.log.Warn("store read failed, the scan of channels waits", "range", t.ID, "error", err)
-			s.again(t)
+			s.goOn(t, after)
 			return true
 		}
 		for _, info := range page {
@@ -113,12 +115,19 @@ func (s *scanner) scan(t *tenure) bool {
 	return true
 }
 
-// again requests a scan of a range that cannot be read, after a while: it holds up no other.
-func (s *scanner) again(t *tenure) {
+// goOn has the scan of a range that cannot be read go on behind a channel, after a while: it
+// holds up no other.
+func (s *scanner) goOn(t *tenure, after *channel.ID) {
 	s.Lock()
 	defer s.Unlock()
-	t.scan.due = true
-	s.later(time.Now().Add(retryStore), func() { signal(s.wake) })
+	if !t.scan.due { // else it begins anew
+		t.scan.after = after
+	}
+	t.scan.waits = true
+	s.later(time.Now().Add(retryStore), func() {
+		t.scan.waits, t.scan.due = false, true
+		signal(s.wake)
+	})
 }
 
 // delivered reports whether every subscription of a channel has everything, by the

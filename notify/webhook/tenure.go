@@ -30,6 +30,7 @@ type takeover struct {
 	gained  chan struct{}        // 1
 	scan    func(t *tenure)      // requests a scan of a range's channels. Locked.
 	ending  map[*tenure]struct{} // those that are over, and whose positions are being committed
+	retries bool                 // a range could not be read, which is on the agenda
 }
 
 // run takes over what is gained until ctx ends.
@@ -96,8 +97,12 @@ func (o *takeover) serve(fresh []*tenure) {
 	}
 	o.Lock()
 	defer o.Unlock()
-	if len(records) < len(fresh) {
-		o.later(time.Now().Add(retryStore), func() { signal(o.gained) })
+	if len(records) < len(fresh) && !o.retries {
+		o.retries = true
+		o.later(time.Now().Add(retryStore), func() {
+			o.retries = false
+			signal(o.gained)
+		})
 	}
 	for _, t := range fresh {
 		if _, read := records[t]; !read || t.over {

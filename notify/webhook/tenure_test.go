@@ -163,6 +163,8 @@ type unreadable struct {
 	*memstore.Member
 	dead                channel.Range
 	endpoints, channels atomic.Bool
+	behind              atomic.Bool  // of channels, all pages but the first
+	begun               atomic.Int64 // first pages read
 }
 
 var errUnreadable = errors.New("a block is damaged")
@@ -175,8 +177,11 @@ func (s *unreadable) EndpointsIn(r channel.Range) ([]channel.Endpoint, error) {
 }
 
 func (s *unreadable) ChannelsIn(r channel.Range, after *channel.ID, limit int) ([]channel.Channel, error) {
-	if s.channels.Load() && r == s.dead {
+	if r == s.dead && (s.channels.Load() || after != nil && s.behind.Load()) {
 		return nil, errUnreadable
+	}
+	if r == s.dead && after == nil {
+		s.begun.Add(1)
 	}
 	return s.Member.ChannelsIn(r, after, limit)
 }
@@ -213,6 +218,37 @@ func TestUnreadableRangeHoldsUpItsOwn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A scan that cannot read on goes on where it was.
+func TestScanGoesOn(t *testing.T) {
+	var store *unreadable
+	damaged := func(n *fleetNode) {
+		n.core.limits.page = 2
+		store = &unreadable{Member: n.member, dead: n.fleet.cluster.Ranges()[0]}
+		store.behind.Store(true)
+		n.core.store = store
+	}
+	tunedFleetTest(t, 1, damaged, func(f *fleet, r, _ channel.Range) {
+		var subs []channel.Subscription
+		for i := range 5 {
+			id := f.store.AddChannel(inRange(r, fmt.Sprint("origin", i)))
+			subs = append(subs, f.store.Subscribe(id, inRange(r, fmt.Sprint("sink", i)), ""))
+			f.store.Commit(id)
+		}
+		f.cluster.Lead(r, f.nodes[0].member)
+		elapse(10 * time.Second)
+		store.behind.Store(false)
+		elapse(10 * time.Second)
+		for _, sub := range subs {
+			if came := f.sinks.versions(sub); len(came) != 1 {
+				t.Errorf("versions %v came", came)
+			}
+		}
+		if begun := store.begun.Load(); begun != 1 {
+			t.Errorf("the scan began %d times at the first channel", begun)
+		}
+	})
 }
 
 // The streak of an endpoint is kept by the leader of its URL's range, and what another node

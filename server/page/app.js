@@ -70,16 +70,19 @@ function say(mood, content) {
   merge(byId("said"), [typeof content === "string" ? document.createTextNode(content) : content]);
 }
 
-let soon = 0;
+let soon = 0, again = false;
 
 // refresh brings table and status up to date, once for many changes and never twice at a
 // time; every does so for who does not look now.
 function refresh() {
+  again = true;
   soon ||= setTimeout(async () => {
+    again = false;
     try {
       if (!document.hidden) await refreshAll();
     } finally {
       soon = 0;
+      if (again) refresh(); // something changed meanwhile
     }
   }, 700);
 }

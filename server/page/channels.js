@@ -29,10 +29,12 @@ export function startChannels({ openChannel }) {
 async function turn(step) {
   const turned = document.activeElement, before = [...trail];
   step();
+  const went = String(trail);
   byId("previous").disabled = byId("next").disabled = true; // until there is an answer
-  if (!await refreshChannels()) {
+  if (!await refreshChannels() && String(trail) === went) {
     trail = before;
     drawTurns();
+    refreshChannels(); // another question may have been answered, and drawn that page
   }
   if (turned.disabled) (turned === byId("next") ? byId("previous") : byId("next")).focus(); // there are no more pages that way
 }

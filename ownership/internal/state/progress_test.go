@@ -1,10 +1,13 @@
 package state
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 
+	"github.com/cockroachdb/pebble/v2"
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -29,6 +32,26 @@ func TestPositionBeforeContent(t *testing.T) {
 		got, err := m.states.Progress(id)
 		if kept := reflect.DeepEqual(got, told); err != nil || kept != empty {
 			t.Errorf("with empty %v: %+v, %v", empty, got, err)
+		}
+	}
+}
+
+// A subscription that has lost its record is damage, not one that was deleted.
+func TestSubscriptionWithoutRecord(t *testing.T) {
+	m := newMachine(t)
+	url := "http://example.com/"
+	id := channel.IDOf(url)
+	seq := m.apply(t, day0, subscribeCommand(item(url, webhook))).Subscribed[0].Seq
+	made := SubscriptionID(id.Bucket(), seq)
+	if err := m.states.db.Delete(channelItemKey(kindMember, id, seq), pebble.NoSync); err != nil {
+		t.Fatal(err)
+	}
+	for name, read := range map[string]func() error{
+		"subscription": func() error { _, err := m.states.Subscription(made); return err },
+		"beginning":    func() error { _, err := m.states.Beginnings(t.Context(), []string{made}, false); return err },
+	} {
+		if err := read(); !errors.Is(err, disk.ErrCorrupt) || errors.Is(err, channel.ErrNotFound) {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

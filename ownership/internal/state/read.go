@@ -59,6 +59,15 @@ func absent(r pebble.Reader, b channel.Bucket, err error) error {
 	return channel.ErrNotFound
 }
 
+// promised is absent for a record of which another one says that it is there: without it the bucket
+// is damaged, unless it may come yet.
+func promised(r pebble.Reader, b channel.Bucket, err error) error {
+	if err = absent(r, b, err); errors.Is(err, channel.ErrNotFound) {
+		return misfit("bucket %d has a subscription without its record, or its channel's", b)
+	}
+	return err
+}
+
 // Channel returns a channel's record, or ErrNotFound.
 func (r *Reader) Channel(id channel.ID) (channel.Channel, error) {
 	done, err := r.reading()

@@ -52,7 +52,7 @@ func (r *Reader) Beginnings(ctx context.Context, ids []string, exist bool) ([]ch
 		case errors.Is(err, channel.ErrNotFound):
 			all[i].Missing = true
 		case err == nil && !exist:
-			err = absent(view, b, readBeginning(view, seq, &all[i]))
+			err = promised(view, b, readBeginning(view, seq, &all[i]))
 			fallthrough
 		default:
 			if err != nil {
@@ -107,7 +107,7 @@ func (sr *subscriptionReader) read(id channel.ID, seq uint64) (channel.Subscript
 		url, err = sr.url(id)
 	}
 	if err != nil {
-		return channel.Subscription{}, absent(sr.r, id.Bucket(), err)
+		return channel.Subscription{}, promised(sr.r, id.Bucket(), err)
 	}
 	return subscriptionOf(id, url, seq, record), nil
 }

@@ -1,4 +1,4 @@
-package ownership
+package steady
 
 import (
 	"log/slog"
@@ -26,11 +26,11 @@ func TestSteady(t *testing.T) {
 		"leaps, and again a month": {{time.Second, year, year}, {2 * time.Minute, 0, 0}, {time.Second, year, year}, {time.Second, -year, 0}},
 	} {
 		wall, ran := begin, time.Duration(0)
-		s := &steady{wall: func() time.Time { return wall }, ran: func() time.Duration { return ran }, log: slog.New(slog.DiscardHandler)}
-		s.now()
+		c := &clock{wall: func() time.Time { return wall }, ran: func() time.Duration { return ran }, log: slog.New(slog.DiscardHandler)}
+		c.now()
 		for i, step := range steps {
 			wall, ran = wall.Add(step.passes+step.set), ran+step.passes
-			if behind := wall.Sub(s.now()); behind != step.behind {
+			if behind := wall.Sub(c.now()); behind != step.behind {
 				t.Errorf("a clock that %s, step %d: read %v behind, want %v", name, i, behind, step.behind)
 			}
 		}
