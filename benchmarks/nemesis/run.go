@@ -198,21 +198,27 @@ func (r *run) known() {
 
 func baseOf(node *cluster.Node) witness.Base { return witness.Base{Node: node.Index, URL: node.API} }
 
-// watchLeaders notes whenever another node leads a range than at the look before, until the
-// context ends: while replicas move, leaders change long after what set that off.
+// watchLeaders notes whenever another node leads a range than at the look before at the same node,
+// until the context ends: while replicas move, leaders change long after what set that off.
 func (r *run) watchLeaders(ctx context.Context) {
-	before := make(map[uint32]string)
+	type seen struct { // each node says what it knows
+		by string
+		of uint32
+	}
+	before := make(map[seen]string)
 	for n := 0; ctx.Err() == nil; n++ {
 		witness.Pause(ctx, watchEvery)
 		members := r.fleet.members()
-		status, err := members[n%len(members)].Status(ctx)
+		node := members[n%len(members)]
+		status, err := node.Status(ctx)
 		if err != nil {
 			continue
 		}
 		changed := false
 		for _, of := range status.Cluster.Ranges {
-			changed = changed || before[of.ID] != of.Leader
-			before[of.ID] = of.Leader
+			at := seen{node.Name, of.ID}
+			changed = changed || before[at] != of.Leader
+			before[at] = of.Leader
 		}
 		if changed {
 			r.turn()
@@ -326,8 +332,11 @@ func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
 // node.
 func (r *run) inEachRange(ctx context.Context, node *cluster.Node) (numbers []int, err error) {
 	status, err := node.Status(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("%w: status after the last fault: %w", errViolated, err)
+	for begun := r.recorder.Now(); err != nil; status, err = node.Status(ctx) {
+		if ctx.Err() != nil || r.recorder.Now()-begun > stuckAfter {
+			return nil, fmt.Errorf("%w: status after the last fault: %w", errViolated, err)
+		}
+		witness.Pause(ctx, wholePause)
 	}
 	for _, of := range status.Cluster.Ranges {
 		url, id := cluster.ChannelIn(of, fmt.Sprintf("%sat-%s-", r.stillURL, node.Name))

@@ -163,6 +163,15 @@ func (r *run) stopAll() error {
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w: %w", errViolated, err)
 	}
+	for _, node := range members {
+		stacks, err := witness.Stacks(node.Process)
+		if err != nil {
+			return err
+		}
+		if len(stacks) > 0 {
+			return fmt.Errorf("%w: %s: %s said %q", errViolated, witness.RuleNoStack, node.Name, stacks)
+		}
+	}
 	return nil
 }
 

@@ -10,10 +10,11 @@ import (
 	"github.com/seed-91e7e7c1/corona/internal/child"
 )
 
-// Stacks returns the first line of each stack that the last process printed.
+// Stacks returns the first line of each stack that the last process printed, and those that say
+// that a request panicked, which ends no process.
 func Stacks(p *child.Process) (lines []string, err error) {
 	err = eachLine(p, func(line string) {
-		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") {
+		if strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.Contains(line, "request panicked") {
 			lines = append(lines, line)
 		}
 	})
