@@ -122,8 +122,7 @@ func TestRungs(t *testing.T) {
 	}{
 		{Any(), 2, 20 * time.Minute, []float64{2, 3, 4, 5, 6}, []float64{0.5, 1.0 / 3}},
 		{Prefix(16), 1024, time.Minute, []float64{4, 64, 1024}, []float64{0.5, 1.0 / 3}},
-		{Prefix(16), 100, 0, []float64{6, 100}, []float64{0.5}},
-		{Prefix(2), 3, 0, []float64{2, 3}, []float64{0.5}},
+		{Prefix(16), 100, 0, []float64{6.25, 100}, []float64{0.5}},
 		{Prefix(16), 1, 0, nil, []float64{0.5}},
 		{Geometric(2), 10, 0, []float64{2, 4, 8}, []float64{0.5, 0.25, 0.125}},
 		{Geometric(1.5), 10, 0, []float64{2, 3, 5, 8}, []float64{0.5, 1.0 / 3, 0.25}},

@@ -26,8 +26,8 @@ const (
 // Any is every whole number of polls per interval that the nodes can make.
 func Any() Ladder { return Ladder{} }
 
-// Prefix is the paper's ladder on an overlay of a base: nodes/baseˡ polls, rounded to
-// whole numbers, one per node of the wedge of level l, down to the owner alone.
+// Prefix is the paper's ladder on an overlay of a base: nodes/baseˡ polls, one
+// per node of the wedge of level l, down to the owner alone.
 func Prefix(base int) Ladder { return Ladder{prefixLadder, float64(base)} }
 
 // Geometric has rungs by a factor, rounded to whole numbers.
@@ -105,8 +105,8 @@ func (c Config) fastestRate() float64 {
 func (l Ladder) above(nodes, top float64) []float64 {
 	var rates []float64
 	if l.kind == prefixLadder {
-		for width := nodes; math.Round(width) > 1; width /= l.factor {
-			rates = append(rates, min(math.Round(width), fastest))
+		for width := nodes; width > 1; width /= l.factor {
+			rates = append(rates, min(width, fastest))
 		}
 		slices.Reverse(rates)
 		return slices.Compact(rates)
@@ -234,7 +234,8 @@ func (r *rungs) atLeast(rate float64) int32 {
 }
 
 // Fraction writes a rate of a ladder with whole rungs as polls per intervals:
-// r/1, or 1/k for rates below 1; 0/1 for rate 0.
+// r/1, or 1/k for rates below 1; 0/1 for rate 0. Other rates are rounded to
+// whole polls, up.
 func Fraction(rate float64) (polls, intervals uint32) {
 	switch {
 	case rate <= 0:
@@ -242,7 +243,7 @@ func Fraction(rate float64) (polls, intervals uint32) {
 	case rate < 1:
 		return 1, uint32(math.Round(1 / rate))
 	}
-	return uint32(rate), 1
+	return uint32(math.Ceil(rate)), 1
 }
 
 // mean returns how long a change waits on average at a rate, evenly spaced.

@@ -84,7 +84,7 @@ func TestPolls(t *testing.T) {
 
 func TestFraction(t *testing.T) {
 	for rate, want := range map[float64][2]uint32{
-		-1: {0, 1}, 0: {0, 1}, 1.0 / 48: {1, 48}, 1.0 / 47: {1, 47}, 0.5: {1, 2}, 1: {1, 1}, 6: {6, 1}, 1 << 24: {1 << 24, 1},
+		-1: {0, 1}, 0: {0, 1}, 1.0 / 48: {1, 48}, 1.0 / 47: {1, 47}, 0.5: {1, 2}, 1: {1, 1}, 6.25: {7, 1}, 1 << 24: {1 << 24, 1},
 	} {
 		if polls, intervals := Fraction(rate); [2]uint32{polls, intervals} != want {
 			t.Errorf("rate %v: %d/%d, want %v", rate, polls, intervals, want)
