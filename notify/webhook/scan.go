@@ -120,7 +120,7 @@ func (s *scanner) scan(t *tenure, after *channel.ID) bool {
 func (s *scanner) goOn(t *tenure, after *channel.ID) {
 	s.Lock()
 	defer s.Unlock()
-	if !t.scan.due { // else it begins anew
+	if !t.scan.due { // a scan that was requested meanwhile begins at the first channel
 		t.scan.after = after
 	}
 	t.scan.waits = true
