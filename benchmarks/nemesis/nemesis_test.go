@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -45,6 +46,24 @@ func TestAcknowledgementsNearFaults(t *testing.T) {
 	k := newRecord(r, nil)
 	if want := map[string]counts{"kill": {2, 2}, "join": {1, 2}}; k.Acked != 4 || k.Near != 2 || !maps.Equal(k.Kinds, want) {
 		t.Errorf("%d acknowledgements, %d near, %v; want 4, 2, %v", k.Acked, k.Near, k.Kinds, want)
+	}
+}
+
+// The longest time without an acknowledgement counts from when clients begin to when they end.
+func TestWithoutAnswer(t *testing.T) {
+	r := &run{out: io.Discard, recorder: witness.NewRecorder(), asking: [2]witness.Instant{10 * time.Second, 60 * time.Second}}
+	acked := func(second int) witness.Attempt {
+		return witness.Attempt{Done: witness.Instant(second) * time.Second, Outcome: witness.Acked}
+	}
+	r.recorder.With(func(h *witness.History) {
+		h.Subscribes = []*witness.SubscribeRecord{{Attempts: []witness.Attempt{acked(5), acked(45), {Done: 50 * time.Second}}, Deletes: []witness.Attempt{acked(25), acked(70)}}}
+	})
+	if got := r.withoutAnswer(); got != 20*time.Second || r.answered() != nil {
+		t.Errorf("%s without an acknowledgement, %v; want 20 s, which is no violation", got, r.answered())
+	}
+	r.recorder.With(func(h *witness.History) { h.Subscribes[0].Attempts = nil })
+	if err := r.answered(); !errors.Is(err, errViolated) {
+		t.Errorf("35 s without an acknowledgement: %v", err)
 	}
 }
 

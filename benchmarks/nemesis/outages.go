@@ -89,7 +89,9 @@ func (s *shared) work(ctx context.Context) {
 
 // mend has each endpoint work again, whatever became of what the outages were ended with:
 // an outcome that was told late may have ended that.
-func (s *shared) mend(ctx context.Context) {
+func (s *shared) mend(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, mendWithin, fmt.Errorf("%w: %s: not within %s", errViolated, ruleMended, mendWithin))
+	defer cancel()
 	s.each(func(e *endpoint) {
 		for ctx.Err() == nil {
 			switch e.client.State(ctx, e.records[0]) {
@@ -103,7 +105,10 @@ func (s *shared) mend(ctx context.Context) {
 			witness.Pause(ctx, time.Second)
 		}
 	})
+	return context.Cause(ctx)
 }
+
+const mendWithin = time.Minute
 
 // fail has the endpoint fail for a time, and then has it tried.
 func (e *endpoint) fail(ctx context.Context, answer int, length time.Duration) {

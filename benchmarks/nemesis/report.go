@@ -22,6 +22,8 @@ const (
 	ruleLinearizable = "per channel, subscribe, unsubscribe and list are linearizable"
 	ruleDecided      = "less than one history in a hundred is undecided"
 	ruleStuck        = "30 s after the last fault every node takes writes for every range"
+	ruleAnswers      = "while clients ask, no 30 s pass without an acknowledgement"
+	ruleMended       = "with outages over, every shared endpoint takes a test message"
 	ruleFloor        = "no two polls of a channel by one node come under the floor"
 	rulePlaced       = "each range has all replicas again, and each node that joined has some, in time after the last fault"
 	ruleRemoved      = "a node that was removed has nothing of any range, nor any node of a range that it has no replica of"
@@ -30,7 +32,7 @@ const (
 )
 
 // ownRules are the rules beside those of the witnesses.
-var ownRules = []string{ruleLinearizable, ruleDecided, ruleStuck, ruleFloor, rulePlaced, ruleRemoved, ruleDamage, ruleStates}
+var ownRules = []string{ruleLinearizable, ruleDecided, ruleStuck, ruleAnswers, ruleMended, ruleFloor, rulePlaced, ruleRemoved, ruleDamage, ruleStates}
 
 func printRules(out io.Writer) {
 	for _, rule := range slices.Concat(witness.Rules, witness.SharedRules) {
@@ -78,6 +80,36 @@ func (r *run) politely() error {
 		return fmt.Errorf("%w: %s", errViolated, ruleFloor)
 	}
 	return nil
+}
+
+// answered holds that whatever happens some writes are acknowledged.
+func (r *run) answered() error {
+	silent := r.withoutAnswer()
+	fmt.Fprintf(r.out, "          never longer than %s without an acknowledgement\n", silent.Round(time.Millisecond))
+	if silent > stuckAfter {
+		return fmt.Errorf("%w: %s: %s", errViolated, ruleAnswers, silent)
+	}
+	return nil
+}
+
+// withoutAnswer returns the longest time that passed without an acknowledgement while clients
+// asked.
+func (r *run) withoutAnswer() (longest time.Duration) {
+	acked := slices.Clone(r.asking[:])
+	r.recorder.With(func(h *witness.History) {
+		for _, record := range h.Subscribes {
+			for _, a := range slices.Concat(record.Attempts, record.Deletes) {
+				if a.Outcome == witness.Acked && a.Done > r.asking[0] && a.Done < r.asking[1] {
+					acked = append(acked, a.Done)
+				}
+			}
+		}
+	})
+	slices.Sort(acked)
+	for i := range acked[1:] {
+		longest = max(longest, acked[i+1]-acked[i])
+	}
+	return longest
 }
 
 // soon is how long after the beginning of a fault an acknowledgement counts as close to

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"os"
@@ -41,6 +42,7 @@ type run struct {
 	ledger   *ledger
 	shared   *shared
 	faults   []*fault
+	asking   [2]witness.Instant // from when to when clients of the ledger ask
 	running  sync.WaitGroup
 }
 
@@ -122,6 +124,7 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 	}
 	r.shared.calm(ctx)
 	asking, cease := context.WithCancel(living)
+	r.asking = [2]witness.Instant{r.recorder.Now(), math.MaxInt64}
 	var asked sync.WaitGroup
 	defer asked.Wait()
 	defer cease()
@@ -134,6 +137,7 @@ func (r *run) withNodes(ctx context.Context, o *options, program string) (err er
 		return err
 	}
 	witness.Pause(ctx, time.Second)
+	r.asking[1] = r.recorder.Now()
 	cease()
 	asked.Wait()
 	if err := r.wellAgain(ctx, r.recorder.Now()); err != nil {
@@ -245,11 +249,10 @@ func (r *run) judge(ctx context.Context) error {
 	defer r.workload.Gate.Unlock()
 	r.origin.Freeze(true)
 	r.ledger.close(ctx)
-	r.shared.mend(ctx)
-	if err := r.settle(ctx); err != nil {
+	if err := errors.Join(r.shared.mend(ctx), r.settle(ctx)); err != nil {
 		return err
 	}
-	return errors.Join(r.linearizable(), r.politely())
+	return errors.Join(r.linearizable(), r.politely(), r.answered())
 }
 
 // settle checks the witnesses' rules until all hold or waiting cannot help.

@@ -143,6 +143,9 @@ func (c *checker) checkDelivered(sinks map[string]*arrivals) {
 			c.pending(RuleUndelivered, "%s is %s: %s", sub.ID, sub.State, sub.LastError)
 		}
 		current := c.snapshot.Channels[c.Channels[record.Channel].ID].Version
+		if current == 0 {
+			c.pending(RuleUndelivered, "%s waits for the first content of %s", sub.ID, sub.URL)
+		}
 		sink := sinks[record.Label]
 		for version := first.Subscription.FromVersion; version <= current; version++ {
 			if sink == nil || !sink.answered[version] {

@@ -136,7 +136,7 @@ func (c *checker) checkSubscriptions() {
 			c.violated(RuleBack, "subscription %s, deleted at %s, is listed", sub.ID, record.Deleted().Done)
 		case there && !sameAnswer(&sub, first.Subscription):
 			c.violated(RuleKey, "subscription %s is listed as %+v, was acknowledged as %+v", sub.ID, sub, *first.Subscription)
-		case !there && len(record.Deletes) == 0:
+		case !there && !slices.ContainsFunc(record.Deletes, Attempt.mayBeDone):
 			c.violated(RuleLost, "subscription %s to %s, acknowledged at %s, is not listed", first.Subscription.ID, first.Subscription.URL, first.Done)
 		}
 	}

@@ -153,6 +153,10 @@ func (test checkTest) run(t *testing.T, s *story) {
 func TestCheckFindsWhatDoesNot(t *testing.T) {
 	tests := []checkTest{
 		{"acknowledged, not listed", RuleLost, false, func(s *story) { s.Listing = s.Listing[1:] }},
+		{"deletion without a connection, not listed", RuleLost, false, func(s *story) {
+			s.anchor.Deletes = []Attempt{{Sent: at(8), Done: at(8), Unsent: true}}
+			s.Listing = s.Listing[1:]
+		}},
 		{"acknowledged, GET says 404", RuleLost, false, func(s *story) { s.Gets[0].Status = 404 }},
 		{"deleted, listed", RuleBack, false, func(s *story) { s.Listing = append(s.Listing, *s.removed.Attempts[1].Subscription) }},
 		{"deleted, GET says 200", RuleBack, false, func(s *story) { s.Gets[2].Status = 200 }},
@@ -193,6 +197,10 @@ func TestCheckFindsWhatDoesNot(t *testing.T) {
 		}},
 		{"the last version has not arrived", RuleUndelivered, true, func(s *story) { s.Deliveries = slices.Delete(s.Deliveries, 5, 7) }},
 		{"arrived, but answered 500 alone", RuleUndelivered, true, func(s *story) { s.Deliveries[5].Answer, s.Deliveries[6].Answer = 500, 500 }},
+		{"never polled", RuleUndelivered, true, func(s *story) {
+			s.Snapshot.Channels[channel.IDOf(urlPasses)] = api.Channel{}
+			s.Deliveries = slices.Delete(s.Deliveries, 1, 2)
+		}},
 		{"suspended", RuleUndelivered, true, func(s *story) { s.Listing[0].State = api.StateSuspended }},
 		{"a version that reached no witness", RuleUndelivered, true, func(s *story) {
 			kept := channel.IDOf(urlKept)

@@ -301,16 +301,18 @@ func (c *Client) patiently(ctx context.Context, path string, into any) (err erro
 
 const pageTries = 5
 
-// readVersion reads a channel's version into the history, and returns it.
+// readVersion reads a channel's version into the history, and returns it. A refusal, such as
+// 404, is a read of version 0.
 func (c *Client) readVersion(ctx context.Context, record *ChannelRecord) (uint64, error) {
 	sent := c.recorder.Now()
 	var state api.Channel
-	if err := c.get(ctx, "/v1/channels/"+record.ID.String(), &state); err != nil {
+	err := c.get(ctx, "/v1/channels/"+record.ID.String(), &state)
+	if errors.Is(err, ErrNoAnswer) {
 		return 0, err
 	}
 	read := VersionRead{Sent: sent, Done: c.recorder.Now(), Channel: record.Number, Version: state.Version}
 	c.recorder.With(func(h *History) { h.Reads = append(h.Reads, read) })
-	return state.Version, nil
+	return state.Version, err
 }
 
 // Snapshot reads the node's whole state. Channels without a subscription so far

@@ -149,3 +149,22 @@ func TestUnsent(t *testing.T) {
 		}
 	}
 }
+
+// A channel that is not there is a read of it that has no version; no answer is no read.
+func TestRefusedReadCounts(t *testing.T) {
+	status := http.StatusNotFound
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }))
+	defer server.Close()
+	recorder := NewRecorder()
+	c, record := NewClient(recorder, server.URL), &ChannelRecord{Number: 3}
+	for _, status = range []int{http.StatusNotFound, http.StatusServiceUnavailable} {
+		if version, err := c.readVersion(t.Context(), record); version != 0 || err == nil {
+			t.Errorf("status %d: version %d, %v", status, version, err)
+		}
+	}
+	recorder.With(func(h *History) {
+		if len(h.Reads) != 1 || h.Reads[0].Channel != 3 || h.Reads[0].Version != 0 {
+			t.Errorf("reads %+v, want one", h.Reads)
+		}
+	})
+}

@@ -83,6 +83,9 @@ type Attempt struct {
 	Subscription *api.Subscription // of an acknowledged subscribe
 }
 
+// mayBeDone reports whether what was asked for may have been done.
+func (a Attempt) mayBeDone() bool { return a.Outcome == Acked || a.Outcome == Unknown && !a.Unsent }
+
 // SubscribeRecord is one wish for a subscription, with every request for it. All
 // bear one key, so there must never be two subscriptions.
 type SubscribeRecord struct {

@@ -167,8 +167,7 @@ func (w *Workload) readVersions(ctx context.Context) {
 func (w *Workload) readVersion(ctx context.Context, number int) {
 	var record *ChannelRecord
 	w.client.recorder.With(func(h *History) { record = h.Channels[number] })
-	// A channel that passes may not be there; one that is anchored and gone is
-	// found by the check of subscriptions.
+	// A channel that passes may not be there; that one which is anchored is gone the checker finds.
 	version, err := w.client.readVersion(ctx, record)
 	if err == nil && version > 0 {
 		w.origin.FirstSeen(number, w.client.recorder.Now())
