@@ -8,12 +8,12 @@ import "time"
 // quarter at least:
 //
 //	3,072  connections of the HTTP API (server.Config.MaxConns)
-//	2,560  webhooks: 1,536 under way, 1,024 idle (notify)
+//	3,072  webhooks: 2,048 under way, 1,024 idle (notify)
 //	2,500  tables of three pebble stores, logs, bbolt
 //	  868  DNS lookups, profiles, the listener, standard streams, room
 const (
 	maxDescriptors   = 20_000
-	otherDescriptors = 9_000
+	otherDescriptors = 9_512
 )
 
 // pollConns returns how many connections polling may have open.

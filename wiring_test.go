@@ -46,7 +46,7 @@ func TestPollConns(t *testing.T) {
 	for _, test := range []struct {
 		limit uint64
 		want  int
-	}{{1 << 40, 11_000}, {20_000, 11_000}, {16_000, 7_000}, {10_240, 2_560}, {1_024, 256}, {2, 1}} {
+	}{{1 << 40, 10_488}, {20_000, 10_488}, {16_000, 6_488}, {10_240, 2_560}, {1_024, 256}, {2, 1}} {
 		if got := pollConns(test.limit); got != test.want {
 			t.Errorf("limit %d: %d connections, want %d", test.limit, got, test.want)
 		}

@@ -140,6 +140,7 @@ func (b *backups) copyHere(ctx context.Context, g *group) (io.ReadCloser, error)
 const (
 	copyElsewhere = 0
 	copyFollows   = 1
+	copyRestoring = 2 // a backup is being restored
 )
 
 // copyIdle bounds how long one end of a copy waits for the other.
@@ -159,12 +160,18 @@ func (b *backups) copyThere(ctx, soon context.Context, r *route, node string) (i
 	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: raftnet.NodeName(node)}
 	stream.stop = stream.EndWith()
 	var first [1]byte
-	if _, err := io.ReadFull(stream, first[:]); err != nil || first[0] != copyFollows {
+	_, err = io.ReadFull(stream, first[:])
+	switch {
+	case err == nil && first[0] == copyFollows:
+		return stream, nil
+	case err == nil && first[0] == copyRestoring:
+		stream.Close()
+		return nil, fmt.Errorf("%s: %w", stream.node, ErrRestoring)
+	default:
 		stream.Close()
 		r.learn("")
 		return nil, errElsewhere // nothing was done
 	}
-	return stream, nil
 }
 
 // farCopy is a copy that comes from another node.
@@ -210,6 +217,14 @@ func (b *backups) sendCopy(ctx context.Context, call peer.Call, to io.Writer) er
 		return err
 	}
 	least := g.state.Index()
+	restoring, err := b.state.IsRestoring(r.Range)
+	if err != nil {
+		return err
+	}
+	if restoring {
+		_, err := to.Write([]byte{copyRestoring})
+		return err
+	}
 	if _, err := to.Write([]byte{copyFollows}); err != nil {
 		return err
 	}

@@ -261,6 +261,22 @@ func TestRestoreResumes(t *testing.T) {
 	sameHoldings(t, holdings(t, fresh.View()), want)
 }
 
+// TestBackupBesideRestore: whichever node is asked for a backup while one is restored says so.
+func TestBackupBesideRestore(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 3, nil)
+	first := w.nodes[0].store
+	begin := &restoring{b: first.backups, id: bytes.Repeat([]byte{1}, 16)}
+	if err := begin.begin(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range w.nodes {
+		if err := n.store.Backup(context.Background(), io.Discard, "test"); !errors.Is(err, ErrRestoring) {
+			t.Errorf("at %s: %v", n.name, err)
+		}
+	}
+}
+
 // TestRestoreIntoUsed: a cluster that has, or had, a subscription refuses a backup, and
 // goes on as before.
 func TestRestoreIntoUsed(t *testing.T) {

@@ -92,7 +92,7 @@ func (r *recoveries) Recover(ctx context.Context, group uint32) (Recovery, error
 func (r *recoveries) recoveryOf(group uint32, newest *wire.ReplicaLog) *wire.Recovery {
 	return &wire.Recovery{
 		Range: group, TimeUs: wire.Micros(r.now()), Survivor: newest.Replica,
-		Index: newest.Index, Term: newest.Term, NewestUs: newest.NewestUs,
+		Index: reach(newest), Term: newest.Term, NewestUs: newest.NewestUs,
 	}
 }
 

@@ -81,7 +81,7 @@ func (v *survey) planRecovery(ctx context.Context, group uint32) (plan recoveryP
 		l.Damaged = l.Damaged || slices.Contains(damaged, l.Replica)
 	}
 	slices.SortStableFunc(logs, newestFirst)
-	whole := slices.DeleteFunc(slices.Clone(logs), (*wire.ReplicaLog).GetDamaged)
+	whole := aheadFirst(slices.DeleteFunc(slices.Clone(logs), (*wire.ReplicaLog).GetDamaged))
 	late = slices.DeleteFunc(late, func(node string) bool {
 		return !slices.ContainsFunc(members, func(id string) bool { return raftnet.NodeID(id) == node })
 	})
@@ -126,6 +126,20 @@ func newestFirst(a, b *wire.ReplicaLog) int {
 	return cmp.Or(cmp.Compare(b.Term, a.Term), cmp.Compare(b.Index, a.Index), damaged(a)-damaged(b))
 }
 
+// aheadFirst puts the replica first whose state has committed entries that the newest log lacks: a
+// state that was sent reaches beyond the snapshot by whose term its log is compared.
+func aheadFirst(whole []*wire.ReplicaLog) []*wire.ReplicaLog {
+	for i, l := range whole {
+		if l.Applied > reach(whole[0]) {
+			whole = slices.Insert(slices.Delete(whole, i, i+1), 0, l)
+		}
+	}
+	return whole
+}
+
+// reach returns the index of the last entry that a replica has, in its log or in its state.
+func reach(l *wire.ReplicaLog) uint64 { return max(l.Index, l.Applied) }
+
 // majorityAnswers refuses a recovery where the voters that answer are a majority, by the
 // configuration of the newest log. A damaged one gives its vote, but not to an older log, and
 // does not lead.
@@ -146,7 +160,7 @@ func majorityAnswers(name string, logs []*wire.ReplicaLog) error {
 func recoveryFrom(group uint32, members []string, whole []*wire.ReplicaLog, silent []string) Recovery {
 	plan := Recovery{Range: group}
 	for _, l := range whole {
-		plan.Survivors = append(plan.Survivors, Survivor{Node: raftnet.NodeName(l.Replica), Replica: l.Replica, Index: l.Index, Term: l.Term, Newest: wire.Time(l.NewestUs)})
+		plan.Survivors = append(plan.Survivors, Survivor{Node: raftnet.NodeName(l.Replica), Replica: l.Replica, Index: reach(l), Term: l.Term, Newest: wire.Time(l.NewestUs)})
 	}
 	for _, id := range members {
 		if id != whole[0].Replica && (group != metaRange || slices.Contains(silent, raftnet.NodeID(id))) {
@@ -216,7 +230,7 @@ func (v *survey) logHere(group uint32) *wire.ReplicaLog {
 		return &wire.ReplicaLog{}
 	}
 	log := g.seat.log(g.raft, g.state.NewestTime())
-	log.Index = max(log.Index, g.state.Index()) // a state that was sent reaches beyond its index
+	log.Applied = g.state.Index()
 	log.Damaged = v.repairs.has(group, log.Replica)
 	return log
 }

@@ -428,6 +428,23 @@ func TestMajorityAnswers(t *testing.T) {
 	}
 }
 
+// TestAheadFirst: a replica that was sent a state is as new as that, though its log, by which
+// leaders are elected, ends at the snapshot of an earlier term.
+func TestAheadFirst(t *testing.T) {
+	log := &wire.ReplicaLog{Replica: "a.1/1", Term: 7, Index: 1200, Applied: 1190}
+	for _, test := range []struct {
+		applied uint64
+		first   string
+	}{{1500, "b.1/2"}, {1200, log.Replica}, {0, log.Replica}} {
+		sent := &wire.ReplicaLog{Replica: "b.1/2", Term: 5, Index: 900, Applied: test.applied}
+		logs := []*wire.ReplicaLog{sent, log}
+		slices.SortStableFunc(logs, newestFirst)
+		if got := aheadFirst(logs); got[0].Replica != test.first || len(got) != 2 || got[0] == got[1] {
+			t.Errorf("a state that ends at %d: %v, want %s first", test.applied, got, test.first)
+		}
+	}
+}
+
 // TestOnlyCopy: a node that has been told that its replica is the only one of a range, and has not
 // given it its new number yet, has the only copy, which it must not set aside.
 func TestOnlyCopy(t *testing.T) {

@@ -30,7 +30,13 @@ func (c *changes) SplitRanges(ctx context.Context, ranges int) error {
 
 // RangesWanted returns how many ranges there are to be, as [Store.SplitRanges] was asked last; 0:
 // it was not.
-func (c *changes) RangesWanted() int { return int(c.known.Load().GetRangesWanted()) }
+func (c *changes) RangesWanted() int {
+	table := c.known.Load()
+	if table == nil { // a node alone
+		table = c.meta.fsm.meta()
+	}
+	return int(table.GetRangesWanted())
+}
 
 // splitQuery asks the leader of a range to split it.
 type splitQuery struct {

@@ -97,6 +97,9 @@ func TestSplitAlone(t *testing.T) {
 	if err := s.SplitRanges(context.Background(), 257); !errors.Is(err, ErrInvalid) {
 		t.Errorf("too many: %v", err)
 	}
+	if got := s.RangesWanted(); got != 9 {
+		t.Errorf("%d ranges are wanted", got)
+	}
 }
 
 // TestSplitAloneQuiet: each range that a node alone splits off gets its leader by one election,

@@ -144,11 +144,11 @@ func encodeSpare(s engine.Spare) *wire.Spare {
 }
 
 func encodeShown(s engine.Shown) *wire.Shown {
-	return &wire.Shown{RawHash: s.RawHash, Etag: s.ETag, LastModified: s.LastModified, Url: s.URL, FeedUrl: s.FeedURL}
+	return &wire.Shown{RawHash: s.RawHash, Etag: []byte(s.ETag), LastModified: []byte(s.LastModified), Url: []byte(s.URL), FeedUrl: []byte(s.FeedURL)}
 }
 
 func decodeShown(m *wire.Shown) engine.Shown {
-	return engine.Shown{RawHash: m.GetRawHash(), ETag: m.GetEtag(), LastModified: m.GetLastModified(), URL: m.GetUrl(), FeedURL: m.GetFeedUrl()}
+	return engine.Shown{RawHash: m.GetRawHash(), ETag: string(m.GetEtag()), LastModified: string(m.GetLastModified()), URL: string(m.GetUrl()), FeedURL: string(m.GetFeedUrl())}
 }
 
 // micros is 0 for the zero time.

@@ -30,9 +30,17 @@ func TestBatchEncoding(t *testing.T) {
 		engine.Pace{Channel: id, Incarnation: 2, Rate: rate, Width: 2, Rank: 1},
 		id,
 		engine.News{Channel: id, Incarnation: 2, Version: 6, Hash: deltas.Hash{2}, Held: true, Base: deltas.Hash{3}, Patch: []byte("p"),
-			Shown: engine.Shown{RawHash: 1 << 63, ETag: "e", LastModified: "l", URL: "u", FeedURL: "f"}},
+			Shown: engine.Shown{RawHash: 1 << 63, ETag: "\"\xe9\"", LastModified: "\xff", URL: "u", FeedURL: "f"}}, // origins send any bytes
 	}}
-	got, wrong, err := decodeBatch(b.encode())
+	sentAs, err := proto.Marshal(b.encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cameAs := new(wire.Batch)
+	if err := proto.Unmarshal(sentAs, cameAs); err != nil {
+		t.Fatal(err)
+	}
+	got, wrong, err := decodeBatch(cameAs)
 	if err != nil || len(wrong) > 0 {
 		t.Fatal(wrong, err)
 	}

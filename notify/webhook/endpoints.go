@@ -24,7 +24,7 @@ type endpoint struct {
 	kept    keeping   // of the keeper alone
 
 	queue    fifo[*lane]
-	ready    bool // it stands in queues.ready or queues.tries
+	turn     *fifo[*endpoint] // the one of queues in which it waits for its turn; nil: none
 	inFlight int
 	slow     int  // of inFlight, those that took long
 	trying   bool // a step of the schedule is due: one request may go
@@ -77,7 +77,7 @@ func (e *endpoint) waiting() bool { return e.queue.len() > 0 || len(e.parked) > 
 
 // idle reports whether there is nothing to do for the endpoint.
 func (e *endpoint) idle() bool {
-	return !e.busy() && !e.waiting() && !e.ready && e.drains == 0 && !e.refills && !e.held && e.ask.idle()
+	return !e.busy() && !e.waiting() && e.turn == nil && e.drains == 0 && !e.refills && !e.held && e.ask.idle()
 }
 
 // endpoints holds the endpoints in memory, and those of them whose record is to be

@@ -21,8 +21,8 @@ type lane struct {
 type queues struct {
 	*core
 	channels *channels
-	ready    fifo[*endpoint] // that work, with a lane that may start
-	tries    fifo[*endpoint] // that do not, with a try
+	ready    fifo[*endpoint] // that work, with a lane that may start, and some that stand elsewhere by now
+	tries    fifo[*endpoint] // that do not, with a try, and some that stand elsewhere
 	lanes    int
 	emptied  func(e *endpoint) // called after a turn of an endpoint whose lanes were all dropped. Locked.
 }
@@ -58,17 +58,18 @@ func (q *queues) push(l *lane) {
 	q.markReady(l.endpoint)
 }
 
-// markReady gives an endpoint a turn if it may start something. Locked.
+// markReady gives an endpoint a turn if it may start something, and another one if it began or
+// ceased to work while it waited for its turn. Locked.
 func (q *queues) markReady(e *endpoint) {
-	if e.ready || e.queue.len() == 0 || !q.mayStart(e) {
+	turn := &q.ready
+	if e.trying {
+		turn = &q.tries
+	}
+	if e.turn == turn || e.queue.len() == 0 || !q.mayStart(e) {
 		return
 	}
-	e.ready = true
-	if e.trying {
-		q.tries.push(e)
-	} else {
-		q.ready.push(e)
-	}
+	e.turn = turn
+	turn.push(e)
 }
 
 // pop takes the first lane of the endpoint whose turn it is, of those that work or those that
@@ -80,7 +81,7 @@ func (q *queues) pop(works, tries bool) (*lane, bool) {
 			return nil, false
 		}
 		if !q.mayStart(e) || e.trying && !tries || !e.trying && !works {
-			q.markReady(e) // it began or ceased to work while it waited for its turn
+			q.markReady(e)
 			continue
 		}
 		if l, ok := q.popFrom(e); ok {
@@ -93,15 +94,26 @@ func (q *queues) pop(works, tries bool) (*lane, bool) {
 // turn takes the next endpoint that has a turn.
 func (q *queues) turn(works, tries bool) (e *endpoint, ok bool) {
 	if works {
-		e, ok = q.ready.pop()
+		e, ok = firstOf(&q.ready)
 	}
 	if !ok && tries {
-		e, ok = q.tries.pop()
-	}
-	if ok {
-		e.ready = false
+		e, ok = firstOf(&q.tries)
 	}
 	return e, ok
+}
+
+// firstOf takes the first endpoint of one of the queues that has not another turn by now.
+func firstOf(turn *fifo[*endpoint]) (*endpoint, bool) {
+	for {
+		e, ok := turn.pop()
+		if !ok {
+			return nil, false
+		}
+		if e.turn == turn {
+			e.turn = nil
+			return e, true
+		}
+	}
 }
 
 // popFrom takes the first lane of an endpoint's queue. Locked.

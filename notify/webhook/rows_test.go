@@ -120,6 +120,45 @@ func TestTriesHoldUpNoOther(t *testing.T) {
 	})
 }
 
+// An endpoint that works again while it waits for its try, behind many that never answer, is served
+// as one that works.
+func TestWorksBeforeItsTry(t *testing.T) {
+	virtual(t, func(t *testing.T, n *node) {
+		core := n.deliverer.core
+		core.config.Parallel, core.config.SlowParallel = 16, 32
+		id := n.store.AddChannel("http://origin.example/")
+		for i := range 200 {
+			url := fmt.Sprintf("http://sink.example/%d", i)
+			n.store.Subscribe(id, url, "")
+			n.sinks.set(url, answer{delay: time.Hour})
+		}
+		sub := n.store.Subscribe(id, sinkA, "")
+		n.sinks.set(sinkA, answer{status: http.StatusInternalServerError})
+		n.store.Commit(id)
+		queues := n.deliverer.dispatcher.queues
+		waits := func() bool {
+			core.Lock()
+			defer core.Unlock()
+			e := n.deliverer.dispatcher.streaks.endpointOf(sub)
+			return e.turn == &queues.tries
+		}
+		for passed := 0; !waits(); passed++ {
+			if elapse(time.Second); passed > 3600 {
+				t.Fatal("it never waited for its try")
+			}
+		}
+		n.sinks.set(sinkA, answer{})
+		before := len(n.sinks.versions(sub))
+		if err := n.deliverer.Test(t.Context(), sub); err != nil {
+			t.Fatal(err)
+		}
+		elapse(2 * slowAfter)
+		if got := n.sinks.versions(sub); len(got) <= before {
+			t.Errorf("nothing came within %v", 2*slowAfter)
+		}
+	})
+}
+
 // Of a channel whose endpoints all fail, a try reads its own subscription.
 func TestTryReadsItsOwn(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {

@@ -453,15 +453,20 @@ func TestDamaged(t *testing.T) {
 // TestDamagedVotes: a range of which one replica is whole goes on as long as damaged ones vote; a
 // fourth node takes the place of the other ones, first of that which is dead.
 func TestDamagedVotes(t *testing.T) {
-	for _, dead := range []bool{true, false} {
+	for _, test := range []struct{ damaged, dead []int }{
+		{damaged: []int{2}, dead: []int{1}},
+		{damaged: []int{1, 2}},
+		{damaged: []int{1, 2}, dead: []int{1}},
+		{damaged: []int{1, 2}, dead: []int{2}},
+	} {
 		s := newSim(t, rand.New(rand.NewPCG(1, 9)), 4, 1, 3)
 		s.hurt = true
-		other, damaged := s.table.Ranges[0].Replicas[1], s.table.Ranges[0].Replicas[2]
-		s.table.Ranges[0].Damaged = []string{damaged.ID}
-		if dead {
-			s.silent[other.Node] = s.table.Grace
-		} else {
-			s.table.Ranges[0].Damaged = append(s.table.Ranges[0].Damaged, other.ID)
+		replicas := slices.Clone(s.table.Ranges[0].Replicas)
+		for _, i := range test.damaged {
+			s.table.Ranges[0].Damaged = append(s.table.Ranges[0].Damaged, replicas[i].ID)
+		}
+		for _, i := range test.dead {
+			s.silent[replicas[i].Node] = s.table.Grace
 		}
 		s.settle()
 		s.check()

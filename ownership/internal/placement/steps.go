@@ -63,7 +63,7 @@ func (p *planner) fill(r *Range, replica Replica) {
 		p.step(r, AddNonvoter, replica, "it is planned")
 	case server.Voter:
 		p.step(r, Promote, replica, "it votes")
-	case server.Caught >= caughtUp && p.deadVictim(r) != nil:
+	case server.Caught >= caughtUp && p.deadVictim(r) != nil && p.mayRemove(r, *p.deadVictim(r)):
 		p.remove(r, *p.deadVictim(r), "another one has caught up in its place")
 	case server.Caught >= caughtUp && p.votes(r)+1 >= majority(r.voters("")+1):
 		p.step(r, AddVoter, replica, "it has caught up")
@@ -85,11 +85,16 @@ func (p *planner) deadVictim(r *Range) *Replica {
 
 // remove has raft forget a replica, unless too few of those that would be left answer.
 func (p *planner) remove(r *Range, replica Replica, why string) {
-	if left := r.voters(replica.ID); left == 0 || p.live(r, replica.ID) < majority(left) {
+	if !p.mayRemove(r, replica) {
 		p.waits = true
 		return
 	}
 	p.step(r, Remove, replica, why)
+}
+
+func (p *planner) mayRemove(r *Range, replica Replica) bool {
+	left := r.voters(replica.ID)
+	return left > 0 && p.live(r, replica.ID) >= majority(left)
 }
 
 func majority(voters int) int { return voters/2 + 1 }

@@ -209,6 +209,25 @@ type RestoreState struct {
 	Begun bool // some of it takes its records, or has them
 }
 
+// IsRestoring reports whether a bucket of a range has not all of its records yet.
+func (r *Reader) IsRestoring(of channel.Range) (restoring bool, err error) {
+	done, err := r.reading()
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	err = eachInBuckets(r.db, kindBucket, bucketKey(of.From), func(key, value []byte) (bool, error) {
+		bucket := &wire.Bucket{}
+		if b, _ := keyBucket(key); b > of.To {
+			return false, nil
+		}
+		err := unmarshal(key, value, bucket)
+		restoring = bucket.Restoring
+		return !restoring, err
+	})
+	return restoring, err
+}
+
 // Restoring returns how far a range is with a backup. ErrNotFresh and ErrRestoring say
 // that it cannot take one.
 func (r *Reader) Restoring(of channel.Range, backup []byte) (s RestoreState, err error) {

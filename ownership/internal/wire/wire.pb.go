@@ -4136,6 +4136,7 @@ type ReplicaLog struct {
 	NewestUs      uint64                 `protobuf:"varint,4,opt,name=newest_us,json=newestUs,proto3" json:"newest_us,omitempty"` // as Recovery has it
 	Voters        []string               `protobuf:"bytes,5,rep,name=voters,proto3" json:"voters,omitempty"`                      // raft server IDs, as its configuration has them
 	Damaged       bool                   `protobuf:"varint,6,opt,name=damaged,proto3" json:"damaged,omitempty"`                   // its data is: it cannot be what a range goes on from
+	Applied       uint64                 `protobuf:"varint,7,opt,name=applied,proto3" json:"applied,omitempty"`                   // index of the last entry that the state of a range has: those up to it are committed
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4210,6 +4211,13 @@ func (x *ReplicaLog) GetDamaged() bool {
 		return x.Damaged
 	}
 	return false
+}
+
+func (x *ReplicaLog) GetApplied() uint64 {
+	if x != nil {
+		return x.Applied
+	}
+	return 0
 }
 
 // Support says which versions of the state machine a program applies.
@@ -6393,7 +6401,7 @@ const file_wire_proto_rawDesc = "" +
 	"\x04lost\x18\x05 \x03(\tR\x04lost\x12\x14\n" +
 	"\x05index\x18\x06 \x01(\x04R\x05index\x12\x12\n" +
 	"\x04term\x18\a \x01(\x04R\x04term\x12\x1b\n" +
-	"\tnewest_us\x18\b \x01(\x04R\bnewestUs\"\x9f\x01\n" +
+	"\tnewest_us\x18\b \x01(\x04R\bnewestUs\"\xb9\x01\n" +
 	"\n" +
 	"ReplicaLog\x12\x18\n" +
 	"\areplica\x18\x01 \x01(\tR\areplica\x12\x14\n" +
@@ -6401,7 +6409,8 @@ const file_wire_proto_rawDesc = "" +
 	"\x04term\x18\x03 \x01(\x04R\x04term\x12\x1b\n" +
 	"\tnewest_us\x18\x04 \x01(\x04R\bnewestUs\x12\x16\n" +
 	"\x06voters\x18\x05 \x03(\tR\x06voters\x12\x18\n" +
-	"\adamaged\x18\x06 \x01(\bR\adamaged\"9\n" +
+	"\adamaged\x18\x06 \x01(\bR\adamaged\x12\x18\n" +
+	"\aapplied\x18\a \x01(\x04R\aapplied\"9\n" +
 	"\aSupport\x12\x16\n" +
 	"\x06oldest\x18\x01 \x01(\rR\x06oldest\x12\x16\n" +
 	"\x06newest\x18\x02 \x01(\rR\x06newest\"/\n" +

@@ -839,14 +839,14 @@ func (x *Order) GetHolder() string {
 	return ""
 }
 
-// Shown is what an origin sent with a content.
+// Shown is what an origin sent with a content: bytes, which need not be UTF-8.
 type Shown struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	RawHash       uint64                 `protobuf:"varint,1,opt,name=raw_hash,json=rawHash,proto3" json:"raw_hash,omitempty"`
-	Etag          string                 `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
-	LastModified  string                 `protobuf:"bytes,3,opt,name=last_modified,json=lastModified,proto3" json:"last_modified,omitempty"`
-	Url           string                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
-	FeedUrl       string                 `protobuf:"bytes,5,opt,name=feed_url,json=feedUrl,proto3" json:"feed_url,omitempty"`
+	Etag          []byte                 `protobuf:"bytes,2,opt,name=etag,proto3" json:"etag,omitempty"`
+	LastModified  []byte                 `protobuf:"bytes,3,opt,name=last_modified,json=lastModified,proto3" json:"last_modified,omitempty"`
+	Url           []byte                 `protobuf:"bytes,4,opt,name=url,proto3" json:"url,omitempty"`
+	FeedUrl       []byte                 `protobuf:"bytes,5,opt,name=feed_url,json=feedUrl,proto3" json:"feed_url,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -888,32 +888,32 @@ func (x *Shown) GetRawHash() uint64 {
 	return 0
 }
 
-func (x *Shown) GetEtag() string {
+func (x *Shown) GetEtag() []byte {
 	if x != nil {
 		return x.Etag
 	}
-	return ""
+	return nil
 }
 
-func (x *Shown) GetLastModified() string {
+func (x *Shown) GetLastModified() []byte {
 	if x != nil {
 		return x.LastModified
 	}
-	return ""
+	return nil
 }
 
-func (x *Shown) GetUrl() string {
+func (x *Shown) GetUrl() []byte {
 	if x != nil {
 		return x.Url
 	}
-	return ""
+	return nil
 }
 
-func (x *Shown) GetFeedUrl() string {
+func (x *Shown) GetFeedUrl() []byte {
 	if x != nil {
 		return x.FeedUrl
 	}
-	return ""
+	return nil
 }
 
 // News is a version that another poller has found.
@@ -1665,10 +1665,10 @@ const file_wedge_proto_rawDesc = "" +
 	"\x06holder\x18\r \x01(\tR\x06holder\"\x88\x01\n" +
 	"\x05Shown\x12\x19\n" +
 	"\braw_hash\x18\x01 \x01(\x04R\arawHash\x12\x12\n" +
-	"\x04etag\x18\x02 \x01(\tR\x04etag\x12#\n" +
-	"\rlast_modified\x18\x03 \x01(\tR\flastModified\x12\x10\n" +
-	"\x03url\x18\x04 \x01(\tR\x03url\x12\x19\n" +
-	"\bfeed_url\x18\x05 \x01(\tR\afeedUrl\"\xf3\x01\n" +
+	"\x04etag\x18\x02 \x01(\fR\x04etag\x12#\n" +
+	"\rlast_modified\x18\x03 \x01(\fR\flastModified\x12\x10\n" +
+	"\x03url\x18\x04 \x01(\fR\x03url\x12\x19\n" +
+	"\bfeed_url\x18\x05 \x01(\fR\afeedUrl\"\xf3\x01\n" +
 	"\x04News\x12\x18\n" +
 	"\achannel\x18\x01 \x01(\fR\achannel\x12 \n" +
 	"\vincarnation\x18\x02 \x01(\x04R\vincarnation\x12\x18\n" +
