@@ -32,6 +32,7 @@ type fsm struct {
 	compare  func(buckets []channel.Bucket, index uint64) // of the raft loop: hashes them as they are now; nil: nothing does
 	gate     sync.Locker                                  // keeps readers out while another state is put in place
 	failed   error                                        // set for good when a write failed; of raft's apply loop
+	stopped  atomic.Bool                                  // failed is set
 	spoiled  atomic.Bool                                  // the state is damaged and about to go: nothing is applied any more
 	damaged  func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
 	behind   atomic.Uint64                                // bytes of entries that no snapshot covers
@@ -148,10 +149,10 @@ func signal(c chan struct{}) {
 }
 
 // gone returns an ErrUnavailable if the state's records were taken out of the store, also if
-// that was while the caller read them.
+// that was while the caller read them, or do not follow the log any more.
 func (f *fsm) gone() error {
-	if f.spoiled.Load() {
-		return fmt.Errorf("range %d: %w: the state of its replica here is damaged and was taken out", f.group, ErrUnavailable)
+	if f.spoiled.Load() || f.stopped.Load() {
+		return fmt.Errorf("range %d: %w: the state of its replica here is damaged", f.group, ErrUnavailable)
 	}
 	return nil
 }
@@ -160,6 +161,7 @@ func (f *fsm) gone() error {
 // again, and the process ends otherwise.
 func (f *fsm) stop(err error) {
 	f.failed = err
+	f.stopped.Store(true)
 	if f.damaged != nil && (isDamage(err) || f.spoiled.Load()) {
 		f.damaged(err)
 		return

@@ -160,7 +160,7 @@ func (g *group) start() error {
 		return err
 	}
 	r, err := g.seat.run(g.config(), g.fsm, g.log, g.log, g.snapshots, g.id, raftnet.Hooks{
-		CheckCommand: checkCommand, Barred: g.barred.Load, Prepare: g.prepare,
+		CheckCommand: checkCommand, Barred: g.barred.Load, Prepare: g.prepare, WantsState: g.wantsState,
 	})
 	if err != nil {
 		// Raft keeps only the text of the cause.
@@ -234,6 +234,10 @@ func (g *group) follow(leads bool) {
 	}
 	if g.raft.State() != raft.Leader || g.raft.CurrentTerm() != term {
 		return // raft has given notice of that, too
+	}
+	if err := g.fsm.gone(); err != nil { // raft does not know what its state machine did with the entries
+		g.tools.log.Warn("leader does not serve", "range", g.id, "error", err)
+		return
 	}
 	g.led.Store(term)
 	g.gain()
@@ -411,8 +415,12 @@ func (g *group) snapshot() {
 	}
 }
 
+// wantsState reports whether the replica is new, of a range that was split: it has no place for
+// buckets that the first entries of the range's log are of.
+func (g *group) wantsState() bool { return g.empty() && g.state.Range().To < g.all.To }
+
 // replays reports whether the log begins with the first entry of a range that was split: a new
-// replica would be sent entries of buckets that it has no place for, not the state.
+// replica waits for the state until it does no longer.
 func (g *group) replays() bool {
 	first, _ := g.log.FirstIndex()
 	return first == 1 && g.state.Range().To < g.all.To
@@ -428,7 +436,7 @@ func (g *group) keepTail() error {
 		n = 1
 	}
 	conf := g.raft.ReloadableConfig()
-	conf.TrailingLogs = uint64(n)
+	conf.TrailingLogs = uint64(max(n, 1)) // see [raftnet.Log.DeleteRange]
 	return g.raft.ReloadConfig(conf)
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
@@ -99,6 +100,29 @@ func TestNewestSnapshotStays(t *testing.T) {
 	}
 	if left := leftovers(t, r.cfg.files, transferDir); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
+	}
+	own := &snapshotSink{store: r.group.snapshots, meta: &wire.SnapshotMeta{Index: 49}}
+	if err := own.mark(&wire.Marker{Group: sentGroup, Applied: 49}); err != nil {
+		t.Fatal(err)
+	}
+	if err := own.Close(); err == nil || !strings.Contains(err.Error(), "older than what range 7 has") {
+		t.Errorf("an older one of this disk's state: %v", err)
+	}
+}
+
+// TestStoppedAnswersNothing: a replica whose state does not follow its log any more, which raft
+// does not know, answers no read.
+func TestStoppedAnswersNothing(t *testing.T) {
+	r := newReplica(t, vfs.NewMem(), "cluster")
+	defer r.close(t)
+	told := error(nil)
+	r.group.fsm.damaged = func(err error) { told = err }
+	if err := r.group.fsm.gone(); err != nil {
+		t.Fatal(err)
+	}
+	r.group.fsm.stop(disk.Corrupt("a block"))
+	if err := (&repairs{}).refuse(r.group, nil); !errors.Is(err, ErrUnavailable) || !errors.Is(told, ErrCorrupt) {
+		t.Errorf("a read: %v, told %v", err, told)
 	}
 }
 

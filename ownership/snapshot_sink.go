@@ -100,12 +100,16 @@ func (s *snapshotSink) Close() error {
 	return nil
 }
 
-// closeMark ends a snapshot of this disk's state. Another may have come meanwhile.
+// closeMark ends a snapshot of this disk's state. If a newer one has come meanwhile that is an
+// error: raft would go back to this one's index.
 func (s *snapshotSink) closeMark() error {
 	if s.meta.Content == nil {
 		return fmt.Errorf("snapshot of range %d: %w", s.store.group, io.ErrUnexpectedEOF)
 	}
-	_, err := s.store.replace(s.meta)
+	newest, err := s.store.replace(s.meta)
+	if err == nil && !newest {
+		err = fmt.Errorf("snapshot of entry %d is older than what range %d has been sent", s.meta.Index, s.store.group)
+	}
 	return err
 }
 

@@ -524,6 +524,45 @@ func TestSplitThenJoin(t *testing.T) {
 	joins.shows(made)
 }
 
+// TestSplitThenJoinAtOnce: a node that joins while the log of a range that was split has its first
+// entries still takes none of them: it waits for the state.
+func TestSplitThenJoinAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 80, func(c *Config) { c.Ranges = 1 })
+	w.filled(20, "before")
+	var hold []func() // no log is truncated
+	for _, n := range w.nodes {
+		snapshots := n.store.of(0).local().snapshots
+		snapshots.mu.Lock()
+		hold = append(hold, snapshots.mu.Unlock)
+	}
+	release := sync.OnceFunc(func() {
+		for _, unlock := range hold {
+			unlock()
+		}
+	})
+	defer release()
+	splitTo(t, w.nodes[0].store, 2)
+	joins := w.add("node-3")
+	w.open(joins)
+	eventuallyWithin(t, placeWithin, "a replica", func() error {
+		if joins.store.of(0).local() == nil {
+			return errors.New("none")
+		}
+		return nil
+	})
+	time.Sleep(2 * time.Second) // the leader would send entries meanwhile
+	if g := joins.store.of(0).local(); !g.empty() {
+		t.Errorf("a replica that waits for a state is at entry %d", g.state.Index())
+	}
+	release()
+	w.settled(3, w.nodes...)
+	if got, want := joins.received(), len(joins.store.groups()); got < want {
+		t.Errorf("it has received %d states of %d ranges", got, want)
+	}
+	w.agreeEach()
+}
+
 // TestSplitLag: a node that begins none of its replicas while ranges are split, and those split
 // again, begins each behind the one whose state has its buckets.
 func TestSplitLag(t *testing.T) {

@@ -45,6 +45,23 @@ func (l *Log) GetLog(index uint64, log *raft.Log) error {
 	return l.LogStore.GetLog(index, log)
 }
 
+// DeleteRange implements [raft.LogStore]. Of the first entries, behind which others stay, the last
+// one stays too: it is that of a snapshot, and without it raft would refuse what another leader
+// sends in the place of those others.
+func (l *Log) DeleteRange(first, last uint64) error {
+	end, err := l.LastIndex()
+	if err != nil {
+		return err
+	}
+	if last < end {
+		last--
+	}
+	if last < first {
+		return nil
+	}
+	return l.LogStore.DeleteRange(first, last)
+}
+
 // StoreLog implements [raft.LogStore].
 func (l *Log) StoreLog(log *raft.Log) error { return l.StoreLogs([]*raft.Log{log}) }
 

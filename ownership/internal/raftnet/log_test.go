@@ -44,6 +44,22 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// TestSnapshotsEntryStays: of the entries that are truncated the last one stays as long as others
+// are behind it.
+func TestSnapshotsEntryStays(t *testing.T) {
+	log, store := logOf(t, 5, 20, 3)
+	for _, test := range []struct{ from, to, first, last uint64 }{
+		{5, 10, 10, 20}, {10, 10, 10, 20}, // a prefix
+		{15, 20, 10, 14}, // what conflicts
+		{10, 14, 0, 0},   // all
+	} {
+		if err := log.DeleteRange(test.from, test.to); err != nil {
+			t.Fatal(err)
+		}
+		wantEnds(t, store, test.first, test.last)
+	}
+}
+
 // TestReplace: the entry that stands for a state empties the log, and is not kept. What
 // comes behind it is.
 func TestReplace(t *testing.T) {

@@ -100,6 +100,9 @@ type Hooks struct {
 	// CheckCommand returns an error for a command that the state machine would refuse
 	// to apply. It may keep nothing of the entry.
 	CheckCommand func(*raft.Log) error
+	// WantsState reports that the replica must be sent a state before it takes entries: it has no
+	// place for what the first ones have changed. Nil: never.
+	WantsState func() bool
 	// Log is what raft has as the replica's log.
 	Log *Log
 }

@@ -65,9 +65,10 @@ var (
 )
 
 var (
-	errClosed = errors.New("transport closed")
-	errBusy   = errors.New("a heartbeat before is not done")
-	errBarred = errors.New("this replica must not lead: a write of its log hangs, or it is damaged")
+	errClosed     = errors.New("transport closed")
+	errBusy       = errors.New("a heartbeat before is not done")
+	errWantsState = errors.New("this replica takes a state, not entries from the first one on")
+	errBarred     = errors.New("this replica must not lead: a write of its log hangs, or it is damaged")
 )
 
 // Close lets no more messages in or out. Those under way get errors, but for a heartbeat
@@ -283,6 +284,9 @@ func (t *Transport) readAppend(call peer.Call) (*raft.AppendEntriesRequest, erro
 	}
 	if err := checkSender(t.self.Range, call.From.ID, request.RPCHeader); err != nil {
 		return nil, err
+	}
+	if len(request.Entries) > 0 && request.PrevLogEntry == 0 && t.hooks.WantsState != nil && t.hooks.WantsState() {
+		return nil, errWantsState
 	}
 	return request, checkAppend(request, t.hooks.CheckCommand)
 }
