@@ -24,7 +24,7 @@ func TestScripted(t *testing.T) {
 	var running sync.WaitGroup
 	for name, script := range map[string]func(*testing.T){
 		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader, "busy": readOfBusyLeader,
-		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand,
+		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand, "others' commit": commitOfOthers,
 	} {
 		running.Go(func() { t.Run(name, script) })
 	}
@@ -122,15 +122,52 @@ func (v *voter) append(to *townNode, b channel.Bucket, term uint64, content []by
 	if err := r.local().log.GetLog(r.local().raft.LastIndex(), &last); err != nil {
 		return false, err
 	}
-	request := &raft.AppendEntriesRequest{
-		RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(v.self.ID()), Addr: []byte(v.self.Address())},
-		Term:      term, PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index + 1,
-		Entries: []*raft.Log{{Index: last.Index + 1, Term: term, Type: raft.LogCommand, Data: content}},
-	}
+	entry := &raft.Log{Index: last.Index + 1, Term: term, Type: raft.LogCommand, Data: content}
+	return v.send(to, r, &raft.AppendEntriesRequest{
+		Term: term, PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: entry.Index, Entries: []*raft.Log{entry},
+	})
+}
+
+// send sends a message with entries, or a commit index.
+func (v *voter) send(to *townNode, r *route, request *raft.AppendEntriesRequest) (taken bool, err error) {
+	request.RPCHeader = raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(v.self.ID()), Addr: []byte(v.self.Address())}
 	server, _ := r.server(string(to.store.meta.raftID))
 	answer := &raft.AppendEntriesResponse{}
 	err = v.transport.AppendEntries(server.ID, server.Address, request, answer)
 	return answer.Success, err
+}
+
+// commitOfOthers: an entry that a leader of before left alone is not committed by the commit index
+// of the next one, which has another entry there that it has not sent yet.
+func commitOfOthers(t *testing.T) {
+	w := newTown(t, 3, 15, nil)
+	x := wish("http://example.com/", "", stream)
+	b := x.Channel.Bucket()
+	follower := w.nodes[2]
+	w.nodes[0].stop()
+	w.nodes[1].stop()
+	r := follower.store.of(b)
+	v, g := w.impersonate(w.nodes[0], follower, r), r.local()
+	var last raft.Log
+	if err := g.log.GetLog(g.raft.LastIndex(), &last); err != nil {
+		t.Fatal(err)
+	}
+	term := g.raft.CurrentTerm() + 10
+	entry := &raft.Log{Index: last.Index + 1, Term: term, Type: raft.LogCommand, Data: marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}})}
+	alone := &raft.AppendEntriesRequest{Term: term, PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index, Entries: []*raft.Log{entry}}
+	early := &raft.AppendEntriesRequest{Term: term + 1, PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: entry.Index}
+	for _, request := range []*raft.AppendEntriesRequest{alone, early} {
+		eventually(t, "a message is taken", func() error {
+			if taken, err := v.send(follower, r, request); err != nil || !taken {
+				return fmt.Errorf("taken %v, %w", taken, err)
+			}
+			return nil
+		})
+	}
+	time.Sleep(200 * time.Millisecond) // what is committed is applied beside
+	if applied := g.raft.AppliedIndex(); applied > last.Index {
+		t.Errorf("entry %d is applied, which is behind entry %d, the last one that both leaders have", applied, last.Index)
+	}
 }
 
 // newerCommand: an entry of a newer program's leader is refused whole for one command in

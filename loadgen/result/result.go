@@ -178,8 +178,8 @@ type Backup struct {
 	Seconds  float64 `json:"s"`
 	Bytes    int64   `json:"bytes"`
 	RestoreS float64 `json:"restore_s"`
-	Lost     int64   `json:"lost"`  // subscriptions that fresh nodes lack
-	Extra    int64   `json:"extra"` // that nobody asked for
+	Lost     *int64  `json:"lost,omitempty"`  // subscriptions that fresh nodes lack; absent where one of them could not be asked
+	Extra    *int64  `json:"extra,omitempty"` // that nobody asked for
 }
 
 // Lists is how long lists and single requests take at the first node.

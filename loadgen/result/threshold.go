@@ -33,7 +33,7 @@ func PlannedName(metric string) string {
 
 // Known reports whether a figure exists, and whether it has a planned one.
 func Known(metric string) (known, planned bool) {
-	empty := &Result{Memory: new(Memory), Restart: new(Restart), Lists: new(Lists), Backup: new(Backup), Singles: new(Singles), Audit: new(Audit), Rates: new(Rates), Entries: new(Entries)}
+	empty := &Result{Memory: new(Memory), Restart: new(Restart), Lists: new(Lists), Backup: &Backup{Lost: new(int64), Extra: new(int64)}, Singles: new(Singles), Audit: new(Audit), Rates: new(Rates), Entries: new(Entries)}
 	_, known = empty.Figure(metric)
 	_, planned = empty.Figure(PlannedName(metric))
 	return known, planned

@@ -2,6 +2,7 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
@@ -117,16 +118,18 @@ func (r *run) readChannels(ctx context.Context) {
 
 // compareTold reads what each node tells of all channels, and compares it with the subscriptions
 // that there are: told by the last one, and the most that one lacks or has more. The error says
-// which node did not answer, of those that are meant to.
+// which nodes did not answer, of those that are meant to, and what the others lack or have more.
 func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra int64, err error) {
 	for begun := time.Now(); ; {
 		patience := appliedWithin
 		told, lost, extra, err = nil, 0, 0, nil
+		answered := 0
 		for of, failed := range r.cluster.channels(ctx, r.origin.URL, r.origin.Channels()) {
 			if failed != nil {
-				err, patience = failed, answeredWithin
+				err, patience = errors.Join(err, failed), answeredWithin
 				continue
 			}
+			answered++
 			l, e := r.subscriber.compare(of)
 			told, lost, extra = of, max(lost, l), max(extra, e)
 		}
@@ -134,10 +137,12 @@ func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra 
 			return nil, 0, 0, ended
 		}
 		if err == nil && lost+extra == 0 || time.Since(begun) > patience || pause(ctx, time.Now().Add(time.Second)) != nil {
-			break
+			if err != nil {
+				err = fmt.Errorf("%w (%d nodes answered; of all subscriptions one of these lacked %d at most, and told of %d that nobody asked for)", err, answered, lost, extra)
+			}
+			return told, lost, extra, err
 		}
 	}
-	return told, lost, extra, err
 }
 
 // processes are the figures of nodes' processors, memory and disks in the window.

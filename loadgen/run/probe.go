@@ -125,7 +125,10 @@ func (r *run) probeBackup(ctx context.Context) (*result.Backup, error) {
 	if out.RestoreS, err = r.corona(ctx, "restore", file); err != nil {
 		return nil, err
 	}
-	_, out.Lost, out.Extra, err = r.compareTold(ctx)
+	_, lost, extra, err := r.compareTold(ctx)
+	if err == nil {
+		out.Lost, out.Extra = &lost, &extra
+	}
 	return out, err
 }
 

@@ -129,7 +129,7 @@ func TestReplace(t *testing.T) {
 	if s := r.Singles; s == nil || s.Failed != 0 || s.Count < 110 || s.Beside.Count == 0 || s.Calm.Count+s.Beside.Count != s.Count {
 		t.Errorf("single subscriptions %+v", s)
 	}
-	if b := r.Backup; b == nil || b.Lost != 0 || b.Extra != 0 || b.Bytes < 1000 {
+	if b := r.Backup; b == nil || b.Lost == nil || *b.Lost != 0 || b.Extra == nil || *b.Extra != 0 || b.Bytes < 1000 {
 		t.Errorf("backup %+v", b)
 	}
 	if r.SubscriptionsLost != 0 || r.UpdatesMissed != 0 {
