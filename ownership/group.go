@@ -420,7 +420,7 @@ func (g *group) snapshot() {
 func (g *group) wantsState() bool { return g.empty() && g.state.Range().To < g.all.To }
 
 // replays reports whether the log begins with the first entry of a range that was split: a new
-// replica waits for the state until it does no longer.
+// replica waits for the state, which is sent once the log begins later.
 func (g *group) replays() bool {
 	first, _ := g.log.FirstIndex()
 	return first == 1 && g.state.Range().To < g.all.To

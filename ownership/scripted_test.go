@@ -114,6 +114,14 @@ func voteIsKept(t *testing.T) {
 	}
 }
 
+// spokenTo leaves one node of three, and takes the place of another one towards it.
+func (w *town) spokenTo(b channel.Bucket) (left *townNode, other *voter) {
+	left = w.nodes[2]
+	w.nodes[0].stop()
+	w.nodes[1].stop()
+	return left, w.impersonate(w.nodes[0], left, left.store.of(b))
+}
+
 // append sends a node an entry behind the last one that it has, as the leader of a term
 // that has committed it.
 func (v *voter) append(to *townNode, b channel.Bucket, term uint64, content []byte) (taken bool, err error) {
@@ -142,12 +150,9 @@ func (v *voter) send(to *townNode, r *route, request *raft.AppendEntriesRequest)
 func commitOfOthers(t *testing.T) {
 	w := newTown(t, 3, 15, nil)
 	x := wish("http://example.com/", "", stream)
-	b := x.Channel.Bucket()
-	follower := w.nodes[2]
-	w.nodes[0].stop()
-	w.nodes[1].stop()
-	r := follower.store.of(b)
-	v, g := w.impersonate(w.nodes[0], follower, r), r.local()
+	follower, v := w.spokenTo(x.Channel.Bucket())
+	r := follower.store.of(x.Channel.Bucket())
+	g := r.local()
 	var last raft.Log
 	if err := g.log.GetLog(g.raft.LastIndex(), &last); err != nil {
 		t.Fatal(err)
@@ -176,10 +181,7 @@ func newerCommand(t *testing.T) {
 	w := newTown(t, 3, 13, nil)
 	x := wish("http://example.com/", "", stream)
 	b := x.Channel.Bucket()
-	older := w.nodes[2]
-	w.nodes[0].stop()
-	w.nodes[1].stop()
-	newer := w.impersonate(w.nodes[0], older, older.store.of(b))
+	older, newer := w.spokenTo(b)
 	g := older.store.of(b).local()
 	term := g.raft.CurrentTerm() + 10
 	known := marshal(t, &wire.Entry{Commands: []*wire.Command{subscribeCommand(item(x.URL, stream))}})

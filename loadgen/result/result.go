@@ -179,7 +179,7 @@ type Backup struct {
 	Bytes    int64   `json:"bytes"`
 	RestoreS float64 `json:"restore_s"`
 	Lost     *int64  `json:"lost,omitempty"`  // subscriptions that fresh nodes lack; absent where one of them could not be asked
-	Extra    *int64  `json:"extra,omitempty"` // that nobody asked for
+	Extra    *int64  `json:"extra,omitempty"` // that fresh nodes have, and the generator did not ask for
 }
 
 // Lists is how long lists and single requests take at the first node.

@@ -138,7 +138,7 @@ func (r *run) compareTold(ctx context.Context) (told []channelTold, lost, extra 
 		}
 		if err == nil && lost+extra == 0 || time.Since(begun) > patience || pause(ctx, time.Now().Add(time.Second)) != nil {
 			if err != nil {
-				err = fmt.Errorf("%w (%d nodes answered; of all subscriptions one of these lacked %d at most, and told of %d that nobody asked for)", err, answered, lost, extra)
+				err = fmt.Errorf("%w (%d nodes answered: the worst of these lists lacks %d subscriptions, and has %d that the generator did not ask for)", err, answered, lost, extra)
 			}
 			return told, lost, extra, err
 		}

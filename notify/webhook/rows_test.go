@@ -98,11 +98,7 @@ func TestTriesHoldUpNoOther(t *testing.T) {
 	virtual(t, func(t *testing.T, n *node) {
 		n.deliverer.core.config.Parallel, n.deliverer.core.config.SlowParallel = 16, 32
 		id := n.store.AddChannel("http://origin.example/")
-		for i := range 200 {
-			url := fmt.Sprintf("http://sink.example/%d", i)
-			n.store.Subscribe(id, url, "")
-			n.sinks.set(url, answer{delay: time.Hour})
-		}
+		n.hang(id, 200)
 		works := n.store.Subscribe(id, sinkA, "")
 		n.store.Commit(id)
 		elapse(5 * time.Minute)
@@ -120,6 +116,15 @@ func TestTriesHoldUpNoOther(t *testing.T) {
 	})
 }
 
+// hang subscribes endpoints that never answer.
+func (n *node) hang(id channel.ID, endpoints int) {
+	for i := range endpoints {
+		url := fmt.Sprintf("http://sink.example/%d", i)
+		n.store.Subscribe(id, url, "")
+		n.sinks.set(url, answer{delay: time.Hour})
+	}
+}
+
 // An endpoint that works again while it waits for its try, behind many that never answer, is served
 // as one that works.
 func TestWorksBeforeItsTry(t *testing.T) {
@@ -127,11 +132,7 @@ func TestWorksBeforeItsTry(t *testing.T) {
 		core := n.deliverer.core
 		core.config.Parallel, core.config.SlowParallel = 16, 32
 		id := n.store.AddChannel("http://origin.example/")
-		for i := range 200 {
-			url := fmt.Sprintf("http://sink.example/%d", i)
-			n.store.Subscribe(id, url, "")
-			n.sinks.set(url, answer{delay: time.Hour})
-		}
+		n.hang(id, 200)
 		sub := n.store.Subscribe(id, sinkA, "")
 		n.sinks.set(sinkA, answer{status: http.StatusInternalServerError})
 		n.store.Commit(id)

@@ -167,7 +167,7 @@ func (w *Workload) readVersions(ctx context.Context) {
 func (w *Workload) readVersion(ctx context.Context, number int) {
 	var record *ChannelRecord
 	w.client.recorder.With(func(h *History) { record = h.Channels[number] })
-	// A channel that passes may not be there; that one which is anchored is gone the checker finds.
+	// A channel that passes may not be there. If an anchored one is gone, the checker finds that.
 	version, err := w.client.readVersion(ctx, record)
 	if err == nil && version > 0 {
 		w.origin.FirstSeen(number, w.client.recorder.Now())

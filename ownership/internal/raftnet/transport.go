@@ -288,9 +288,8 @@ func (t *Transport) readAppend(call peer.Call) (*raft.AppendEntriesRequest, erro
 	if len(request.Entries) > 0 && request.PrevLogEntry == 0 && t.hooks.WantsState != nil && t.hooks.WantsState() {
 		return nil, errWantsState
 	}
-	// What lies behind the last entry of this message may be another leader's. Raft takes as
-	// committed all that its log has up to the leader's commit index, which an early message, or one
-	// with the first of many entries, is below.
+	// A message may end below the leader's commit index, and this log may have entries of a leader of
+	// before behind that end: raft would take those for committed.
 	request.LeaderCommitIndex = min(request.LeaderCommitIndex, request.PrevLogEntry+uint64(len(request.Entries)))
 	return request, checkAppend(request, t.hooks.CheckCommand)
 }
