@@ -151,9 +151,12 @@ func TestClusterSparesSink(t *testing.T) {
 	_, first := sink.failedAfter(0)
 	const told = 4 * time.Second // all nodes were: the schedule's next step comes after 4.5 to 5 s
 	time.Sleep(time.Until(first.Add(20 * time.Second)))
-	terms := int(rangeOf(t, nodes[0], keeper).Term - term)
-	if n, _ := sink.failedAfter(told); n < 1 || n > 1+terms {
-		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one, and one for each of %d new leaders at most", n, terms)
+	most := 1
+	if terms := int(rangeOf(t, nodes[0], keeper).Term - term); terms > 0 {
+		most += terms + len(ids) // a keeper that begins in the moment of the first failure does not know of it: docs/known-gaps.md
+	}
+	if n, _ := sink.failedAfter(told); n < 1 || n > most {
+		t.Errorf("three nodes made %d tries from 4 to 20 s after the first, want the schedule's one, and %d at most", n, most)
 	}
 	awaitFailing(t, nodes, ids)
 
