@@ -145,11 +145,12 @@ func (a asker) Shares(ctx context.Context, b channel.Bucket, q hosts.Question) (
 // egress is the label of the address that origins see.
 func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
 
-// pollersNow returns the nodes that poll: members of the cluster that are not drained.
+// pollersNow returns the nodes that poll: members of the cluster that are not drained, and answer
+// this one.
 func (n *Node) pollersNow() []wedge.Member {
 	member := make(map[string]bool)
 	for _, node := range n.store.Nodes() {
-		member[node.ID] = node.State == ownership.NodeMember
+		member[node.ID] = node.State == ownership.NodeMember && !node.Missing()
 	}
 	return slices.DeleteFunc(n.company.alike(), func(m wedge.Member) bool { return !member[m.ID] })
 }

@@ -144,7 +144,7 @@ func (n *network) answers(node string) (bool, error) {
 	if !n.silentOther(node) {
 		return true, nil
 	}
-	if health, _ := n.peers.Health(node); health.Missed < silentAfter {
+	if health, _ := n.peers.Health(node); !(NodeHealth{Health: health}).Missing() {
 		return false, fmt.Errorf("%w: too early to know whether node %s answers", errElsewhere, raftnet.NodeName(node))
 	}
 	return false, nil
@@ -183,8 +183,11 @@ const (
 // silentAfter is how many pings without an answer make a node silent.
 const silentAfter = 3
 
-// Silent reports whether the node has not answered for long.
-func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Missed >= silentAfter) }
+// Silent reports whether the node has not answered for long, or not yet.
+func (h NodeHealth) Silent() bool { return !h.Self && (h.Heard.IsZero() || h.Missing()) }
+
+// Missing reports whether the node was asked several times, and has not answered.
+func (h NodeHealth) Missing() bool { return h.Missed >= silentAfter }
 
 // Nodes returns the nodes of the cluster by ID, none of a cluster of one.
 func (l *leadership) Nodes() (nodes []NodeHealth) {

@@ -63,7 +63,7 @@ func (w *town) impersonate(n, other *townNode, r *route) *voter {
 			v.self = replica
 		}
 	}
-	if v.transport, err = net.Transport(v.self, raftnet.Hooks{Barred: func() bool { return false }, Log: raftnet.NewLog(raft.NewInmemStore())}); err != nil {
+	if v.transport, err = net.Transport(v.self, raftnet.Hooks{Barred: func() bool { return false }, Leader: func() (raft.ServerID, uint64) { return "", 0 }, Log: raftnet.NewLog(raft.NewInmemStore())}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = v.transport.Close() })

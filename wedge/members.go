@@ -40,7 +40,10 @@ func newRoster(members []Member) *roster {
 	return r
 }
 
-func (r *roster) equal(other *roster) bool { return slices.Equal(r.members, other.members) }
+// without returns the members that another roster does not have.
+func (r *roster) without(other *roster) []Member {
+	return slices.DeleteFunc(slices.Clone(r.members), func(m Member) bool { return slices.Contains(other.members, m) })
+}
 
 func (r *roster) has(node string) bool {
 	return slices.ContainsFunc(r.members, func(m Member) bool { return m.ID == node })
@@ -70,15 +73,14 @@ func (r *roster) choose(id channel.ID, width int) []string {
 	return chosen
 }
 
-// membership is the nodes that poll: those that were seen first, until others have been
-// seen for long enough.
+// membership is the nodes that poll: those that were seen first, and each other one, or one
+// without it, once that has been seen for long enough.
 type membership struct {
 	self    Member
 	stands  time.Duration
-	around  func() []Member // need not hold self
-	adopted *roster         // nil: not looked yet
-	seen    *roster         // that is not adopted yet; nil: no other
-	since   time.Time       // when it was seen first, without another in between
+	around  func() []Member      // need not hold self
+	adopted *roster              // nil: not looked yet
+	differs map[Member]time.Time // those that were seen last and are not adopted, and the reverse, and since when
 }
 
 // roster returns the nodes that poll.
@@ -98,19 +100,39 @@ func (m *membership) look() *roster {
 	return newRoster(members)
 }
 
-// follow adopts nodes that are seen now, once they have been seen for long enough, and
-// reports whether it has.
+// follow takes note of the nodes that are seen now, and reports whether others poll from now on.
+// Changes that come close together are adopted together, since each has all channels ordered
+// again: one that has stood for long enough waits for later ones, for as long again.
 func (m *membership) follow(seen *roster, now time.Time) bool {
-	switch {
-	case m.adopted == nil || seen.equal(m.adopted):
-		m.seen = nil
-		return false
-	case m.seen == nil || !seen.equal(m.seen):
-		m.seen, m.since = seen, now
-		return false
-	case now.Sub(m.since) < m.stands:
+	if m.adopted == nil {
 		return false
 	}
-	m.adopted, m.seen = seen, nil
+	before := m.differs
+	m.differs = make(map[Member]time.Time)
+	youngest, oldest := 2*m.stands, time.Duration(0)
+	for _, one := range slices.Concat(seen.without(m.adopted), m.adopted.without(seen)) {
+		since, known := before[one]
+		if !known {
+			since = now
+		}
+		m.differs[one] = since
+		youngest, oldest = min(youngest, now.Sub(since)), max(oldest, now.Sub(since))
+	}
+	if len(m.differs) == 0 || youngest < m.stands && oldest < 2*m.stands {
+		return false
+	}
+	members := slices.Clone(m.adopted.members)
+	for one, since := range m.differs {
+		if now.Sub(since) < m.stands {
+			continue
+		}
+		delete(m.differs, one)
+		if i := slices.Index(members, one); i >= 0 {
+			members = slices.Delete(members, i, i+1)
+		} else {
+			members = append(members, one)
+		}
+	}
+	m.adopted = newRoster(members)
 	return true
 }

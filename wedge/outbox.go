@@ -161,18 +161,19 @@ func (b *outbox) run() {
 	}
 }
 
-// sendOne sends a batch, or the leases, and reports whether there may be more.
+// sendOne sends the leases, or a batch, and reports whether there may be more. Leases do not wait
+// for batches: where all ranges are ordered again, the last batches are sent long after the first.
 func (b *outbox) sendOne() bool {
-	if s, out := b.next(); s != nil {
-		b.deliver(s, out)
-		return b.ctx.Err() == nil
-	}
 	if leases, sent := b.leases(); leases != nil {
 		// What is lost of leases comes again with the next ones.
 		reply, err := b.call(&wire.Request{Of: &wire.Request_Leases{Leases: leases}})
 		if err == nil {
 			b.heed(reply, sent)
 		}
+		return b.ctx.Err() == nil
+	}
+	if s, out := b.next(); s != nil {
+		b.deliver(s, out)
 		return b.ctx.Err() == nil
 	}
 	return false
@@ -259,7 +260,8 @@ func callNode(ctx context.Context, config Config, node string, request *wire.Req
 	return reply, proto.Unmarshal(answer, reply)
 }
 
-// leases are of all sessions, when they are to be renewed; sent holds these sessions by range.
+// leases are of all sessions that have begun, when they are to be renewed; sent holds these sessions
+// by range.
 func (b *outbox) leases() (leases *wire.Leases, sent map[uint32]*session) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -269,7 +271,7 @@ func (b *outbox) leases() (leases *wire.Leases, sent map[uint32]*session) {
 	b.mu.renewal = false
 	leases, sent = new(wire.Leases), make(map[uint32]*session)
 	for id, s := range b.mu.sessions {
-		if !s.lost {
+		if !s.lost && !s.begin {
 			leases.Sessions, sent[id] = append(leases.Sessions, s.Session.encode()), s
 		}
 	}

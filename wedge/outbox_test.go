@@ -3,6 +3,7 @@ package wedge
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -149,4 +150,43 @@ func TestReplyToEarlierSession(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Leases are renewed before the batches that wait, of the sessions that have begun: where all
+// ranges are ordered again, those that were ordered first would lapse before the last are.
+func TestLeasesGoFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var sent []string
+		var b *outbox
+		config := Config{Call: func(_ context.Context, _ string, bytes []byte) ([]byte, error) {
+			request := new(wire.Request)
+			if err := proto.Unmarshal(bytes, request); err != nil {
+				return nil, err
+			}
+			reply := new(wire.Reply)
+			if leases := request.GetLeases(); leases != nil {
+				sent = append(sent, fmt.Sprint("leases of ", len(leases.Sessions)))
+			} else {
+				sent = append(sent, "batch")
+			}
+			if len(sent) == 1 { // while the first batch of one range is on its way
+				b.renew()
+			}
+			return proto.Marshal(reply)
+		}}.withDefaults()
+		config.metrics = newMetrics(nil)
+		b = newOutbox(t.Context(), "c", config, func(r channel.Range) { t.Errorf("range %d is to be ordered again", r.ID) })
+		defer b.stop()
+		for id := range uint32(2) {
+			r := channel.Range{ID: id, From: channel.Bucket(id), To: channel.Bucket(id)}
+			b.begin(&lead{Range: r, term: 5})
+			b.add(r, slices.Repeat([]any{channel.ID{}}, 2*most))
+		}
+		go b.run()
+		time.Sleep(time.Second)
+		want := []string{"batch", "leases of 1", "batch", "batch", "batch"}
+		if !slices.Equal(sent, want) {
+			t.Errorf("%q are sent, want %q", sent, want)
+		}
+	})
 }

@@ -123,10 +123,11 @@ func (o *Owner) follow(now time.Time) bool {
 	if !o.mu.members.follow(seen, now) {
 		return false
 	}
-	o.config.Logger.Info("other nodes poll from now on", "before", before.members, "now", seen.members)
+	adopted := o.mu.members.adopted
+	o.config.Logger.Info("other nodes poll from now on", "before", before.members, "now", adopted.members)
 	o.metrics.moved.Inc()
 	for node, box := range o.mu.boxes {
-		if !seen.has(node) {
+		if !adopted.has(node) {
 			box.dismiss()
 			delete(o.mu.boxes, node)
 		}

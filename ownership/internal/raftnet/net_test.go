@@ -435,6 +435,38 @@ func TestOldTerms(t *testing.T) {
 	await(t, "the follower follows", func() bool { return follower.fsm.text() == "first\nsecond\nthird" })
 }
 
+// TestDeposedLeader: a leader that a heartbeat deposes writes nothing in the term of the next one:
+// two entries would have the same index and term.
+func TestDeposedLeader(t *testing.T) {
+	members := cluster(t, 3)
+	for round := range 2 {
+		old := leaderOf(t, members)
+		next := otherThan(old, members)
+		term := old.raft.CurrentTerm() + 10
+		header := raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(next.replica.ID()), Addr: []byte(next.replica.Node)}
+		await(t, "a heartbeat of the next leader is obeyed", func() bool {
+			answer := raft.AppendEntriesResponse{}
+			err := next.transport.AppendEntries(old.replica.ID(), "", &raft.AppendEntriesRequest{RPCHeader: header, Term: term}, &answer)
+			return err == nil && answer.Success
+		})
+		command := fmt.Sprint("late ", round)
+		if err := old.raft.Apply([]byte(command), 0).Error(); err == nil {
+			t.Fatalf("%q was taken by a leader that is deposed", command)
+		}
+		last, err := old.logs.LastIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := last; i > last-min(last, 5); i-- {
+			var entry raft.Log
+			if err := old.logs.GetLog(i, &entry); err == nil && string(entry.Data) == command {
+				t.Fatalf("entry %d, %q of a leader that term %d has deposed, is of term %d", i, command, term, entry.Term)
+			}
+		}
+		commit(t, members, fmt.Sprint("command ", round))
+	}
+}
+
 // TestHeartbeats: of those that go in one message each has the answer of its own replica.
 func TestHeartbeats(t *testing.T) {
 	members := cluster(t, 2)

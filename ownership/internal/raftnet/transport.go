@@ -238,7 +238,8 @@ func (t *Transport) answered(ctx context.Context, answer <-chan raft.RPCResponse
 	}
 }
 
-// heartbeat serves a message of a leader's heartbeat loop, past raft's main loop.
+// heartbeat serves a message of a leader's heartbeat loop, past raft's main loop if it comes from
+// the leader that raft knows.
 func (t *Transport) heartbeat(ctx context.Context, call peer.Call) ([]byte, error) {
 	request, err := t.readAppend(call)
 	if err != nil {
@@ -248,24 +249,32 @@ func (t *Transport) heartbeat(ctx context.Context, call peer.Call) ([]byte, erro
 		return nil, fmt.Errorf("%w: entries among heartbeats", errMessage)
 	}
 	answer := make(chan raft.RPCResponse, 1)
-	if err := t.beat(raft.RPC{Command: request, RespChan: answer}); err != nil {
+	switch beat, err := t.beat(request, answer); {
+	case err != nil:
 		return nil, err
+	case beat:
+		return appended(t.answered(ctx, answer))
 	}
-	return appended(t.answered(ctx, answer))
+	return appended(t.deliver(ctx, raft.RPC{Command: request}))
 }
 
-// beat hands raft a heartbeat, unless it still has one before: then it writes a term,
-// and those that come meanwhile would pile up.
-func (t *Transport) beat(rpc raft.RPC) error {
+// beat hands raft a heartbeat past its main loop, which a write of the log may hold up, unless raft
+// still has one before: those that come meanwhile would pile up. It hands none that would change
+// raft's term, or have it follow: a leader that its main loop did not see deposed would write its
+// next entry in the term of another leader (hashicorp/raft#695).
+func (t *Transport) beat(request *raft.AppendEntriesRequest, answer chan<- raft.RPCResponse) (beat bool, err error) {
 	if !t.beats.TryLock() {
-		return errBusy
+		return false, errBusy
 	}
 	defer t.beats.Unlock()
 	if t.beats.handle == nil {
-		return errClosed
+		return false, errClosed
 	}
-	t.beats.handle(rpc)
-	return nil
+	if leader, term := t.hooks.Leader(); leader != raft.ServerID(request.ID) || term != request.Term {
+		return false, nil
+	}
+	t.beats.handle(raft.RPC{Command: request, RespChan: answer})
+	return true, nil
 }
 
 // append serves a message with entries, or a commit index.
