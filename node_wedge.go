@@ -145,14 +145,27 @@ func (a asker) Shares(ctx context.Context, b channel.Bucket, q hosts.Question) (
 // egress is the label of the address that origins see.
 func (n *Node) egress() string { return cmp.Or(n.config.Cluster.Egress, n.Name()) }
 
-// pollersNow returns the nodes that poll: members of the cluster that are not drained, and answer
-// this one.
-func (n *Node) pollersNow() []wedge.Member {
-	member := make(map[string]bool)
-	for _, node := range n.store.Nodes() {
-		member[node.ID] = node.State == ownership.NodeMember && !node.Missing()
+// pollersNow returns the nodes that poll.
+func (n *Node) pollersNow() []wedge.Member { return pollers(n.company.alike(), n.store.Nodes()) }
+
+// pollers returns those of the nodes alike that are members of the cluster, not drained, and answer
+// this one. One that does not answer stays where another node shares its egress: while it polls on,
+// that one must know of it, for the floor's sake.
+func pollers(alike []wedge.Member, nodes []ownership.NodeHealth) []wedge.Member {
+	known := make(map[string]ownership.NodeHealth)
+	for _, node := range nodes {
+		if node.State == ownership.NodeMember {
+			known[node.ID] = node
+		}
 	}
-	return slices.DeleteFunc(n.company.alike(), func(m wedge.Member) bool { return !member[m.ID] })
+	sharers := make(map[string]int) // nodes by egress
+	for _, m := range alike {
+		sharers[m.Egress]++
+	}
+	return slices.DeleteFunc(slices.Clone(alike), func(m wedge.Member) bool {
+		node, member := known[m.ID]
+		return !member || node.Missing() && sharers[m.Egress] == 1
+	})
 }
 
 // alike returns the nodes that read documents as this one does, as the gossip sees them.

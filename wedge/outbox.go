@@ -162,7 +162,7 @@ func (b *outbox) run() {
 }
 
 // sendOne sends the leases, or a batch, and reports whether there may be more. Leases do not wait
-// for batches: where all ranges are ordered again, the last batches are sent long after the first.
+// behind batches: where all ranges are ordered again, the last batches are sent long after the first.
 func (b *outbox) sendOne() bool {
 	if leases, sent := b.leases(); leases != nil {
 		// What is lost of leases comes again with the next ones.

@@ -184,6 +184,7 @@ func TestLeasesGoFirst(t *testing.T) {
 		}
 		go b.run()
 		time.Sleep(time.Second)
+		synctest.Wait()
 		want := []string{"batch", "leases of 1", "batch", "batch", "batch"}
 		if !slices.Equal(sent, want) {
 			t.Errorf("%q are sent, want %q", sent, want)

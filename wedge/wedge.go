@@ -46,7 +46,7 @@ type Config struct {
 	Ask  Asker
 
 	Lease  time.Duration // of a range's orders; 0: 60 s. It is renewed three times as often
-	Stands time.Duration // how long other pollers must be seen before channels move to them; 0: 10 s
+	Stands time.Duration // how long a node must be seen, or not, before channels move, and twice that at most; 0: 10 s
 	Fanout int           // pollers that are told of one version directly, and by each that passes it on; 0: 32
 	Logger *slog.Logger  // nil: discard
 

@@ -492,6 +492,24 @@ func TestHeartbeats(t *testing.T) {
 		}
 		return answers[1].err == nil && err == nil && a.Success
 	})
+	busy, err := follower.net.Transport(Replica{testRange + 2, follower.replica.Node, 1}, Hooks{Leader: func() (raft.ServerID, uint64) { return "", 0 }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = busy.Close() }()
+	busy.SetHeartbeatHandler(func(raft.RPC) { t.Error("a heartbeat that changes the term goes past the main loop") })
+	to := Replica{testRange + 2, leader.replica.Node, 1}
+	news := raft.AppendEntriesRequest{RPCHeader: raft.RPCHeader{ProtocolVersion: raft.ProtocolVersionMax, ID: []byte(to.ID()), Addr: []byte(to.Node)}, Term: 1}
+	await(t, "an answer beside a replica whose main loop is busy", func() bool {
+		answers, err := leader.net.callBeats(follower.replica.Node, []*beat{{group: busy.self.Group(), message: encodeAppend(&news)}, {group: here, message: encodeAppend(&good)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if answers[0].err == nil {
+			t.Error("an answer of a replica whose main loop is busy")
+		}
+		return answers[1].err == nil
+	})
 	for what, message := range map[string][]byte{"entries": encodeAppend(&entries), "garbage": {1}} {
 		answers, err := leader.net.callBeats(follower.replica.Node, []*beat{{group: here, message: message}})
 		if err != nil || answers[0].err == nil {

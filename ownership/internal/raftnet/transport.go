@@ -255,8 +255,14 @@ func (t *Transport) heartbeat(ctx context.Context, call peer.Call) ([]byte, erro
 	case beat:
 		return appended(t.answered(ctx, answer))
 	}
+	ctx, cancel := context.WithTimeout(ctx, newsWithin)
+	defer cancel()
 	return appended(t.deliver(ctx, raft.RPC{Command: request}))
 }
+
+// newsWithin bounds how long a heartbeat waits for raft's main loop: the answers to the others in its
+// message, to other ranges, wait for its own, and have [promptWithin].
+const newsWithin = 100 * time.Millisecond
 
 // beat hands raft a heartbeat past its main loop, which a write of the log may hold up, unless raft
 // still has one before: those that come meanwhile would pile up. It hands none that would change
@@ -270,7 +276,7 @@ func (t *Transport) beat(request *raft.AppendEntriesRequest, answer chan<- raft.
 	if t.beats.handle == nil {
 		return false, errClosed
 	}
-	if leader, term := t.hooks.Leader(); leader != raft.ServerID(request.ID) || term != request.Term {
+	if leader, term := t.hooks.Leader(); request.Term > term || request.Term == term && leader != raft.ServerID(request.ID) {
 		return false, nil
 	}
 	t.beats.handle(raft.RPC{Command: request, RespChan: answer})
