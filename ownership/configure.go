@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +48,7 @@ func (c *configurer) view(way *route) (placement.View, error) {
 	if g == nil {
 		return placement.View{}, errElsewhere
 	}
-	view, err := g.seat.view(g.raft, g.id, &g.filling)
+	view, err := g.seat.view(g.raft, &g.fsm.configured, g.id, &g.filling)
 	if err != nil {
 		return placement.View{}, fmt.Errorf("range %d: %w: %w", g.id, ErrUnavailable, err)
 	}
@@ -56,17 +57,21 @@ func (c *configurer) view(way *route) (placement.View, error) {
 	return view, nil
 }
 
-// view describes the configuration of a group that this replica leads.
-func (s seat) view(r *raft.Raft, group uint32, filling *filling) (placement.View, error) {
-	future := r.GetConfiguration()
-	if err := future.Error(); err != nil {
+// view describes the configuration of a group that this replica leads, which is committed.
+func (s seat) view(r *raft.Raft, configured *configured, group uint32, filling *filling) (placement.View, error) {
+	committed, err := configured.committed()
+	if err != nil {
 		return placement.View{}, fmt.Errorf("read configuration: %w", err)
 	}
-	if future.Index() > r.CommitIndex() {
+	latest := r.GetConfiguration()
+	if err := latest.Error(); err != nil {
+		return placement.View{}, fmt.Errorf("read configuration: %w", err)
+	}
+	if !slices.Equal(committed.servers, latest.Configuration().Servers) {
 		return placement.View{}, errChanging
 	}
-	view := placement.View{Index: future.Index(), Leader: string(s.id)}
-	for _, server := range future.Configuration().Servers {
+	view := placement.View{Index: committed.index, Leader: string(s.id)}
+	for _, server := range committed.servers {
 		voter := server.Suffrage == raft.Voter
 		progress := s.progress(group, server.ID)
 		near := !voter && progress.Taken > 0 && progress.Last+nearlyCaught >= r.LastIndex()

@@ -12,7 +12,7 @@ import (
 
 // driveMeta takes the next step of the meta group, which this node leads.
 func (d *driver) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cluster) error {
-	view, err := d.meta.seat().view(d.meta.raft(), metaRange, &d.filling)
+	view, err := d.meta.seat().view(d.meta.raft(), &d.meta.fsm.configured, metaRange, &d.filling)
 	if err != nil {
 		return err
 	}

@@ -21,23 +21,24 @@ const maxTx = 4 << 20
 // fsm is a range's state machine as raft drives it. It applies many entries and writes
 // their changes at once.
 type fsm struct {
-	group    uint32
-	state    *state.Machine
-	flush    *flusher
-	tools    tools
-	clock    *clock
-	observer Observer    // nil for none
-	leading  atomic.Bool // the observer is told
-	transfer *transferrer
-	compare  func(buckets []channel.Bucket, index uint64) // of the raft loop: hashes them as they are now; nil: nothing does
-	gate     sync.Locker                                  // keeps readers out while another state is put in place
-	failed   error                                        // set for good when a write failed; of raft's apply loop
-	stopped  atomic.Bool                                  // failed is set
-	spoiled  atomic.Bool                                  // the state is damaged and about to go: nothing is applied any more
-	damaged  func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
-	behind   atomic.Uint64                                // bytes of entries that no snapshot covers
-	divided  chan struct{}                                // 1: full when the state has other buckets than before
-	restored chan struct{}                                // 1: full when a backup has become the state, for the observer to read it
+	group      uint32
+	state      *state.Machine
+	flush      *flusher
+	tools      tools
+	clock      *clock
+	configured configured
+	observer   Observer    // nil for none
+	leading    atomic.Bool // the observer is told
+	transfer   *transferrer
+	compare    func(buckets []channel.Bucket, index uint64) // of the raft loop: hashes them as they are now; nil: nothing does
+	gate       sync.Locker                                  // keeps readers out while another state is put in place
+	failed     error                                        // set for good when a write failed; of raft's apply loop
+	stopped    atomic.Bool                                  // failed is set
+	spoiled    atomic.Bool                                  // the state is damaged and about to go: nothing is applied any more
+	damaged    func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
+	behind     atomic.Uint64                                // bytes of entries that no snapshot covers
+	divided    chan struct{}                                // 1: full when the state has other buckets than before
+	restored   chan struct{}                                // 1: full when a backup has become the state, for the observer to read it
 }
 
 // applied is the response of the state machine for one entry.
@@ -85,6 +86,9 @@ func (f *fsm) begin() *state.Tx { return f.state.Begin(f.observer != nil && f.le
 // applyEntry applies one entry's commands onto tx. Entries that the state has
 // already, replayed after a restart, change nothing.
 func (f *fsm) applyEntry(tx *state.Tx, log *raft.Log) applied {
+	if log.Type == raft.LogConfiguration {
+		f.configured.apply(log.Index, raft.DecodeConfiguration(log.Data))
+	}
 	if f.ended() {
 		return applied{err: f.failed}
 	}
@@ -189,6 +193,7 @@ func (f *fsm) Restore(source io.ReadCloser) error {
 	if err != nil {
 		return err
 	}
+	f.configured.restored()
 	// The log will be cut behind what the state has, so that must be on disk; and
 	// what is on disk need not be written while readers wait.
 	if err := f.flush.flush(); err != nil {

@@ -94,6 +94,7 @@ func openGroup(r, all channel.Range, seat seat, log *sharedlog.Log, db *pebble.D
 		files: cfg.files, dir: stateDir(cfg, id), gone: g.fsm.gone,
 	}
 	g.snapshots = &snapshotStore{group: id, log: g.log, transfer: g.fsm.transfer}
+	g.fsm.configured.snapshot = g.snapshots.configuration
 	if err := g.finishRestore(); err != nil {
 		return nil, err
 	}

@@ -158,6 +158,13 @@ func (m *metaGroup) start(seat seat, founds bool) error {
 	if err != nil {
 		return fmt.Errorf("start meta group: %w", err)
 	}
+	m.fsm.configured.snapshot = func() (configuration, error) {
+		newest, err := snapshots.List()
+		if err != nil || len(newest) == 0 {
+			return configuration{}, err
+		}
+		return configuration{newest[0].Configuration.Servers, newest[0].ConfigurationIndex}, nil
+	}
 	if founds {
 		if err := bootstrap(conf, m.store, m.store, snapshots, seat); err != nil {
 			return fmt.Errorf("start meta group: %w", err)

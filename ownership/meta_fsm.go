@@ -15,15 +15,21 @@ import (
 // metaFSM holds the cluster's table in memory; raft's log and snapshots have
 // it on disk.
 type metaFSM struct {
-	changed func(*wire.Meta) // told of each new table, which it may keep; of raft's apply loop
-	mu      struct {
+	changed    func(*wire.Meta) // told of each new table, which it may keep; of raft's apply loop
+	configured configured
+	mu         struct {
 		sync.Mutex
 		meta   *wire.Meta
 		damage error
 	}
 }
 
-var _ raft.FSM = (*metaFSM)(nil)
+var _ raft.ConfigurationStore = (*metaFSM)(nil)
+
+// StoreConfiguration implements [raft.ConfigurationStore].
+func (f *metaFSM) StoreConfiguration(index uint64, c raft.Configuration) {
+	f.configured.apply(index, c)
+}
 
 // meta returns a copy of what is known, never nil.
 func (f *metaFSM) meta() *wire.Meta {
@@ -37,6 +43,7 @@ func (f *metaFSM) meta() *wire.Meta {
 
 // forget prepares for another raft, which replays all of the log.
 func (f *metaFSM) forget() {
+	f.configured.restored()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.meta = nil
@@ -135,6 +142,7 @@ func (f *metaFSM) Restore(source io.ReadCloser) error {
 	if err := openMetaSeal(content, meta); err != nil {
 		return err
 	}
+	f.configured.restored()
 	f.mu.Lock()
 	f.mu.meta = meta
 	f.mu.Unlock()

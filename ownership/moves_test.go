@@ -26,20 +26,7 @@ func TestSilentReplica(t *testing.T) {
 	w := newTown(t, 4, 31, nil)
 	leader := w.leader(0)
 	g := leader.store.of(0).local()
-	empty := raftnet.Replica{Range: g.id, Number: 1 << 20} // its node knows nothing of it
-	for _, n := range w.nodes {
-		if n.store.of(0).local() == nil {
-			empty.Node = n.store.net.self()
-		}
-	}
-	view, err := leader.store.ranges.view(leader.store.of(0))
-	if err != nil {
-		t.Fatal(err)
-	}
-	step := placement.Step{Kind: placement.AddNonvoter, Replica: placement.Replica{ID: string(empty.ID()), Node: empty.Node}, Index: view.Index}
-	if err := leader.store.ranges.configure(context.Background(), leader.store.of(0), step); err != nil {
-		t.Fatal(err)
-	}
+	empty, _ := w.addEmpty(leader)
 	if last := g.raft.LastIndex(); last > nearlyCaught {
 		t.Fatalf("the log has %d entries: it is not short", last)
 	}
@@ -61,6 +48,58 @@ func TestSilentReplica(t *testing.T) {
 		if !found {
 			t.Fatal("the replica is not in the configuration")
 		}
+	}
+}
+
+// addEmpty makes a nonvoter of range 0 of a replica that is not there, on a node that knows nothing
+// of it, and returns the view before.
+func (w *town) addEmpty(leader *townNode) (empty raftnet.Replica, before placement.View) {
+	w.t.Helper()
+	way := leader.store.of(0)
+	empty = raftnet.Replica{Range: way.local().id, Number: 1 << 20}
+	for _, n := range w.nodes {
+		if n.store.of(0).local() == nil {
+			empty.Node = n.store.net.self()
+		}
+	}
+	before, err := leader.store.ranges.view(way)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	step := placement.Step{Kind: placement.AddNonvoter, Replica: placement.Replica{ID: string(empty.ID()), Node: empty.Node}, Index: before.Index}
+	if err := leader.store.ranges.configure(context.Background(), way, step); err != nil {
+		w.t.Fatal(err)
+	}
+	return empty, before
+}
+
+// TestConfigurationFence: a step is refused that was decided for another configuration than the
+// present one, and no step is decided for one that is not committed.
+func TestConfigurationFence(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 4, 33, nil)
+	leader := w.leader(0)
+	g, way := leader.store.of(0).local(), leader.store.of(0)
+	empty, before := w.addEmpty(leader)
+	after, err := leader.store.ranges.view(way)
+	if err != nil || after.Index <= before.Index || len(after.Servers) != len(before.Servers)+1 {
+		t.Fatalf("after a change of %+v: %+v, %v", before, after, err)
+	}
+	remove := placement.Step{Kind: placement.Remove, Replica: placement.Replica{ID: string(empty.ID()), Node: empty.Node}, Index: before.Index}
+	if err := leader.store.ranges.configure(t.Context(), way, remove); err == nil {
+		t.Error("a step that was decided for the configuration before is taken")
+	}
+	heal := leader.deafen()
+	defer heal()
+	_ = g.raft.RemoveServer(empty.ID(), after.Index, configureWithin) // its outcome is not waited for
+	eventually(t, "the removal is in the log", func() error {
+		if len(g.raft.GetConfiguration().Configuration().Servers) != len(before.Servers) {
+			return errors.New("it is not")
+		}
+		return nil
+	})
+	if view, err := g.seat.view(g.raft, &g.fsm.configured, g.id, &g.filling); !errors.Is(err, errChanging) {
+		t.Errorf("a configuration that is not committed: %+v, %v", view, err)
 	}
 }
 

@@ -59,6 +59,15 @@ func (s *snapshotStore) read() (*wire.SnapshotMeta, *wire.Marker, error) {
 	return meta, marker, err
 }
 
+// configuration returns the one with the newest snapshot.
+func (s *snapshotStore) configuration() (configuration, error) {
+	meta, _, err := s.read()
+	if err != nil || len(meta.Configuration) == 0 {
+		return configuration{}, err
+	}
+	return configuration{raft.DecodeConfiguration(meta.Configuration).Servers, meta.ConfigurationIndex}, nil
+}
+
 func readMarker(group uint32, content []byte) (*wire.Marker, error) {
 	marker := &wire.Marker{}
 	if err := proto.Unmarshal(content, marker); err != nil || marker.Group != group {

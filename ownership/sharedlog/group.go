@@ -178,6 +178,7 @@ func (g *Group) StoreLogs(logs []*raft.Log) error {
 		if err := batch.DeleteRange(entryKey(g.id, first), entryKey(g.id, last+1), nil); err != nil {
 			return fmt.Errorf("replace log: %w", err)
 		}
+		g.deleted(first, last) // before the commit, whose fsync may take long: see DeleteRange
 	}
 	for _, log := range logs {
 		setSealed(batch, entryKey(g.id, log.Index), entrySize(log), func(to []byte) { fillEntry(to, log) })
@@ -185,15 +186,15 @@ func (g *Group) StoreLogs(logs []*raft.Log) error {
 	if err := g.shared.commit(batch, !planted.Bug(1)); err != nil {
 		return err
 	}
-	g.stored(logs, gap)
+	g.stored(logs)
 	g.shared.grew(size)
 	return nil
 }
 
-func (g *Group) stored(logs []*raft.Log, gap bool) {
+func (g *Group) stored(logs []*raft.Log) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if gap || g.mu.first == 0 {
+	if g.mu.first == 0 {
 		g.mu.first = logs[0].Index
 	}
 	g.mu.last = logs[len(logs)-1].Index
@@ -222,8 +223,8 @@ func (g *Group) deleted(from, to uint64) {
 	switch {
 	case from <= g.mu.first && to >= g.mu.last:
 		g.mu.first, g.mu.last = 0, 0
-	case from <= g.mu.first:
-		g.mu.first = to + 1
+	case from <= g.mu.first: // or before it, if the log was replaced meanwhile
+		g.mu.first = max(g.mu.first, to+1)
 	default:
 		g.mu.last = from - 1
 	}

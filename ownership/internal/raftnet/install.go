@@ -114,10 +114,17 @@ func (n *Net) receive(ctx context.Context, call peer.Call, stream net.Conn) (ans
 // known of the leader's log. The replica's log stores neither the no-op nor those
 // entries.
 func (t *Transport) replace(ctx context.Context, state *raft.InstallSnapshotRequest) error {
-	t.hooks.Log.replace(state.LastLogIndex, state.LastLogTerm)
+	over := t.hooks.Log.replace(state.LastLogIndex, state.LastLogTerm)
 	last := &raft.Log{Index: state.LastLogIndex, Term: state.LastLogTerm, Type: raft.LogNoop}
-	_, err := t.deliver(ctx, raft.RPC{Command: &raft.AppendEntriesRequest{RPCHeader: state.RPCHeader, Term: state.Term, Entries: []*raft.Log{last}}})
-	return err
+	answer, err := t.deliver(ctx, raft.RPC{Command: &raft.AppendEntriesRequest{RPCHeader: state.RPCHeader, Term: state.Term, Entries: []*raft.Log{last}}})
+	if err != nil {
+		return err // raft may take it yet
+	}
+	over()
+	if a, ok := answer.(*raft.AppendEntriesResponse); !ok || !a.Success {
+		return fmt.Errorf("what conflicts with the state stays: raft answers %+v", answer)
+	}
+	return nil
 }
 
 func readAnswer(r io.Reader) (ballot, error) {

@@ -32,9 +32,13 @@ func (l *Log) conflicts(index, term uint64) bool {
 
 // replace prepares for the append of one entry with this index and term, which says that
 // a received state holds everything up to there: that append stores nothing and removes
-// all entries. Until then GetLog returns an entry of term 0 at the index, which raft
-// replaces.
-func (l *Log) replace(index, term uint64) { l.sign.Store(&raft.Log{Index: index, Term: term}) }
+// all entries. Until then, or until it is known that there is no such append, GetLog returns an
+// entry of term 0 at the index, which raft replaces.
+func (l *Log) replace(index, term uint64) (over func()) {
+	sign := &raft.Log{Index: index, Term: term}
+	l.sign.Store(sign)
+	return func() { l.sign.CompareAndSwap(sign, nil) }
+}
 
 // GetLog implements [raft.LogStore].
 func (l *Log) GetLog(index uint64, log *raft.Log) error {

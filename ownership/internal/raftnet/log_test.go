@@ -95,12 +95,17 @@ func TestReplaceOther(t *testing.T) {
 		"two entries": entries(10, 11, 7), "another term": entries(10, 10, 8), "another index": entries(11, 11, 7),
 	} {
 		log, store := logOf(t, 5, 9, 3)
-		log.replace(10, 7)
+		over := log.replace(10, 7)
 		if err := log.StoreLogs(logs); err != nil {
 			t.Fatal(err)
 		}
 		t.Log(name)
 		wantEnds(t, store, 5, logs[len(logs)-1].Index)
+		over()
+		var have raft.Log
+		if err := log.GetLog(10, &have); err == nil && have.Term == 0 {
+			t.Error("what stands for a state stays, though it was never appended")
+		}
 	}
 }
 
