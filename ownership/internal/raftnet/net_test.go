@@ -255,7 +255,13 @@ func TestReplication(t *testing.T) {
 	await(t, "a handover", func() bool {
 		leader := leaderOf(t, members)
 		target = otherThan(leader, members)
-		return leader.raft.LeadershipTransferToServer(target.replica.ID(), target.replica.Address()).Error() == nil && target.raft.State() == raft.Leader
+		if leader.raft.LeadershipTransferToServer(target.replica.ID(), target.replica.Address()).Error() != nil {
+			return false
+		}
+		for deadline := time.Now().Add(2 * time.Second); target.raft.State() != raft.Leader && time.Now().Before(deadline); {
+			time.Sleep(time.Millisecond) // it counts votes yet
+		}
+		return target.raft.State() == raft.Leader
 	})
 	commit(t, members, "after")
 }
