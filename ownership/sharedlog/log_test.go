@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"encoding/hex"
 	"errors"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/cockroachdb/pebble/v2/vfs"
-	"github.com/cockroachdb/pebble/v2/vfs/errorfs"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/disk"
 	"pgregory.net/rapid"
@@ -282,15 +279,7 @@ func (q quiet) Fatalf(format string, args ...any) { q.t.Fatalf(format, args...) 
 // replace the log, however long the disk takes for that.
 func TestReadBesideReplacement(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hangs atomic.Bool
-		answers := make(chan struct{})
-		files := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if hangs.Load() && op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
-				<-answers
-			}
-			return nil
-		}))
-		log, _, _ := oneEntry(t, files)
+		log, hang, release := hangingLog(t)
 		g, err := log.Group(2)
 		if err != nil {
 			t.Fatal(err)
@@ -298,7 +287,7 @@ func TestReadBesideReplacement(t *testing.T) {
 		if err := g.StoreLogs([]*raft.Log{{Index: 5}, {Index: 6}}); err != nil {
 			t.Fatal(err)
 		}
-		hangs.Store(true)
+		hang()
 		var storing sync.WaitGroup
 		storing.Go(func() {
 			if err := g.StoreLog(&raft.Log{Index: 101}); err != nil {
@@ -309,8 +298,7 @@ func TestReadBesideReplacement(t *testing.T) {
 		if err := g.GetLog(6, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) || g.Damage() != nil {
 			t.Errorf("an entry that is being replaced: %v; damage: %v", err, g.Damage())
 		}
-		hangs.Store(false)
-		close(answers)
+		release()
 		storing.Wait()
 		if first, last := g.ends(); first != 101 || last != 101 {
 			t.Errorf("the log is %d to %d", first, last)

@@ -138,24 +138,35 @@ func TestIdle(t *testing.T) {
 	})
 }
 
+// hangingLog is a log with an entry, on a disk whose fsyncs of it give no answer between hang and
+// release.
+func hangingLog(t *testing.T) (log *Log, hang, release func()) {
+	t.Helper()
+	var hangs atomic.Bool
+	answers := make(chan struct{})
+	files := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
+		if hangs.Load() && op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
+			<-answers
+		}
+		return nil
+	}))
+	log, _, _ = oneEntry(t, files)
+	return log, func() { hangs.Store(true) }, func() {
+		hangs.Store(false)
+		close(answers)
+	}
+}
+
 // TestHungFsync: Close gives up when the disk gives no
 // answer, and what comes later fails at once.
 func TestHungFsync(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var hangs atomic.Bool
-		answers := make(chan struct{})
-		files := errorfs.Wrap(vfs.NewMem(), errorfs.InjectorFunc(func(op errorfs.Op) error {
-			if hangs.Load() && op.Kind == errorfs.OpFileSyncData && strings.HasSuffix(op.Path, ".log") {
-				<-answers
-			}
-			return nil
-		}))
-		log, _, _ := oneEntry(t, files)
+		log, hang, release := hangingLog(t)
 		g, err := log.Group(2)
 		if err != nil {
 			t.Fatal(err)
 		}
-		hangs.Store(true)
+		hang()
 		var storing sync.WaitGroup
 		storing.Go(func() { _ = g.StoreLog(&raft.Log{Index: 1}) })
 		synctest.Wait()
@@ -166,8 +177,7 @@ func TestHungFsync(t *testing.T) {
 		if err := g.GetLog(1, new(raft.Log)); !errors.Is(err, errClosed) {
 			t.Errorf("a read after Close: %v", err)
 		}
-		hangs.Store(false)
-		close(answers)
+		release()
 		storing.Wait()
 	})
 }
