@@ -97,7 +97,7 @@ func clipURL(url string) string {
 // per poll.
 func (a *asker) keep(p *poll, r result, found store.Holding, core *deltas.Core) result {
 	if !p.holding.OK {
-		if err := a.cache.StageAlone(p.id, core); err != nil {
+		if err := a.cache.Keep(p.id, core); err != nil {
 			a.cache.Failed("write the current version", err)
 			return r
 		}

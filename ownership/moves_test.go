@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -387,4 +388,84 @@ func TestJoinsAndDies(t *testing.T) {
 		n.shows(made)
 	}
 	w.agreeEach()
+}
+
+// TestLeaderDies: the leader of a range that moves loses its power in each phase of the move: the
+// move goes on, and no replica is left over.
+func TestLeaderDies(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	w := newTown(t, 4, 40, nil)
+	made := w.filled(20, "before")
+	moved, others := w.nodes[3], w.nodes[:3]
+	drained := false
+	for i, wanted := range []movePhase{planned, nonvoter, oneMore, removed} {
+		met := false
+		for try := 0; !met; try++ { // a phase may be over before it is noticed
+			if try == 5 {
+				t.Fatalf("no range was seen %s", wanted)
+			}
+			change, nodes := (*Store).Drain, others
+			if drained {
+				change, nodes = (*Store).Undrain, w.nodes
+			}
+			eventually(t, "a drain, or its end", func() error { return change(w.nodes[try%3].store, ctx, moved.name) })
+			drained = !drained
+			for begun := time.Now(); !met && time.Since(begun) < 10*time.Second; pause(ctx, time.Millisecond) {
+				if leader := w.moving(wanted); leader != nil {
+					met = true
+					w.losePower(leader)
+					rest := slices.DeleteFunc(slices.Clone(w.nodes), func(n *townNode) bool { return n == leader })
+					maps.Copy(made, w.filledAt(rest, 5, fmt.Sprint("phase/", i)))
+					w.open(leader)
+				}
+			}
+			w.settled(3, nodes...)
+		}
+	}
+	for _, n := range w.nodes {
+		n.shows(made)
+	}
+	w.agreeEach()
+}
+
+// movePhase is how far the move of a range is.
+type movePhase string
+
+const (
+	planned  movePhase = "with a replica that is planned, and not in its configuration"
+	nonvoter movePhase = "with a nonvoter"
+	oneMore  movePhase = "with a voter more than it should have"
+	removed  movePhase = "with a replica in the table that its configuration has no longer"
+)
+
+// moving returns the leader of a range that is in a phase of its move, nil if there is none.
+func (w *town) moving(wanted movePhase) *townNode {
+	for _, n := range w.nodes {
+		for _, g := range n.store.groups() {
+			if !g.serving.Load() {
+				continue
+			}
+			r := n.store.known.Load().Ranges[g.id]
+			servers := g.raft.GetConfiguration().Configuration().Servers
+			in := func(id string) bool {
+				return slices.ContainsFunc(servers, func(s raft.Server) bool { return string(s.ID) == id })
+			}
+			phase := movePhase("")
+			switch {
+			case slices.ContainsFunc(servers, func(s raft.Server) bool { return s.Suffrage != raft.Voter }):
+				phase = nonvoter
+			case len(servers) > 3:
+				phase = oneMore
+			case slices.ContainsFunc(r.Joining, func(id string) bool { return !in(id) }):
+				phase = planned
+			case slices.ContainsFunc(r.Replicas, func(id string) bool { return !in(id) }):
+				phase = removed
+			}
+			if phase == wanted {
+				return n
+			}
+		}
+	}
+	return nil
 }

@@ -2,8 +2,11 @@ package ownership
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -285,8 +288,10 @@ func TestRemovedComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	if channels, _ := gone.store.Counts(); channels > 0 {
-		t.Errorf("it has %d channels", channels)
+	for key := range dump(t, gone.store.db) {
+		if b := binary.BigEndian.Uint16([]byte(key)); b < channel.Buckets {
+			t.Fatalf("it has records of bucket %d", b)
+		}
 	}
 	eventually(t, "it knows that it is forgotten", func() error {
 		table, err := gone.store.meta.store.Table()
@@ -306,6 +311,36 @@ func TestRemovedComesBack(t *testing.T) {
 	}
 	w.settled(3, w.nodes...)
 	wiped.shows(made)
+}
+
+// TestRollingRestart: nodes that are restarted, one after the other, keep their replicas: none is
+// made, and none is filled.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 39, nil)
+	made := w.filled(20, "before")
+	before := w.driver().store.meta.fsm.meta()
+	for i, n := range w.nodes {
+		n.stop()
+		others := slices.DeleteFunc(slices.Clone(w.nodes), func(o *townNode) bool { return o == n })
+		maps.Copy(made, w.filledAt(others, 10, fmt.Sprint("without/", i)))
+		if err := n.open(0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, n.name+" is ready", n.store.Ready)
+		if filled := n.received(); filled > 0 {
+			t.Errorf("%s has received %d states", n.name, filled)
+		}
+	}
+	w.settled(3, w.nodes...)
+	after := w.driver().store.meta.fsm.meta()
+	if after.LastReplica != before.LastReplica {
+		t.Errorf("replicas were made: the last one has number %d, %d before", after.LastReplica, before.LastReplica)
+	}
+	for _, n := range w.nodes {
+		n.shows(made)
+	}
+	w.agreeEach()
 }
 
 // TestDriverStops: whenever the node stops that drives replicas to a new one, another goes on.

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cockroachdb/pebble/v2/vfs"
 	"github.com/hashicorp/raft"
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
@@ -28,11 +30,27 @@ func (w *town) named(name string) *townNode {
 	return w.nodes[slices.IndexFunc(w.nodes, func(n *townNode) bool { return n.name == name })]
 }
 
-// TestWipedIsAnother: a node that acknowledged a subscription with the leader alone is
-// wiped. The leader being gone, it must not elect, with the third that never had it, a
-// leader without it.
+// TestWipedIsAnother: a node that acknowledged a subscription with the leader alone loses it, with
+// all that it had or with its log. The leader being gone, it must not elect, with the third that
+// never had it, a leader without it.
 func TestWipedIsAnother(t *testing.T) {
 	t.Parallel()
+	for _, test := range []struct {
+		name string
+		lose func(n *townNode) // while it is stopped
+	}{
+		{"wiped", func(n *townNode) { n.disk = vfs.NewCrashableMem() }},
+		{"log gone", func(n *townNode) { n.must(n.disk.RemoveAll(n.disk.PathJoin(n.dir, "log"))) }},
+		{"log cut", func(n *townNode) { n.cutLog() }},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			testLostVote(t, test.lose)
+		})
+	}
+}
+
+func testLostVote(t *testing.T, lose func(n *townNode)) {
 	ctx := context.Background()
 	w := newTown(t, 5, 31, nil) // three others keep the meta group going
 	table := w.nodes[0].store.known.Load().Ranges[0]
@@ -50,17 +68,16 @@ func TestWipedIsAnother(t *testing.T) {
 			followers = append(followers, n)
 		}
 	}
-	wiped, behind := followers[0], followers[1]
+	loses, behind := followers[0], followers[1]
 	between := func(a, b *townNode, do func(from, to string)) { do(a.name, b.name); do(b.name, a.name) }
 	between(behind, leader, w.net.Cut)
-	between(behind, wiped, w.net.Cut)
+	between(behind, loses, w.net.Cut)
 	made := w.subscribe(leader, wishIn(r))
-	wiped.stop()
+	loses.stop()
 	leader.stop()
-	w.nodes = slices.DeleteFunc(w.nodes, func(n *townNode) bool { return n == wiped })
-	back := w.add(wiped.name)
-	between(behind, back, w.net.Heal)
-	if err := back.open(0); err != nil {
+	lose(loses)
+	between(behind, loses, w.net.Heal)
+	if err := loses.open(0); err != nil {
 		t.Fatal(err)
 	}
 	for begun := time.Now(); time.Since(begun) < 8*time.Second; {
@@ -68,7 +85,7 @@ func TestWipedIsAnother(t *testing.T) {
 		_, err := behind.store.View().Subscription(call, made.ID)
 		cancel()
 		if !errors.Is(err, ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
-			t.Fatalf("the subscription that was acknowledged by the leader and the node that was wiped since: %v, want %v", err, ErrUnavailable)
+			t.Fatalf("the subscription that was acknowledged by the leader and the node that lost it: %v, want %v", err, ErrUnavailable)
 		}
 	}
 	between(behind, leader, w.net.Heal)
@@ -78,6 +95,17 @@ func TestWipedIsAnother(t *testing.T) {
 	for _, n := range w.nodes {
 		n.shows(map[string]channel.ID{made.ID: made.Channel})
 	}
+}
+
+// cutLog cuts the newest file of the node's log to half of what it has.
+func (n *townNode) cutLog() {
+	dir := n.disk.PathJoin(n.dir, "log")
+	names, err := n.disk.List(dir)
+	n.must(err)
+	names = slices.DeleteFunc(names, func(name string) bool { return !strings.HasSuffix(name, ".log") })
+	path := n.disk.PathJoin(dir, slices.Max(names))
+	content := n.content(path)
+	n.write(path, content[:used(content)/2])
 }
 
 // TestFillingHasNoVote: while a replica cannot be filled since its node is cut off, one of

@@ -27,6 +27,7 @@ type contents struct {
 
 // packed is a channel's content, packed, and what its origin sent with it.
 type packed struct {
+	hash  deltas.Hash
 	data  []byte
 	shown engine.Shown
 }
@@ -39,14 +40,22 @@ func (c *contents) add(id channel.ID, core *deltas.Core, shown engine.Shown) {
 	}
 }
 
-// packed returns a channel's content; nil: it is not here.
-func (c *contents) packed(id channel.ID, hash deltas.Hash) *packed {
+// newest returns the content of a channel that was seen last; nil: it is not here.
+func (c *contents) newest(id channel.ID) *packed {
 	kept := new(wire.News)
 	value := c.shelf.Get(id)
-	if value == nil || proto.Unmarshal(value, kept) != nil || string(kept.GetHash()) != string(hash[:]) {
+	if value == nil || proto.Unmarshal(value, kept) != nil || len(kept.GetHash()) != len(deltas.Hash{}) {
 		return nil
 	}
-	return &packed{kept.GetContent(), decodeShown(kept.GetShown())}
+	return &packed{deltas.Hash(kept.GetHash()), kept.GetContent(), decodeShown(kept.GetShown())}
+}
+
+// packed returns a channel's content of a hash; nil: it is not here.
+func (c *contents) packed(id channel.ID, hash deltas.Hash) *packed {
+	if kept := c.newest(id); kept != nil && kept.hash == hash {
+		return kept
+	}
+	return nil
 }
 
 // get returns a channel's content; nil: it is not here.

@@ -39,6 +39,16 @@ type want struct {
 	tries  int // so far
 }
 
+// newWant is what an order says that a node may hold. The owner of a channel without other pollers
+// is asked once: it has what it saw last, or has nothing, as of all channels after a restore.
+func newWant(order *engine.Order, owner string) want {
+	w := want{id: order.Channel, holder: order.Holder}
+	if order.Holder == owner && order.Width == 1 {
+		w.tries = mostTries - 1
+	}
+	return w
+}
+
 const (
 	mostTries    = 3 // a node that is named has perhaps just found the version, or is named wrongly
 	betweenTries = time.Second

@@ -95,6 +95,63 @@ func TestNewcomerIsGivenContent(t *testing.T) {
 	})
 }
 
+// A node that joins gets the contents of the channels that it comes to poll from those that polled
+// them alone before.
+func TestJoinerIsGivenContent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t, 1)
+		joiner := n.nodes[3]
+		n.set(joiner, false)
+		n.nodes[0].lead(n.ranges[0], 1, n.orders...)
+		synctest.Wait()
+		for _, order := range n.orders {
+			n.hold(n.wantWidth(order.Channel, 1)[0], order)
+		}
+		n.set(joiner, true)
+		time.Sleep(20 * time.Second)
+		synctest.Wait()
+		polled := 0
+		for _, order := range n.orders {
+			if n.wantWidth(order.Channel, 1)[0] != joiner.name {
+				continue
+			}
+			polled++
+			if _, ok := joiner.engine.Held(order.Channel); !ok {
+				t.Errorf("it polls channel %s and does not hold it", order.Channel)
+			}
+		}
+		if polled == 0 {
+			t.Error("it polls nothing")
+		}
+	})
+}
+
+// The owner of a channel that nobody else polls is asked once.
+func TestOwnerIsAskedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t, 1)
+		owner := n.nodes[0]
+		owner.lead(n.ranges[0], 1, n.orders...)
+		time.Sleep(betweenTries / 2)
+		by := make(map[channel.ID]string)
+		for _, order := range n.orders {
+			if name := n.wantWidth(order.Channel, 1)[0]; name != owner.name {
+				by[order.Channel] = name
+				owner.engine.hold(engine.News{Channel: order.Channel, Incarnation: 1, Version: 1, Hash: order.Hash, Shown: n.shown, Content: n.core})
+			}
+		}
+		time.Sleep(time.Minute)
+		for id, name := range by {
+			if _, ok := n.node(name).engine.Held(id); ok {
+				t.Errorf("%s has asked again for channel %s", name, id)
+			}
+		}
+		if len(by) == 0 {
+			t.Error("others poll nothing")
+		}
+	})
+}
+
 // A channel that the dead node alone has polled: its owner gives what was reported to it.
 func TestOwnerGivesContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -24,7 +24,7 @@ func TestSplitOffOutlivesItsParent(t *testing.T) {
 		stays.Rank, second.Rank = 1, 1
 		obey := func(b batch) {
 			t.Helper()
-			if v := p.obey(b); v != taken {
+			if v := p.obey("owner", b); v != taken {
 				t.Fatalf("a batch of %+v was not taken: %d", b.Session, v)
 			}
 		}

@@ -20,7 +20,7 @@ func (o *Owner) Order(orders ...engine.Order) {
 	for i := range orders {
 		order := &orders[i]
 		before := o.mu.seats.get(order.Channel)
-		l, now := o.reseat(sent, order.Channel, o.mu.members.roster().choose(order.Channel, order.Width))
+		l, now := o.reseat(sent, order.Channel, o.choose(order.Channel, order.Width))
 		for rank, node := range now {
 			told := *order
 			told.Width, told.Rank = len(now), rank
@@ -34,6 +34,17 @@ func (o *Owner) Order(orders ...engine.Order) {
 		}
 	}
 	o.send(sent)
+}
+
+// choose returns the nodes that are to poll a channel. One that has come since its range was
+// ordered from the beginning is not among them before that is done again: what it were told now
+// would be lost, and nothing known then of who has polled the channel before. o.mu is held.
+func (o *Owner) choose(id channel.ID, width int) []string {
+	l := o.mu.led.At(id.Bucket())
+	if l == nil {
+		return nil
+	}
+	return l.roster.choose(id, width)
 }
 
 // holder returns a node that may hold the current version of a channel which node comes
@@ -71,7 +82,7 @@ func (o *Owner) Repace(paces ...engine.Pace) (whole []channel.ID) {
 	defer o.mu.Unlock()
 	sent := make(map[*lead]parts)
 	for _, pace := range paces {
-		before, chosen := o.mu.seats.get(pace.Channel), o.mu.members.roster().choose(pace.Channel, pace.Width)
+		before, chosen := o.mu.seats.get(pace.Channel), o.choose(pace.Channel, pace.Width)
 		if slices.ContainsFunc(chosen, func(node string) bool { return !slices.Contains(before, node) }) {
 			whole = append(whole, pace.Channel)
 			continue // the order tells newcomers by the seats of before
@@ -139,5 +150,5 @@ func (o *Owner) send(sent map[*lead]parts) {
 func (o *Owner) toSelf(l *lead, b batch) {
 	l.sequence++
 	b.Session = l.session(l.sequence)
-	o.local.obey(b)
+	o.local.obey(o.config.Self, b)
 }

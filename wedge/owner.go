@@ -51,9 +51,10 @@ type Owner struct {
 type lead struct {
 	channel.Range
 	term     uint64
-	begins   uint64 // the number of the latest time that all its channels were ordered from the beginning
-	partial  bool   // not all of them have been ordered since: who polls the others is not known
-	sequence uint64 // of the last batch to this node's own poller
+	begins   uint64  // the number of the latest time that all its channels were ordered from the beginning
+	partial  bool    // not all of them have been ordered since: who polls the others is not known
+	roster   *roster // whom channels are ordered at: those that polled then, each of which has an outbox
+	sequence uint64  // of the last batch to this node's own poller
 }
 
 // first returns the sequence before the first batch of the latest beginning: higher than
@@ -181,8 +182,8 @@ func (o *Owner) Begin(r channel.Range, term uint64) {
 	}
 	o.mu.begins++ // of all ranges: one that was split begins again in the same term
 	l.begins = o.mu.begins
-	l.sequence, l.partial = l.first(), true
-	for _, m := range o.mu.members.roster().members {
+	l.sequence, l.partial, l.roster = l.first(), true, o.mu.members.roster()
+	for _, m := range l.roster.members {
 		if m.ID != o.config.Self {
 			o.box(m.ID).begin(l)
 		}

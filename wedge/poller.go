@@ -108,7 +108,7 @@ func (p *Poller) Serve(ctx context.Context, from string, bytes []byte) ([]byte, 
 		for _, err := range wrong {
 			p.config.Logger.Warn("refused an order", "owner", from, "range", b.ID, "error", err)
 		}
-		note(reply, b.ID, p.obey(b))
+		note(reply, b.ID, p.obey(from, b))
 	case *wire.Request_Leases:
 		for _, m := range of.Leases.GetSessions() {
 			s, err := decodeSession(m)
@@ -151,8 +151,8 @@ func note(reply *wire.Reply, r uint32, v verdict) {
 	}
 }
 
-// obey carries out a batch.
-func (p *Poller) obey(b batch) verdict {
+// obey carries out a batch of an owner.
+func (p *Poller) obey(owner string, b batch) verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	r := p.mu.ranges.At(b.From)
@@ -168,7 +168,7 @@ func (p *Poller) obey(b batch) verdict {
 		r.lapsed, r.seen = false, make(map[channel.ID]struct{})
 	}
 	p.metrics.orders.Add(float64(len(b.items)))
-	p.carryOut(r, b.items)
+	p.carryOut(r, owner, b.items)
 	if b.complete && r.seen != nil {
 		p.dropUnseen(r)
 	}
@@ -195,7 +195,7 @@ func (r *obeyed) place(s *Session, begin bool) (v verdict, next bool) {
 
 // carryOut has the engine do what the items say, in their order, but for channels of ranges that
 // have been split off since, and ordered. p.mu is held.
-func (p *Poller) carryOut(r *obeyed, items []any) {
+func (p *Poller) carryOut(r *obeyed, owner string, items []any) {
 	var orders []engine.Order
 	var paces []engine.Pace
 	var drops []channel.ID
@@ -223,7 +223,7 @@ func (p *Poller) carryOut(r *obeyed, items []any) {
 			}
 			orders = append(orders, item)
 			if item.Holder != "" && item.Version > 0 {
-				wanted = append(wanted, want{id: item.Channel, holder: item.Holder})
+				wanted = append(wanted, newWant(&item, owner))
 			}
 			if r.seen != nil {
 				r.seen[item.Channel] = struct{}{}

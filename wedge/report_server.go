@@ -241,12 +241,12 @@ func (s *reportServer) held(id channel.ID) *wire.News {
 	if !s.leads(id) {
 		return nil
 	}
-	ch, err := s.store.Channel(id)
-	if err != nil {
+	kept := s.bases.newest(id)
+	if kept == nil {
 		return nil
 	}
-	kept := s.bases.packed(id, ch.Hash)
-	if kept == nil {
+	ch, err := s.store.Channel(id)
+	if err != nil || kept.hash != ch.Hash {
 		return nil
 	}
 	m := encodeNews(&engine.News{Channel: id, Incarnation: ch.Incarnation, Version: ch.Version, Hash: ch.Hash, Held: ch.Held, Shown: kept.shown})

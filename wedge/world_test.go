@@ -415,7 +415,8 @@ func (p *fakePrimary) reorder(order engine.Order) {
 	p.orders[order.Channel] = order
 }
 
-// OrderAgain orders what is known, as the primary owner does a little later.
+// OrderAgain orders what is known, as the primary owner does a little later: what has another rate
+// since at once, which may be any channel, then all from the beginning.
 func (p *fakePrimary) OrderAgain(r channel.Range) {
 	p.mu.Lock()
 	p.again++
@@ -432,12 +433,16 @@ func (p *fakePrimary) OrderAgain(r channel.Range) {
 			if l == nil {
 				continue
 			}
-			p.node.owner.Begin(one, l.term)
-			for _, order := range orders {
-				if one.Has(order.Channel.Bucket()) {
-					p.node.owner.Order(order)
+			order := func() {
+				for _, order := range orders {
+					if one.Has(order.Channel.Bucket()) {
+						p.node.owner.Order(order)
+					}
 				}
 			}
+			order()
+			p.node.owner.Begin(one, l.term)
+			order()
 			p.node.owner.Complete(one)
 		}
 	}()

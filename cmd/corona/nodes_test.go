@@ -64,3 +64,70 @@ func TestNodesJoinAndLeave(t *testing.T) {
 		t.Errorf("%d subscriptions, %d members, %v; want 1 and 3", status.Subscriptions, len(status.Cluster.Members), err)
 	}
 }
+
+// TestRecover: two of three nodes are gone for good. What would be lost is said first, and nothing
+// done; then the node that is left goes on with what it has, and says for ever what was given up.
+func TestRecover(t *testing.T) {
+	t.Parallel()
+	var seats []seat
+	for i := range 3 {
+		seats = append(seats, newSeat(t, fmt.Sprint("n", i+1), ""))
+	}
+	var nodes []*severalNode
+	for _, s := range seats {
+		nodes = append(nodes, serveSeveral(t, s, 3, seats...))
+	}
+	for _, n := range nodes {
+		n.ready(t)
+	}
+	first := nodes[0]
+	subscribe := func(url string) error {
+		_, err := first.client.Subscribe(t.Context(), api.SubscribeRequest{URL: url, Sink: api.Sink{Type: "sse"}})
+		return err
+	}
+	for i := range 10 {
+		if err := subscribe(fmt.Sprintf("http://127.0.0.1:8499/%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := func(want string, args ...string) {
+		t.Helper()
+		await(t, strings.Join(args, " "), func() error {
+			got := runCorona(t.Context(), "", append(args, "--server", first.url())...)
+			if got.Code != 0 || !strings.Contains(got.Out, want) {
+				return fmt.Errorf("exit code %d, it printed %q and %q, want %q", got.Code, got.Out, got.Errs, want)
+			}
+			return nil
+		})
+	}
+	run("leads", "nodes")
+	refused := runCorona(t.Context(), "", "nodes", "recover", "--range", "0", "--yes", "--server", first.url())
+	if refused.Code != 3 || !strings.Contains(refused.Errs, "majority") {
+		t.Errorf("a recovery of a range that has its majority: exit code %d, %s", refused.Code, refused.Errs)
+	}
+	for _, n := range nodes[1:] {
+		n.stop(t)
+	}
+	run("may be lost: what only n2, n3 had", "nodes", "recover", "--meta")
+	run("nothing was done: --yes does it", "nodes", "recover", "--meta")
+	run("range 0: no majority; 1 replica left\n  n1: up to entry ", "nodes", "recover", "--range", "all")
+	var problem *api.Problem
+	if err := subscribe("http://127.0.0.1:8499/refused"); !errors.As(err, &problem) || problem.Status != http.StatusServiceUnavailable {
+		t.Errorf("a subscription while most nodes are gone, and nothing is recovered: %v", err)
+	}
+	run("recovered the meta group from n1", "nodes", "recover", "--meta", "--yes")
+	run("range 3", "nodes", "recover", "--range", "all", "--yes")
+	await(t, "a subscription", func() error { return subscribe("http://127.0.0.1:8499/after") })
+	await(t, "all subscriptions", func() error {
+		status, err := first.client.Status(t.Context())
+		if err == nil && status.Subscriptions != 11 {
+			err = fmt.Errorf("%d, want 11", status.Subscriptions)
+		}
+		return err
+	})
+	first.stop(t)
+	first = serveSeveral(t, seats[0], 0)
+	first.ready(t)
+	run("the meta group from n1", "nodes")
+	run("; given up: n2, n3\n", "nodes")
+}

@@ -147,6 +147,18 @@ func (c *Cache) Stage(id channel.ID, core *deltas.Core) error {
 // but what has one of the hashes is removed, so that a page that is another each
 // time leaves no more than that.
 func (c *Cache) StageAlone(id channel.ID, core *deltas.Core, keep ...deltas.Hash) error {
+	return c.setAlone(id, core, keep, pebble.Sync)
+}
+
+// Keep writes the content of a version that is committed, and removes the channel's others. It is
+// synced within about a second, with or before the record that follows it: a crash before that
+// costs a GET.
+func (c *Cache) Keep(id channel.ID, core *deltas.Core) error {
+	defer c.syncLater()
+	return c.setAlone(id, core, nil, pebble.NoSync)
+}
+
+func (c *Cache) setAlone(id channel.ID, core *deltas.Core, keep []deltas.Hash, sync *pebble.WriteOptions) error {
 	if err := c.room(); err != nil {
 		return err
 	}
@@ -158,7 +170,7 @@ func (c *Cache) StageAlone(id channel.ID, core *deltas.Core, keep ...deltas.Hash
 	if err := batch.Set(ContentKey(id, core.Hash), c.packer.Append(nil, core), nil); err != nil {
 		return err
 	}
-	return batch.Commit(pebble.Sync)
+	return batch.Commit(sync)
 }
 
 // room returns ErrNoSpace while the disk is full: what a cache holds can wait.
