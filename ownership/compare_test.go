@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/pebble/v2"
 	"github.com/prometheus/client_golang/prometheus/testutil"
@@ -15,11 +14,11 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// compareAll has all replicas of buckets compared, at whichever nodes lead them.
+// compareAll has the nodes that lead buckets scrub them, and so have all their replicas compared.
 func (w *town) compareAll(buckets map[channel.Bucket]bool) {
 	for b := range buckets {
 		if n := w.leading(b); n != nil {
-			n.store.compare.start(context.Background(), b)
+			n.store.scrub.visit(context.Background(), b)
 		}
 	}
 }
@@ -79,27 +78,6 @@ func TestCompare(t *testing.T) {
 		w.agreeEach()
 	}
 	w.nodes[0].shows(made)
-}
-
-// TestCompareRuns: nodes that scrub have the replicas of what they lead compared, so that one that
-// differs is filled again.
-func TestCompareRuns(t *testing.T) {
-	t.Parallel()
-	w := newTown(t, 3, 42, func(c *Config) { c.ScrubInterval = 15 * time.Second })
-	made := w.subscribe(w.nodes[0], wish("http://example.com/one", "", webhook))
-	b := made.Channel.Bucket()
-	w.lead(w.nodes[0], b)
-	n := w.nodes[1]
-	eventually(t, "the follower has it", func() error { _, err := n.store.Subscription(made.ID); return err })
-	before := n.store.of(b).local().seat.id
-	n.spoil(made.Channel)
-	eventuallyWithin(t, placeWithin, "the replica is filled again", func() error {
-		if r := n.store.known.Load().Ranges[n.store.of(b).ID]; len(r.Replicas) < 3 || slices.Contains(r.Replicas, string(before)) {
-			return fmt.Errorf("replicas %v, damaged %v", r.Replicas, r.Damaged)
-		}
-		return nil
-	})
-	n.shows(map[string]channel.ID{made.ID: made.Channel})
 }
 
 // spoil changes a record of a channel in the node's state.

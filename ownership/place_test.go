@@ -288,11 +288,14 @@ func TestRemovedComesBack(t *testing.T) {
 		}
 		return nil
 	})
-	for key := range dump(t, gone.store.db) {
-		if b := binary.BigEndian.Uint16([]byte(key)); b < channel.Buckets {
-			t.Fatalf("it has records of bucket %d", b)
+	eventually(t, "it has deleted their records", func() error {
+		for key := range dump(t, gone.store.db) {
+			if b := binary.BigEndian.Uint16([]byte(key)); b < channel.Buckets {
+				return fmt.Errorf("there are some of bucket %d", b)
+			}
 		}
-	}
+		return nil
+	})
 	eventually(t, "it knows that it is forgotten", func() error {
 		table, err := gone.store.meta.store.Table()
 		if err == nil && tables.Node(table, string(gone.store.meta.raftID)) != nil {

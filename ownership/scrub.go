@@ -29,11 +29,16 @@ type scrubber struct {
 func (s *scrubber) run(ctx context.Context) {
 	b := rand.N(channel.Bucket(channel.Buckets))
 	every(ctx, max(s.interval/channel.Buckets, time.Millisecond), func() {
-		if s.read(ctx, b) && s.net != nil {
-			s.compare.start(ctx, b)
-		}
+		s.visit(ctx, b)
 		b = (b + 1) % channel.Buckets
 	})
+}
+
+// visit reads one bucket, and has its replicas compared where it is whole.
+func (s *scrubber) visit(ctx context.Context, b channel.Bucket) {
+	if s.read(ctx, b) && s.net != nil {
+		s.compare.start(ctx, b)
+	}
 }
 
 func pauseScrub(ctx context.Context) {
