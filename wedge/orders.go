@@ -36,9 +36,9 @@ func (o *Owner) Order(orders ...engine.Order) {
 	o.send(sent)
 }
 
-// choose returns the nodes that are to poll a channel. One that has come since its range was
-// ordered from the beginning is not among them before that is done again: what it were told now
-// would be lost, and nothing known then of who has polled the channel before. o.mu is held.
+// choose returns the nodes that are to poll a channel, of those that have a session of its range.
+// A node that has come since the last Begin has none: an order to it would be lost, and seats would
+// no longer say who polled the channel before. o.mu is held.
 func (o *Owner) choose(id channel.ID, width int) []string {
 	l := o.mu.led.At(id.Bucket())
 	if l == nil {

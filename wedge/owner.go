@@ -53,7 +53,7 @@ type lead struct {
 	term     uint64
 	begins   uint64  // the number of the latest time that all its channels were ordered from the beginning
 	partial  bool    // not all of them have been ordered since: who polls the others is not known
-	roster   *roster // whom channels are ordered at: those that polled then, each of which has an outbox
+	roster   *roster // the nodes that polled then: each has a session
 	sequence uint64  // of the last batch to this node's own poller
 }
 
