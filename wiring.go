@@ -267,9 +267,7 @@ func (p *parties) gained(r channel.Range, term uint64) {
 func (o *observer) RangeGained(r channel.Range, term uint64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.mu.led.At(r.From) == 0 { // else it was told before
-		o.buckets.Add(r.Buckets())
-	}
+	o.buckets.Add(r.Buckets())
 	o.mu.led.Set(r, term)
 	if p := o.parties.Load(); p != nil {
 		p.gained(r, term)

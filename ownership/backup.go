@@ -15,6 +15,7 @@ import (
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/raftnet"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/state"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
 // backups copies the states of all ranges into a file, and makes a fresh cluster of one.
@@ -41,8 +42,10 @@ func (b *backups) Backup(ctx context.Context, to io.Writer, program string) erro
 	if err != nil {
 		return fmt.Errorf("back up: cluster %q: %w", b.cluster, err)
 	}
-	routes := b.inOrder()
-	w, err := backup.NewWriter(to, cluster, program, len(routes), b.now())
+	routes, version := b.inOrder(), b.version.Load()
+	w, err := backup.NewWriter(to, &wire.BackupHeader{
+		Cluster: cluster, BegunUs: wire.Micros(b.now()), Program: program, Ranges: uint32(len(routes)), StateMachine: version,
+	})
 	if err != nil {
 		return fmt.Errorf("back up: %w", err)
 	}
@@ -51,6 +54,10 @@ func (b *backups) Backup(ctx context.Context, to io.Writer, program string) erro
 			err = fmt.Errorf("range %d: %w", r.ID, err)
 			return errors.Join(err, w.Fail(err))
 		}
+	}
+	if now := b.version.Load(); now != version {
+		err := fmt.Errorf("the state machine went from version %d to %d meanwhile: back up again", version, now)
+		return errors.Join(err, w.Fail(err))
 	}
 	return w.Close()
 }

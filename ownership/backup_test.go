@@ -12,10 +12,12 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
+	"github.com/seed-91e7e7c1/corona/ownership/internal/tables"
 	"github.com/seed-91e7e7c1/corona/ownership/internal/wire"
 )
 
@@ -223,8 +225,52 @@ func TestBackupOfSeveral(t *testing.T) {
 	}
 }
 
+// leads is an observer that keeps which ranges it knows to be led here.
+type leads struct {
+	recorder
+	mu     sync.Mutex
+	ranges map[uint32]channel.Range
+	gained int // times that it was told
+}
+
+func newLeads() *leads { return &leads{ranges: make(map[uint32]channel.Range)} }
+
+func (l *leads) RangeGained(r channel.Range, _ uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ranges[r.ID] = r
+	l.gained++
+}
+
+func (l *leads) RangeLost(r channel.Range, _ uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ranges[r.ID] != r {
+		panic(fmt.Sprintf("range %+v is lost, and was %+v", r, l.ranges[r.ID]))
+	}
+	delete(l.ranges, r.ID)
+}
+
+func (l *leads) counts() (led, gained int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.ranges), l.gained
+}
+
+// await waits until so many ranges are known to be led here.
+func (l *leads) await(t *testing.T, want int) {
+	t.Helper()
+	eventually(t, "ranges that are led", func() error {
+		if led, _ := l.counts(); led != want {
+			return fmt.Errorf("%d are known, want %d", led, want)
+		}
+		return nil
+	})
+}
+
 // TestRestoreResumes: a restore that ended early refuses all else, also after a restart,
-// and is taken up again.
+// and is taken up again. Nobody is told of a range that has a part of it, so that nothing of
+// that is polled or delivered.
 func TestRestoreResumes(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -232,15 +278,21 @@ func TestRestoreResumes(t *testing.T) {
 	settled(t, one)
 	want, file := holdings(t, one.View()), backupOf(t, one)
 	config := testConfig(t)
+	told := newLeads()
+	config.Observer = told
 	fresh, err := openSoon(config)
 	if err != nil {
 		t.Fatal(err)
 	}
+	told.await(t, config.Ranges)
 	for _, cut := range []int{len(file) / 2, len(file) - 1} {
 		if _, err := fresh.Restore(ctx, bytes.NewReader(file[:cut])); !errors.Is(err, backup.ErrFile) {
 			t.Fatalf("restore of half a file: %v", err)
 		}
+		told.await(t, 0)
 		shut(t, fresh)
+		told = newLeads()
+		config.Observer = told
 		if fresh, err = openSoon(config); err != nil {
 			t.Fatal(err)
 		}
@@ -255,10 +307,61 @@ func TestRestoreResumes(t *testing.T) {
 	if _, err := fresh.Restore(ctx, bytes.NewReader(backupOf(t, one))); !errors.Is(err, ErrRestoring) {
 		t.Errorf("restore of another backup: %v", err)
 	}
+	if _, gained := told.counts(); gained > 0 {
+		t.Errorf("told of %d ranges that have a part of a backup", gained)
+	}
 	if _, err := fresh.Restore(ctx, bytes.NewReader(file)); err != nil {
 		t.Fatal(err)
 	}
 	sameHoldings(t, holdings(t, fresh.View()), want)
+	told.await(t, config.Ranges)
+}
+
+// TestRestoreWithoutSpace: a node with a full disk refuses before any range waits for the
+// backup.
+func TestRestoreWithoutSpace(t *testing.T) {
+	t.Parallel()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	file := backupOf(t, one)
+	fresh := open(t, testConfig(t))
+	fresh.volume = roomy(t, 12)
+	_, err := fresh.Restore(context.Background(), bytes.NewReader(file))
+	wantError(t, err, ErrNoSpace)
+	fresh.volume = nil
+	subscribe(t, fresh, wish("http://example.com/", "", stream))
+}
+
+// TestRestoreOfNewer: a cluster whose state machine is of an older version than a backup's
+// refuses it before any range waits for it.
+func TestRestoreOfNewer(t *testing.T) {
+	t.Parallel()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	file, config := backupOf(t, one), testConfig(t)
+	config.versions = tables.Versions{Oldest: oldestVersion, Newest: newestVersion - 1}
+	older := open(t, config)
+	_, err := older.Restore(context.Background(), bytes.NewReader(file))
+	wantError(t, err, ErrRefused)
+	subscribe(t, older, wish("http://example.com/", "", stream))
+	same := open(t, testConfig(t))
+	if _, err := same.Restore(context.Background(), bytes.NewReader(backupOf(t, older))); err != nil {
+		t.Errorf("restore of an older one: %v", err)
+	}
+}
+
+// TestBackupFailedRead: a read that fails does not make the file one that cannot be used.
+func TestBackupFailedRead(t *testing.T) {
+	t.Parallel()
+	one := open(t, testConfig(t))
+	settled(t, one)
+	file := backupOf(t, one)
+	for _, n := range []int{0, 3, 30, len(file) / 3, len(file) / 2, len(file) - 1, len(file)} {
+		_, err := backup.Check(io.MultiReader(bytes.NewReader(file[:n]), iotest.ErrReader(io.ErrClosedPipe)), nil)
+		if !errors.Is(err, io.ErrClosedPipe) || errors.Is(err, backup.ErrFile) {
+			t.Errorf("after %d bytes: %v", n, err)
+		}
+	}
 }
 
 // TestBackupBesideRestore: whichever node is asked for a backup while one is restored says so.
@@ -501,7 +604,7 @@ func TestBackupOfMoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer stream.Close()
-		w, err := backup.NewWriter(io.Discard, make([]byte, 16), "test", 4, day0)
+		w, err := backup.NewWriter(io.Discard, &wire.BackupHeader{Cluster: make([]byte, 16), Ranges: 4})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -38,7 +38,7 @@ type fsm struct {
 	damaged    func(error)                                  // told that the state is unreadable, of which the process need not end; nil: it must
 	behind     atomic.Uint64                                // bytes of entries that no snapshot covers
 	divided    chan struct{}                                // 1: full when the state has other buckets than before
-	restored   chan struct{}                                // 1: full when a backup has become the state, for the observer to read it
+	restored   chan struct{}                                // 1: full when the state has begun to take a backup's records, or is what it holds; see group.tell
 }
 
 // applied is the response of the state machine for one entry.

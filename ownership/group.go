@@ -51,6 +51,7 @@ type group struct {
 	led      atomic.Uint64 // the term in which it serves, or did last; written by watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
+	told     bool          // the observer knows that the range is led here; of watch
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
 	barrier  chan struct{} // full while raft has a barrier of catchUp's
@@ -271,13 +272,29 @@ func (g *group) gain() {
 	g.serving.Store(true)
 	g.clock.changed.ring()
 	g.gained.Store(time.Now().UnixNano())
-	if g.fsm.observer != nil {
-		g.fsm.observer.RangeGained(g.rng(), g.led.Load())
-	}
+	g.tell()
 	select {
 	case <-g.ready:
 	default:
 		close(g.ready)
+	}
+}
+
+// tell tells the observer that the range is led here, unless a backup is being restored to it:
+// nobody may poll or deliver what is there of that, so that it is lost until all is there.
+func (g *group) tell() {
+	g.untell()
+	if g.fsm.observer != nil && !g.state.Restoring() {
+		g.fsm.observer.RangeGained(g.rng(), g.led.Load())
+		g.told = true
+	}
+}
+
+// untell tells the observer that the range is lost, if it knows that it is led here.
+func (g *group) untell() {
+	if g.told {
+		g.fsm.observer.RangeLost(g.rng(), g.led.Load())
+		g.told = false
 	}
 }
 
@@ -289,9 +306,7 @@ func (g *group) lose() {
 	g.fsm.leading.Store(false)
 	g.clock.follow()
 	g.clock.changed.ring() // what waited here goes to the next leader
-	if g.fsm.observer != nil {
-		g.fsm.observer.RangeLost(g.rng(), g.led.Load())
-	}
+	g.untell()
 }
 
 // empty reports whether the replica has nothing of its range yet: it is about to be filled.
@@ -314,13 +329,11 @@ func (g *group) divide() {
 	if before == after {
 		return
 	}
-	tells := g.fsm.observer != nil && g.serving.Load()
-	if tells {
-		g.fsm.observer.RangeLost(before, g.led.Load())
-	}
+	told := g.told
+	g.untell()
 	g.setRange(after)
-	if tells {
-		g.fsm.observer.RangeGained(after, g.led.Load())
+	if told {
+		g.tell()
 	}
 	g.clock.changed.ring()
 	g.divided()

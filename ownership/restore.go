@@ -32,10 +32,19 @@ const (
 // ErrNotFresh says that the cluster has, or had, subscriptions, and ErrRestoring that
 // another backup is being restored: it takes nothing of this one. An error that wraps
 // [backup.ErrFile] says that the file cannot be used; what of it was taken is not served.
+//
+// ErrNoSpace says that the disk of this node is nearly full, ErrRefused that the backup is of a
+// newer version of the state machine than the cluster's.
 func (b *backups) Restore(ctx context.Context, from io.Reader) (backup.Summary, error) {
+	if err := b.room(true); err != nil { // before any range waits for this backup alone
+		return backup.Summary{}, fmt.Errorf("restore: %w", err)
+	}
 	in, err := backup.NewReader(from, nil)
 	if err != nil {
 		return backup.Summary{}, err
+	}
+	if err := allow(b.version.Load(), in.StateMachine()); err != nil { // or replicas of an older program would refuse records
+		return backup.Summary{}, fmt.Errorf("restore: %w", err)
 	}
 	r := &restoring{b: b, id: in.ID(), whole: make(map[*route]bool)}
 	if err := r.begin(ctx); err != nil {

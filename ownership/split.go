@@ -187,6 +187,9 @@ func (p *splitter) splitHere(ctx context.Context, r channel.Range, q splitQuery)
 	if g == nil {
 		return errElsewhere
 	}
+	if g.state.Restoring() { // the command would be refused, again and again until it is over
+		return fmt.Errorf("range %d: %w", r.ID, ErrRestoring)
+	}
 	if g.state.Range().To >= q.From {
 		if err := p.replicas.stores.flush.lighten(); err != nil { // once the other range begins, the state is flushed
 			return err

@@ -39,8 +39,8 @@ type RangeStatus struct {
 type Observer interface {
 	// RangeGained says that this node leads a range and serves it: what was applied
 	// before is in the state, what is applied from now on is told. Changes of the first
-	// instant may be told before it. It is said again, for the same term, when a backup
-	// has become the state of the range, which had nothing before.
+	// instant may be told before it. A range to which a backup is being restored is lost,
+	// and gained once it has all of that.
 	RangeGained(r channel.Range, term uint64)
 	// RangeLost says that it does not lead the range any more that it gained in a term.
 	RangeLost(r channel.Range, term uint64)

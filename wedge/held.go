@@ -36,17 +36,14 @@ type holdings struct {
 type want struct {
 	id     channel.ID
 	holder string
-	tries  int // so far
+	once   bool // an answer without it is the last
+	tries  int  // so far
 }
 
 // newWant is what an order says that a node may hold. The owner of a channel without other pollers
 // is asked once: it has what it saw last, or has nothing, as of all channels after a restore.
 func newWant(order *engine.Order, owner string) want {
-	w := want{id: order.Channel, holder: order.Holder}
-	if order.Holder == owner && order.Width == 1 {
-		w.tries = mostTries - 1
-	}
-	return w
+	return want{id: order.Channel, holder: order.Holder, once: order.Holder == owner && order.Width == 1}
 }
 
 const (
@@ -125,12 +122,14 @@ func (h *holdings) fetchFrom(ctx context.Context, node string, wanted []want) (l
 			looked = len(some)
 		}
 		for _, w := range some[:looked] {
-			if !h.engine.Lacks(w.id) {
+			w.tries++
+			switch {
+			case !h.engine.Lacks(w.id):
 				h.metrics.contents.WithLabelValues(contentTaken).Inc()
-			} else if w.tries++; w.tries < mostTries {
-				left = append(left, w)
-			} else {
+			case w.tries == mostTries, w.once && err == nil:
 				h.metrics.contents.WithLabelValues(contentMissing).Inc()
+			default:
+				left = append(left, w)
 			}
 		}
 		wanted = wanted[looked:]

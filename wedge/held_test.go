@@ -152,6 +152,27 @@ func TestOwnerIsAskedOnce(t *testing.T) {
 	})
 }
 
+// An owner that does not answer is asked again.
+func TestOwnerThatDoesNotAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := newNewcomers(t, 1)
+		owner, newcomer, order := n.nodes[0], n.nodes[1], n.orders[0]
+		newcomer.engine.Order(order)
+		order.Holder = owner.name
+		left := []want{newWant(&order, owner.name)}
+		for _, cut := range []bool{true, true, false} {
+			if len(left) != 1 {
+				t.Fatalf("%v is left before an answer", left)
+			}
+			n.cutBetween(owner, newcomer, cut)
+			left = newcomer.poller.holdings.fetchFrom(t.Context(), owner.name, left)
+		}
+		if len(left) != 0 {
+			t.Errorf("%v is left behind an answer", left)
+		}
+	})
+}
+
 // A channel that the dead node alone has polled: its owner gives what was reported to it.
 func TestOwnerGivesContent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

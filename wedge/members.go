@@ -45,6 +45,15 @@ func (r *roster) without(other *roster) []Member {
 	return slices.DeleteFunc(slices.Clone(r.members), func(m Member) bool { return slices.Contains(other.members, m) })
 }
 
+// within returns the members that another roster has too.
+func (r *roster) within(other *roster) *roster {
+	gone := r.without(other)
+	if len(gone) == 0 {
+		return r
+	}
+	return newRoster(slices.DeleteFunc(slices.Clone(r.members), func(m Member) bool { return slices.Contains(gone, m) }))
+}
+
 func (r *roster) has(node string) bool {
 	return slices.ContainsFunc(r.members, func(m Member) bool { return m.ID == node })
 }

@@ -37,8 +37,8 @@ func (o *Owner) Order(orders ...engine.Order) {
 }
 
 // choose returns the nodes that are to poll a channel, of those that have a session of its range.
-// A node that has come since the last Begin has none: an order to it would be lost, and seats would
-// no longer say who polled the channel before. o.mu is held.
+// A node that has come since the last Begin has none, nor one that has gone: an order to it would be
+// lost, and seats would no longer say who polled the channel before. o.mu is held.
 func (o *Owner) choose(id channel.ID, width int) []string {
 	l := o.mu.led.At(id.Bucket())
 	if l == nil {

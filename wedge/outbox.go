@@ -2,12 +2,15 @@ package wedge
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"google.golang.org/protobuf/proto"
 
 	"github.com/seed-91e7e7c1/corona/channel"
+	"github.com/seed-91e7e7c1/corona/engine"
 	"github.com/seed-91e7e7c1/corona/wedge/internal/wire"
 )
 
@@ -36,8 +39,29 @@ type outbox struct {
 type session struct {
 	Session
 	items           []any
-	begin, complete bool // of the next batch, and behind the last item that waits
-	lost            bool // the poller has lost orders, or obeys another: nothing is sent until the next beginning
+	sent            []any                       // of the batch that is on its way
+	begin, complete bool                        // of the next batch, and behind the last item that waits
+	lost            bool                        // the poller has lost orders, or obeys another: nothing is sent until the next beginning
+	untold          map[channel.ID]engine.Order // of earlier sessions; see left
+}
+
+// left returns the orders to come to poll a channel that the node has perhaps not been told, and
+// that no later item takes back. Only these say who polled it before: the owner takes the node for
+// its poller since.
+func (s *session) left() map[channel.ID]engine.Order {
+	left := make(map[channel.ID]engine.Order)
+	maps.Copy(left, s.untold)
+	for _, item := range slices.Concat(s.sent, s.items) {
+		switch item := item.(type) {
+		case engine.Order:
+			if item.Holder != "" || !item.Others.IsZero() {
+				left[item.Channel] = item
+			}
+		case channel.ID:
+			delete(left, item)
+		}
+	}
+	return left
 }
 
 // newOutbox returns an outbox that is closed when ctx ends, or by stop.
@@ -72,10 +96,12 @@ const dismissWithin = 10 * time.Second
 func (b *outbox) begin(l *lead) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	s := &session{Session: l.session(l.first()), begin: true}
 	if old := b.mu.sessions[l.ID]; old != nil {
 		b.took(len(old.items))
+		s.untold = old.left()
 	}
-	b.mu.sessions[l.ID] = &session{Session: l.session(l.first()), begin: true}
+	b.mu.sessions[l.ID] = s
 	signal(b.wake)
 }
 
@@ -84,7 +110,7 @@ func (b *outbox) complete(r channel.Range) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.mu.sessions[r.ID]; s != nil {
-		s.complete = true
+		s.complete, s.untold = true, nil
 		signal(b.wake)
 	}
 }
@@ -109,11 +135,26 @@ func (b *outbox) add(r channel.Range, items []any) {
 	if s == nil || s.lost {
 		return // all is sent at the next beginning
 	}
-	s.items = append(s.items, items...)
+	for _, item := range items {
+		s.items = append(s.items, s.told(item))
+	}
 	if b.mu.waiting += len(items); b.mu.waiting >= crowded && b.mu.room == nil {
 		b.mu.room = make(chan struct{})
 	}
 	signal(b.wake)
+}
+
+// told returns an item as the node is to be told it: an order to go on polling a channel that the
+// node was never told to come to poll is the order to come.
+func (s *session) told(item any) any {
+	order, ok := item.(engine.Order)
+	if !ok || order.Holder != "" {
+		return item
+	}
+	if before, untold := s.untold[order.Channel]; untold {
+		order.Holder, order.Others = before.Holder, before.Others
+	}
+	return order
 }
 
 // took counts items that wait no more. b.mu is held.
@@ -190,7 +231,7 @@ func (b *outbox) next() (*session, batch) {
 		n := fit(s.items)
 		s.Sequence++
 		out := batch{Session: s.Session, begin: s.begin, items: s.items[:n:n]}
-		s.items, s.begin = s.items[n:], false
+		s.items, s.sent, s.begin = s.items[n:], out.items, false
 		if len(s.items) == 0 {
 			out.complete, s.complete, s.items = s.complete, false, nil
 		}
@@ -216,6 +257,7 @@ func (b *outbox) deliver(s *session, out batch) {
 		reply, err := b.call(request)
 		if err == nil {
 			b.heed(reply, map[uint32]*session{s.ID: s})
+			b.arrived(s)
 			return
 		}
 		if now := time.Now(); now.Sub(logged) >= logEvery {
@@ -228,6 +270,13 @@ func (b *outbox) deliver(s *session, out batch) {
 		case <-time.After(pause):
 		}
 	}
+}
+
+// arrived takes note that the batch that was on its way was answered.
+func (b *outbox) arrived(s *session) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s.sent = nil
 }
 
 // stands reports whether a session is still the one of its range.
@@ -300,6 +349,7 @@ func (b *outbox) lose(s *session) bool {
 		return false
 	}
 	b.took(len(s.items))
+	s.untold = s.left()
 	s.lost, s.items, s.begin, s.complete = true, nil, false, false
 	return true
 }

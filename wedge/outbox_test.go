@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -91,6 +92,59 @@ func TestDeliveryFailureIsLogged(t *testing.T) {
 				t.Errorf("%d lines after %v, want %d to %d:\n%s", lines, test.after, test.least, test.most, log.String())
 			}
 		})
+	}
+}
+
+// An order to come to poll a channel that the node was not told before all is ordered again is
+// told then: the owner takes the node for the channel's poller since.
+func TestUntoldOrder(t *testing.T) {
+	r := channel.Range{ID: 3, To: 9}
+	l := &lead{Range: r, term: 5}
+	b := newOutbox(t.Context(), "c", Config{}, func(channel.Range) {})
+	defer b.stop()
+	begin := func() {
+		l.begins++
+		b.begin(l)
+	}
+	until := time.Unix(1, 0)
+	come := func(n byte) engine.Order {
+		return engine.Order{Channel: channel.ID{n}, Holder: fmt.Sprint("holder", n), Others: until}
+	}
+	const answered, under, waits, dropped, later = 1, 2, 3, 4, 5
+	begin()
+	b.add(r, []any{come(answered)})
+	s, _ := b.next()
+	b.arrived(s)
+	b.add(r, []any{come(under)})
+	b.next()
+	b.add(r, []any{come(waits), come(dropped), channel.ID{dropped}, come(later)})
+	again := engine.Order{Channel: channel.ID{later}, Holder: "another"}
+	for range 2 { // the second time nothing of the first was sent
+		begin()
+		for n := byte(answered); n < later; n++ {
+			b.add(r, []any{engine.Order{Channel: channel.ID{n}}})
+		}
+		b.add(r, []any{again})
+	}
+	begin()
+	b.add(r, []any{engine.Order{Channel: channel.ID{under}}, engine.Pace{Channel: channel.ID{waits}}, again})
+	_, out := b.next()
+	want := []any{come(under), engine.Pace{Channel: channel.ID{waits}}, again}
+	if !reflect.DeepEqual(out.items, want) {
+		t.Errorf("told %+v, want %+v", out.items, want)
+	}
+	begin()
+	b.add(r, []any{engine.Order{Channel: channel.ID{answered}}, engine.Order{Channel: channel.ID{waits}}, engine.Order{Channel: channel.ID{dropped}}})
+	_, out = b.next()
+	want = []any{engine.Order{Channel: channel.ID{answered}}, come(waits), engine.Order{Channel: channel.ID{dropped}}}
+	if !reflect.DeepEqual(out.items, want) {
+		t.Errorf("told %+v, want %+v", out.items, want)
+	}
+	b.complete(r)
+	begin()
+	b.add(r, []any{engine.Order{Channel: channel.ID{under}}})
+	if _, out = b.next(); !reflect.DeepEqual(out.items, []any{engine.Order{Channel: channel.ID{under}}}) {
+		t.Errorf("told %+v of a channel that was not ordered any more", out.items)
 	}
 }
 

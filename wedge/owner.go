@@ -53,7 +53,7 @@ type lead struct {
 	term     uint64
 	begins   uint64  // the number of the latest time that all its channels were ordered from the beginning
 	partial  bool    // not all of them have been ordered since: who polls the others is not known
-	roster   *roster // the nodes that polled then: each has a session
+	roster   *roster // the nodes that have a session: those that polled then, and have not gone since
 	sequence uint64  // of the last batch to this node's own poller
 }
 
@@ -132,6 +132,9 @@ func (o *Owner) follow(now time.Time) bool {
 			box.dismiss()
 			delete(o.mu.boxes, node)
 		}
+	}
+	for _, l := range o.mu.led.All() { // until they begin again, with those that have come
+		l.roster = l.roster.within(adopted)
 	}
 	return true
 }

@@ -177,6 +177,41 @@ func TestDeathAndReturn(t *testing.T) {
 	})
 }
 
+// A node that is gone gets no orders, nor one that is back and has no session yet, however
+// long it takes until all is ordered again.
+func TestGoneIsNotChosen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, 4)
+		owner, other := w.nodes[0], w.nodes[3]
+		owner.judge.busy = true
+		owner.lead(w.ranges[0], 1)
+		order := func(from int) {
+			t.Helper()
+			for i := range 30 {
+				order := w.order(w.ranges[0], from+i, 1)
+				owner.owner.Order(order)
+				synctest.Wait()
+				w.wantWidth(order.Channel, 1)
+			}
+		}
+		order(0)
+		if other.engine.orderedSoFar() == 0 {
+			t.Error("the node polls nothing before it goes")
+		}
+		w.set(other, false)
+		other.stop()
+		time.Sleep(20 * time.Second)
+		order(100)
+		other.start()
+		w.set(other, true)
+		time.Sleep(20 * time.Second)
+		order(200)
+		if owner.judge.orderedAgain() != 2 {
+			t.Errorf("members were adopted %d times, want 2", owner.judge.orderedAgain())
+		}
+	})
+}
+
 // A poller that does not hear of its owner stops when the lease is over: rank 0 alone goes
 // on, at most once an interval, and only for an interval. When the network is whole again
 // all is ordered once more.

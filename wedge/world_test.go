@@ -393,6 +393,7 @@ type fakePrimary struct {
 	notes    []string
 	moves    []engine.Move
 	again    int
+	busy     bool // with earlier orders: those of OrderAgain are to come much later
 }
 
 func (p *fakePrimary) know(order engine.Order) {
@@ -420,8 +421,11 @@ func (p *fakePrimary) reorder(order engine.Order) {
 func (p *fakePrimary) OrderAgain(r channel.Range) {
 	p.mu.Lock()
 	p.again++
-	orders := slices.Collect(maps.Values(p.orders))
+	orders, busy := slices.Collect(maps.Values(p.orders)), p.busy
 	p.mu.Unlock()
+	if busy {
+		return
+	}
 	go func() {
 		for _, one := range p.node.w.ranges {
 			if !r.Has(one.From) {

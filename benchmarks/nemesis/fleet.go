@@ -24,14 +24,15 @@ type fleet struct {
 		taken    map[*cluster.Node]bool
 		newest   string                   // the program that the next fresh node runs
 		other    string                   // that the next roll brings
+		oneWay   bool                     // no roll brings back the program before
 		programs map[*cluster.Node]string // that nodes run
 		hurt     *cluster.Node            // what its disk holds may be damaged without a word; nil: none
 	}
 }
 
-func newFleet(nodes []*cluster.Node, program, other string) *fleet {
+func newFleet(nodes []*cluster.Node, program, other string, oneWay bool) *fleet {
 	f := new(fleet)
-	f.mu.newest, f.mu.other = program, other
+	f.mu.newest, f.mu.other, f.mu.oneWay = program, other, oneWay
 	f.mu.taken, f.mu.programs = make(map[*cluster.Node]bool), make(map[*cluster.Node]string)
 	for _, node := range nodes {
 		f.add(node)
@@ -117,11 +118,14 @@ func (f *fleet) newest() string {
 	return f.mu.newest
 }
 
-// roll makes the other program the newest.
+// roll makes the other program the newest; after that of an upgrade there is no other.
 func (f *fleet) roll() (newest string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.mu.newest, f.mu.other = f.mu.other, f.mu.newest
+	if f.mu.oneWay {
+		f.mu.other = f.mu.newest
+	}
 	return f.mu.newest
 }
 

@@ -44,6 +44,7 @@ what clients were promised.
   go run ./benchmarks/nemesis -kinds pause,isolate -faults 40 -time 5m
   go run ./benchmarks/nemesis -long 2h -out long.jsonl     # seeds of ten minutes, up to three faults at a time
   go run ./benchmarks/nemesis -long 20m -seed 9 -damage    # more of it another day, with damaged disks
+  go run ./benchmarks/nemesis -long 20m -from corona-old   # an upgrade beside faults, from an older program
   go run ./benchmarks/nemesis -sum long.jsonl              # adds up what such runs have written
 
 A seed decides which faults come in which order, to which nodes and for how long, and what
@@ -83,8 +84,11 @@ type options struct {
 	kinds   []string
 	program string
 	against string
+	from    string
 	out     string
 	keep    bool
+
+	binaries string // the flags that name programs, as they were given
 }
 
 // secondVersion is what the program says that it is which is built to roll to.
@@ -104,7 +108,7 @@ func (o *options) again(seed uint64) string {
 	if o.long > 0 {
 		length = fmt.Sprintf("-long %s", o.time)
 	}
-	return fmt.Sprintf("go run ./benchmarks/nemesis -seed %d %s -kinds %s", seed, length, strings.Join(o.kinds, ","))
+	return fmt.Sprintf("go run ./benchmarks/nemesis -seed %d %s -kinds %s%s", seed, length, strings.Join(o.kinds, ","), o.binaries)
 }
 
 func main() {
@@ -135,6 +139,7 @@ func parse() (o options, done bool) {
 	flag.StringVar(&named, "kinds", "", "faults to draw, with commas (default: those of the table without a flag, or with those that are given)")
 	flag.StringVar(&o.program, "program", "", "the corona `binary` to test, rather than one built from this module")
 	flag.StringVar(&o.against, "against", "", "the `binary` that nodes are rolled to, and back from, rather than this module's with another version")
+	flag.StringVar(&o.from, "from", "", "the `binary` that nodes begin with, and are rolled from, never back: an upgrade, which may raise the version of the state machine")
 	flag.StringVar(&o.out, "out", "", "add a line of JSON for each seed to a `file`")
 	flag.BoolVar(&o.keep, "keep", false, "keep data and logs when every rule holds, too")
 	flag.Usage = func() {
@@ -142,6 +147,11 @@ func parse() (o options, done bool) {
 		flag.PrintDefaults()
 	}
 	flag.Parse()
+	flag.Visit(func(f *flag.Flag) {
+		if slices.Contains([]string{"program", "against", "from"}, f.Name) {
+			o.binaries += fmt.Sprintf(" -%s %s", f.Name, f.Value)
+		}
+	})
 	if *rules {
 		printRules(os.Stdout)
 		return o, true
@@ -157,7 +167,13 @@ func parse() (o options, done bool) {
 	if flag.NArg() > 0 || o.seeds < 1 || o.faults < 0 || o.time <= 0 || o.long < 0 {
 		wrong("want no arguments, -seeds of at least 1, -faults and -long of at least 0, -time above 0")
 	}
+	if o.from != "" && o.against != "" {
+		wrong("-from and -against: want one of them; both name the other program")
+	}
 	o.setKinds(named, *damage)
+	if o.from != "" && !slices.Contains(o.kinds, "roll") {
+		wrong("-from wants roll among the faults: -long, or -kinds")
+	}
 	return o, false
 }
 
@@ -226,7 +242,7 @@ func (o *options) more(seeds int, took time.Duration) bool {
 
 // buildOther builds the program that nodes are rolled to, where they are.
 func (o *options) buildOther(ctx context.Context, folder string) (err error) {
-	if o.against == "" && slices.Contains(o.kinds, "roll") {
+	if o.against == "" && o.from == "" && slices.Contains(o.kinds, "roll") {
 		o.against, err = child.BuildAs(ctx, folder, secondVersion)
 	}
 	return err

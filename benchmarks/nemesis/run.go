@@ -99,12 +99,16 @@ func (o *options) runSeed(ctx context.Context, seed uint64, program, folder stri
 
 // withNodes sets up nodes, origin, sink and clients, and takes them down.
 func (r *run) withNodes(ctx context.Context, o *options, program string) (err error) {
+	other := o.against
+	if o.from != "" {
+		program, other = o.from, program
+	}
 	r.cluster, err = cluster.New(ctx, cluster.Config{Program: program, Folder: r.folder, Args: nodeArgs})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.cluster.Close()) }()
-	r.fleet = newFleet(r.cluster.Nodes, program, o.against)
+	r.fleet = newFleet(r.cluster.Nodes, program, other, o.from != "")
 	living, stop := context.WithCancel(ctx)
 	defer r.running.Wait()
 	defer stop()
@@ -327,6 +331,9 @@ func (r *run) wellAgain(ctx context.Context, healed witness.Instant) error {
 			return fmt.Errorf("%w: %s: not %s after the last fault: %w", errViolated, rulePlaced, wholeWithin, lacks)
 		}
 		witness.Pause(ctx, wholePause)
+	}
+	if known, err := members[0].Nodes(ctx); err == nil { // after an upgrade a newer version than at first
+		fmt.Fprintf(r.out, "          the state machine is at version %d\n", known.StateMachine)
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ func newTestNemesis(nodes, most int, kinds ...string) *nemesis {
 	for i := range nodes {
 		r.cluster.Nodes = append(r.cluster.Nodes, &cluster.Node{Name: string(rune('a' + i)), Index: i})
 	}
-	r.fleet = newFleet(r.cluster.Nodes, "one", "two")
+	r.fleet = newFleet(r.cluster.Nodes, "one", "two", false)
 	n := newNemesis(r, &options{})
 	n.random, n.most = rand.New(rand.NewPCG(1, 1)), most
 	return n
@@ -97,6 +98,16 @@ func TestNumberOfNodes(t *testing.T) {
 		n.whole = n.recorder.Now() + time.Hour
 		if got := [2]bool{n.mayJoin(), n.mayShrink()}; got != want {
 			t.Errorf("%d nodes: join, shrink %v; want %v", nodes, got, want)
+		}
+	}
+}
+
+// Programs take turns; an upgrade has none after it.
+func TestRoll(t *testing.T) {
+	for oneWay, want := range map[bool][]string{false: {"new", "old", "new"}, true: {"new", "new", "new"}} {
+		f := newFleet(nil, "old", "new", oneWay)
+		if got := []string{f.roll(), f.roll(), f.roll()}; !slices.Equal(got, want) {
+			t.Errorf("one way %t: %v, want %v", oneWay, got, want)
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestCompare(t *testing.T) {
 			nodes := []*cluster.Node{{Name: "n1", Data: t.TempDir()}, {Name: "n2", Data: t.TempDir()}}
 			stateOf(t, nodes[0].Data, 9, both)
 			stateOf(t, nodes[1].Data, test.applied, test.records)
-			r := &run{out: io.Discard, fleet: newFleet(nodes, "", "")}
+			r := &run{out: io.Discard, fleet: newFleet(nodes, "", "", false)}
 			apart, err := r.compare([]api.Range{
 				{ID: 0, From: 0, To: 2047, Replicas: []string{"n1", "n2"}}, {ID: 1, From: 2048, To: 4095, Replicas: test.replicas},
 			})

@@ -18,9 +18,14 @@ type Streak struct {
 }
 
 // Resume returns the streak of a record that was stored. It does not know what requests are
-// under way: until the next try is due only that one, or a test, ends the streak.
+// under way: until the next try is due only that one, or a test, ends the streak. If it was due
+// before now, the keeper before has perhaps granted it, and the first request since then is it.
 func Resume(record channel.Endpoint, now time.Time) Streak {
-	return Streak{Record: record, waits: record.NextAttempt, began: now}
+	began := now
+	if record.State == channel.EndpointActive && !record.Works() && record.NextAttempt.Before(now) {
+		began = record.NextAttempt
+	}
+	return Streak{Record: record, waits: record.NextAttempt, began: began}
 }
 
 // grant lets one deliverer make one request.

@@ -200,6 +200,33 @@ func TestResume(t *testing.T) {
 	k.want(t, "one of after it was", 0)
 }
 
+// A try that the keeper before has granted ends the streak at the next keeper too. Of a suspended
+// endpoint it does not: what its gap declared lost is not known.
+func TestResumeDuringTry(t *testing.T) {
+	k := newKeeper()
+	k.fails(1, true, 0)
+	k.now = k.Record.NextAttempt.Add(time.Second)
+	began := k.now
+	k.wants(1)
+	k.now = k.now.Add(time.Second)
+	k.Streak = Resume(k.Record, k.now)
+	k.ask(Question{From: 2, Outcomes: []Outcome{{Began: k.Record.NextAttempt.Add(-time.Millisecond)}}})
+	k.want(t, "a request of before the try was due was acknowledged", 1)
+	k.ask(Question{From: 1, Outcomes: []Outcome{{Began: began, Grant: 77}}})
+	k.want(t, "the try was", 0)
+
+	k = newKeeper()
+	k.suspend()
+	k.now = k.Record.NextAttempt.Add(time.Second)
+	began = k.now
+	k.now = k.now.Add(time.Second)
+	k.Streak = Resume(k.Record, k.now)
+	k.ask(Question{From: 1, Outcomes: []Outcome{{Began: began, Grant: 77}}})
+	if k.Record.State != channel.EndpointSuspended {
+		t.Errorf("revived by a try that another keeper has granted: %+v", k.Record)
+	}
+}
+
 // What was committed before the request that a suspended endpoint took is lost, and before
 // the subscription that revives a disabled one.
 func TestLostUntil(t *testing.T) {

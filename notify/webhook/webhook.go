@@ -139,11 +139,10 @@ func (d *Deliverer) keepAgenda(ctx context.Context) {
 
 // RangeGained announces that this node leads a range from now on: it delivers what the
 // store says that the subscriptions of its channels still have to get, and what hooks
-// announce. A range that it leads already holds other records since.
+// announce.
 func (d *Deliverer) RangeGained(r channel.Range, _ uint64) {
 	d.core.Lock()
 	defer d.core.Unlock()
-	d.lose(r)
 	d.core.led.Set(r, &tenure{Range: r, since: time.Now(), unsaved: make(map[*channelState]struct{})})
 	signal(d.takeover.gained)
 }
@@ -154,11 +153,6 @@ func (d *Deliverer) RangeGained(r channel.Range, _ uint64) {
 func (d *Deliverer) RangeLost(r channel.Range, _ uint64) {
 	d.core.Lock()
 	defer d.core.Unlock()
-	d.lose(r)
-}
-
-// lose ends the tenure of a range, if there is one. Locked.
-func (d *Deliverer) lose(r channel.Range) {
 	t := d.core.led.Remove(r)
 	if t == nil {
 		return

@@ -70,6 +70,9 @@ func NewReader(from io.Reader, tell func(Progress)) (*Reader, error) {
 // ID returns the backup's, 16 bytes.
 func (r *Reader) ID() []byte { return r.summary.ID }
 
+// StateMachine returns the version of the commands that made the records.
+func (r *Reader) StateMachine() uint32 { return r.archive.Header().GetStateMachine() }
+
 // Summary returns what the backup holds, complete after Next has returned io.EOF.
 func (r *Reader) Summary() Summary { return r.summary }
 

@@ -20,13 +20,11 @@ type Writer struct {
 	counts  Counts
 }
 
-// NewWriter begins a backup.
-func NewWriter(to io.Writer, cluster []byte, program string, ranges int, now time.Time) (*Writer, error) {
-	id := make([]byte, 16)
-	_, _ = rand.Read(id) // never fails
-	archive, err := transfer.NewArchiveWriter(to, &wire.BackupHeader{
-		Id: id, Cluster: cluster, BegunUs: wire.Micros(now), Program: program, Ranges: uint32(ranges),
-	})
+// NewWriter begins a backup. Its header gets an ID.
+func NewWriter(to io.Writer, header *wire.BackupHeader) (*Writer, error) {
+	header.Id = make([]byte, 16)
+	_, _ = rand.Read(header.Id) // never fails
+	archive, err := transfer.NewArchiveWriter(to, header)
 	return &Writer{archive: archive}, err
 }
 

@@ -221,6 +221,7 @@ func (g *Group) deleted(from, to uint64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {
+	case g.mu.last == 0: // there is none
 	case from <= g.mu.first && to >= g.mu.last:
 		g.mu.first, g.mu.last = 0, 0
 	case from <= g.mu.first: // or before it, if the log was replaced meanwhile

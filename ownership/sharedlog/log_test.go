@@ -309,6 +309,26 @@ func TestReadBesideReplacement(t *testing.T) {
 	})
 }
 
+// TestTruncateEmpty: a truncation that comes when the log is empty leaves it so.
+func TestTruncateEmpty(t *testing.T) {
+	g, err := testLog(t).Group(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.StoreLogs([]*raft.Log{{Index: 10}, {Index: 11}, {Index: 12}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(g.DeleteRange(10, 12), g.DeleteRange(10, 11)); err != nil {
+		t.Fatal(err)
+	}
+	if first, last := g.ends(); first != 0 || last != 0 {
+		t.Errorf("the log is %d to %d", first, last)
+	}
+	if err := g.GetLog(9, new(raft.Log)); !errors.Is(err, raft.ErrLogNotFound) || g.Damage() != nil {
+		t.Errorf("an entry that never was: %v; damage: %v", err, g.Damage())
+	}
+}
+
 // TestReadBesideTruncation: a read of the oldest entry while it is truncated returns
 // it, or that it is not there. It is not taken for lost.
 func TestReadBesideTruncation(t *testing.T) {

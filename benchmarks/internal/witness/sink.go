@@ -30,19 +30,27 @@ type Sink struct {
 	mu  struct {
 		sync.Mutex
 		random  *rand.Rand
-		failed  map[string]Instant // by label: when it last failed
+		failed  map[string]failure // by label: the last one
 		outages map[string]*Outage // by label, those that last
 	}
 }
 
-// A sink fails at most one message in failEvery, and not again for failRest: two
-// failures in a row would rest the endpoint for minutes.
+// A sink fails at most one message in failEvery, and not again for failRest, nor before it has
+// taken failTaken messages: two failures in a row would rest the endpoint for minutes. That the
+// first message was taken is perhaps lost with the node that knew, so that it is not the end of a row.
 const (
 	failEvery = 150
 	failRest  = 30 * time.Second
+	failTaken = 3
 	slowEvery = 4
 	slowMost  = 400 * time.Millisecond
 )
+
+// failure is the last one of a label.
+type failure struct {
+	at    Instant
+	taken int // messages since
+}
 
 // NewSink makes a sink at an address, which is to be served. What arrives makes room in the
 // origin's feeds.
@@ -56,7 +64,7 @@ func NewSink(ctx context.Context, address string, r *Recorder, o *Origin, seed u
 		return nil, err
 	}
 	s.URL = s.Base()
-	s.mu.random, s.mu.failed, s.mu.outages = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]Instant), make(map[string]*Outage)
+	s.mu.random, s.mu.failed, s.mu.outages = rand.New(rand.NewPCG(seed, 1<<32)), make(map[string]failure), make(map[string]*Outage)
 	return s, nil
 }
 
@@ -149,10 +157,14 @@ func (s *Sink) fails(label string, now Instant) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, before := s.mu.failed[label]
-	if before && now-last < failRest || s.mu.random.IntN(failEvery) != 0 {
+	if before && (now-last.at < failRest || last.taken < failTaken) || s.mu.random.IntN(failEvery) != 0 {
+		if before {
+			last.taken++
+			s.mu.failed[label] = last
+		}
 		return false
 	}
-	s.mu.failed[label] = now
+	s.mu.failed[label] = failure{at: now}
 	return true
 }
 

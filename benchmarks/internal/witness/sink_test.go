@@ -66,18 +66,21 @@ func TestSinkFailsSeldom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	last, failures := -failRest, 0
-	for now := Instant(0); now < time.Hour; now += time.Second {
-		if !s.fails("x", now) {
-			continue
+	for _, every := range []Instant{time.Second, failRest} {
+		const messages = 20 * failEvery
+		last, failures := -failRest, 0
+		for now := Instant(0); now < messages*every; now += every {
+			if !s.fails(every.String(), now) {
+				continue
+			}
+			if failures++; now-last < failRest || failures > 1 && now-last <= failTaken*every {
+				t.Fatalf("fails at %s and at %s", last, now)
+			}
+			last = now
 		}
-		if failures++; now-last < failRest {
-			t.Fatalf("fails at %s and at %s", last, now)
+		if want := messages / failEvery; failures < want/2 || failures > 2*want {
+			t.Errorf("%d failures of %d messages, want about %d", failures, messages, want)
 		}
-		last = now
-	}
-	if failures < 10 || failures > 40 {
-		t.Errorf("%d failures of 3600 messages, want about %d", failures, 3600/failEvery)
 	}
 }
 

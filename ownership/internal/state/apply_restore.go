@@ -67,6 +67,7 @@ func beginRestore(tx *Tx, backup []byte, run *wire.Restore_Buckets) (Result, err
 		if len(tx.look(b).Backup) == 0 {
 			bucket := tx.bucket(b)
 			bucket.Backup, bucket.Restoring = backup, true
+			tx.restored = true
 		}
 	}
 	return Result{}, nil
@@ -88,6 +89,7 @@ func undoRestore(tx *Tx, backup []byte, run *wire.Restore_Buckets) error {
 		if before := tx.look(b); before.Restoring && bytes.Equal(before.Backup, backup) {
 			bucket := tx.bucket(b)
 			bucket.Backup, bucket.Restoring = nil, false
+			tx.restored = true
 		}
 	}
 	return nil
@@ -199,8 +201,8 @@ func restoredBucket(before, says *wire.Bucket, backup []byte) *wire.Bucket {
 	return after
 }
 
-// Restored says that buckets became what a backup holds, so that whoever knows what
-// they had must read it again.
+// Restored says that buckets began to take a backup's records, or have them all, or take none
+// after all: whoever acts on what they have must look at [Machine.Restoring], and read it again.
 func (tx *Tx) Restored() bool { return tx.restored }
 
 // RestoreState is how far a range is with a backup.

@@ -45,6 +45,7 @@ type position struct{ index, timeUS uint64 }
 type hot struct {
 	index, timeUS                        atomic.Uint64
 	channels, subscriptions, updateBytes atomic.Uint64
+	restoring                            atomic.Int64    // buckets that have not all of a backup yet
 	lastStamp, trimmedStamp              []atomic.Uint64 // by bucket − from
 	keyDay                               []atomic.Uint32 // the first day that holds keys, 0 for none
 	newest                               atomic.Uint64   // stamp of an update
@@ -125,7 +126,7 @@ func (m *Machine) Write(tx *Tx) error {
 		m.forget(b, tx.expired[b], state.Channels)
 	}
 	if tx.restored {
-		m.news.reset(tx.applied.timeUS) // it has not seen the backup's
+		m.news.reset(max(tx.applied.timeUS, m.NewestTime())) // it has not seen the backup's, whose clock may have been ahead
 	}
 	m.news.add(tx.news)
 	if m.spanned = tx.spanned; tx.to < m.last() {
@@ -142,6 +143,9 @@ func (h *hot) count(i int, before, after *wire.Bucket) {
 	h.channels.Add(after.Channels - before.Channels)
 	h.subscriptions.Add(after.Subscriptions - before.Subscriptions)
 	h.updateBytes.Add(after.UpdateBytes - before.UpdateBytes)
+	if before.Restoring != after.Restoring {
+		h.restoring.Add(map[bool]int64{true: 1, false: -1}[after.Restoring])
+	}
 	h.lastStamp[i].Store(after.LastStamp)
 	h.newest.Store(max(h.newest.Load(), after.LastStamp))
 	h.trimmedStamp[i].Store(after.TrimmedStamp)
@@ -171,6 +175,9 @@ func (m *Machine) Index() uint64 { return m.hot.index.Load() }
 // Time returns the time of the last command that the state has, in microseconds. Everything
 // up to it is applied: later commands have later times.
 func (m *Machine) Time() uint64 { return m.hot.timeUS.Load() }
+
+// Restoring reports whether a bucket has not all of a backup's records yet.
+func (m *Machine) Restoring() bool { return m.hot.restoring.Load() > 0 }
 
 // NewestStamp returns the newest stamp of an update.
 func (m *Machine) NewestStamp() uint64 { return m.hot.newest.Load() }

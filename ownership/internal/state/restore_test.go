@@ -123,6 +123,29 @@ func TestRestoreSteps(t *testing.T) {
 	}
 }
 
+// TestNewsOfRestored: updates that a backup has brought are only in the state, also where the clock
+// of its cluster was ahead.
+func TestNewsOfRestored(t *testing.T) {
+	m := newMachine(t)
+	id, ahead := channel.IDOf(restoreURL), wire.Micros(day0.Add(time.Hour))
+	m.apply(t, day0, beginOf(backupA, 0, uint32(id.Bucket())))
+	m.apply(t, day0, putOf(backupA,
+		&wire.Restore_Pair{Key: channelKey(kindChannel, id), Value: marshal(t, &wire.Channel{Url: restoreURL, Incarnation: 3, Version: 4, Subscribers: 1, Oldest: 4, OldestStamp: ahead})},
+		&wire.Restore_Pair{Key: channelItemKey(kindUpdate, id, 4), Value: marshal(t, &wire.Update{Incarnation: 3, Stamp: ahead, Data: []byte("news")})},
+	))
+	if !m.Restoring() {
+		t.Error("it is not being restored")
+	}
+	m.apply(t, day0, endOf(backupA, uint32(id.Bucket()), &wire.Bucket{LastSeq: 7, LastIncarnation: 3, LastStamp: ahead, Channels: 1, Subscriptions: 1, UpdateBytes: 4}))
+	if updates, _, ok := m.news.since(channel.EndOf(ahead-1), ahead, 10); ok {
+		t.Errorf("all that there is of it in memory is %v", updates)
+	}
+	m.apply(t, day0, undoOf(backupA, 0, uint32(id.Bucket()-1)))
+	if m.Restoring() {
+		t.Error("it is still being restored")
+	}
+}
+
 // TestForeignRecords: what no node writes is refused before anything is put.
 func TestForeignRecords(t *testing.T) {
 	id, other := channel.IDOf(restoreURL), channel.IDOf("http://example.com/other")

@@ -26,7 +26,7 @@ type Tx struct {
 	dirty    map[channel.ID]int           // of channels, to be written: the last command that touched it
 	expired  map[channel.Bucket]bool      // buckets that forgot keys
 	compared []channel.Bucket             // to be hashed as they are behind the entry
-	restored bool                         // buckets became what a backup holds
+	restored bool                         // buckets began to take a backup's records, have them all, or take none after all
 	telling  bool                         // events are worth building
 	events   []func(Observer)
 	news     []channel.Update

@@ -126,7 +126,9 @@ func NewArchiveReader(from io.Reader) (*ArchiveReader, error) {
 		err = broken("begins with a frame of kind %q", kind)
 	}
 	if err == nil {
-		err = proto.Unmarshal(content, &r.header)
+		if err = proto.Unmarshal(content, &r.header); err != nil {
+			err = broken("header: %w", err)
+		}
 	}
 	if err != nil {
 		return nil, r.broken(err)
@@ -161,7 +163,7 @@ func (r *ArchiveReader) Next() (*wire.BackupSection, io.Reader, error) {
 	case kindSection:
 		section := &wire.BackupSection{}
 		if err := proto.Unmarshal(content, section); err != nil {
-			return nil, nil, r.broken(err)
+			return nil, nil, r.broken(broken("section: %w", err))
 		}
 		r.ranges++
 		r.section = &sectionReader{archive: r}
@@ -176,7 +178,7 @@ func (r *ArchiveReader) Next() (*wire.BackupSection, io.Reader, error) {
 func (r *ArchiveReader) end(sum, content []byte) error {
 	r.trailer = &wire.BackupTrailer{}
 	if err := proto.Unmarshal(content, r.trailer); err != nil {
-		return r.broken(err)
+		return r.broken(broken("trailer: %w", err))
 	}
 	if string(sum) != string(r.trailer.Sha256) {
 		return r.broken(broken("has hash %x, should have %x", sum, r.trailer.Sha256))
@@ -197,9 +199,9 @@ func (r *ArchiveReader) unexpected(kind byte, content []byte) error {
 	return r.broken(broken("frame %d is of kind %q", r.number-1, kind))
 }
 
-// broken says where an archive is broken.
+// broken says where an archive is broken, unless the error is that of a read.
 func (r *ArchiveReader) broken(err error) error {
-	if errors.Is(err, ErrArchive) {
+	if errors.Is(err, ErrArchive) || !errors.Is(err, ErrStream) {
 		return err
 	}
 	return fmt.Errorf("%w: at byte %d: %w", ErrArchive, r.at, plain(err))

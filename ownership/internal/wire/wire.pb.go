@@ -2958,6 +2958,7 @@ type BackupHeader struct {
 	BegunUs       uint64                 `protobuf:"varint,4,opt,name=begun_us,json=begunUs,proto3" json:"begun_us,omitempty"`
 	Program       string                 `protobuf:"bytes,5,opt,name=program,proto3" json:"program,omitempty"` // version of the one that wrote it
 	Ranges        uint32                 `protobuf:"varint,6,opt,name=ranges,proto3" json:"ranges,omitempty"`
+	StateMachine  uint32                 `protobuf:"varint,7,opt,name=state_machine,json=stateMachine,proto3" json:"state_machine,omitempty"` // version of the commands that made the records; 0: before it was written
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3030,6 +3031,13 @@ func (x *BackupHeader) GetProgram() string {
 func (x *BackupHeader) GetRanges() uint32 {
 	if x != nil {
 		return x.Ranges
+	}
+	return 0
+}
+
+func (x *BackupHeader) GetStateMachine() uint32 {
+	if x != nil {
+		return x.StateMachine
 	}
 	return 0
 }
@@ -6315,14 +6323,15 @@ const file_wire_proto_rawDesc = "" +
 	"\x0fTransferTrailer\x12\x14\n" +
 	"\x05pairs\x18\x01 \x01(\x04R\x05pairs\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x04R\x05bytes\x12\x16\n" +
-	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\x9d\x01\n" +
+	"\x06sha256\x18\x03 \x01(\fR\x06sha256\"\xc2\x01\n" +
 	"\fBackupHeader\x12\x16\n" +
 	"\x06format\x18\x01 \x01(\rR\x06format\x12\x0e\n" +
 	"\x02id\x18\x02 \x01(\fR\x02id\x12\x18\n" +
 	"\acluster\x18\x03 \x01(\fR\acluster\x12\x19\n" +
 	"\bbegun_us\x18\x04 \x01(\x04R\abegunUs\x12\x18\n" +
 	"\aprogram\x18\x05 \x01(\tR\aprogram\x12\x16\n" +
-	"\x06ranges\x18\x06 \x01(\rR\x06ranges\"b\n" +
+	"\x06ranges\x18\x06 \x01(\rR\x06ranges\x12#\n" +
+	"\rstate_machine\x18\a \x01(\rR\fstateMachine\"b\n" +
 	"\rBackupSection\x12\x14\n" +
 	"\x05range\x18\x01 \x01(\rR\x05range\x12\x12\n" +
 	"\x04from\x18\x02 \x01(\rR\x04from\x12\x0e\n" +
