@@ -238,6 +238,9 @@ func newLeads() *leads { return &leads{ranges: make(map[uint32]channel.Range)} }
 func (l *leads) RangeGained(r channel.Range, _ uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if before, known := l.ranges[r.ID]; known {
+		panic(fmt.Sprintf("range %+v is gained, and was %+v", r, before))
+	}
 	l.ranges[r.ID] = r
 	l.gained++
 }

@@ -49,3 +49,19 @@ func TestReadsBesideDrop(t *testing.T) {
 		t.Errorf("a read beside a write of the state succeeds: %v, waits: %v", read.Load(), waited.Load())
 	}
 }
+
+// TestClosedIsLost: who acts on a range is told that it is lost when its replica, which leads, is
+// closed.
+func TestClosedIsLost(t *testing.T) {
+	t.Parallel()
+	cfg, told := testConfig(t), newLeads()
+	cfg.Observer = told
+	s := open(t, cfg)
+	told.await(t, cfg.Ranges)
+	if err := s.replicas.close(s.byID(0)); err != nil {
+		t.Fatal(err)
+	}
+	if led, _ := told.counts(); led != cfg.Ranges-1 {
+		t.Errorf("%d ranges are taken for led, want %d", led, cfg.Ranges-1)
+	}
+}

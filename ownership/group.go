@@ -51,7 +51,7 @@ type group struct {
 	led      atomic.Uint64 // the term in which it serves, or did last; written by watch
 	gained   atomic.Int64  // when it began to, in nanoseconds of the process's clock
 	demanded atomic.Uint64 // the newest stamp that streams want it closed up to
-	told     bool          // the observer knows that the range is led here; of watch
+	told     bool          // the observer knows that the range is led here; of watch, and of who stops it afterwards
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
 	barrier  chan struct{} // full while raft has a barrier of catchUp's

@@ -124,6 +124,7 @@ func (p *replicas) close(way *route) error {
 	if err := g.stop(); err != nil {
 		return err
 	}
+	g.untell()             // it may have led; no notice of raft's comes any more
 	g.clock.changed.ring() // what waits here goes to the leader
 	return nil
 }

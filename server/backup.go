@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
 	"net/http"
 
 	"github.com/seed-91e7e7c1/corona/api"
@@ -46,12 +48,23 @@ func (s *Server) restore(w http.ResponseWriter, r *http.Request) error {
 	_ = control.EnableFullDuplex() // a refusal comes before the end of the body
 	source := &patientReader{ctx, r.Body, control, s.cfg.ReadTimeout}
 	defer context.AfterFunc(ctx, source.interrupt)()
-	restored, err := s.node.Restore(ctx, source)
+	restored, err := s.node.Restore(ctx, clientBody{source})
 	extendWrite(w, s.cfg.WriteTimeout) // however long it took
 	if err != nil {
 		return err
 	}
 	return writeJSON(w, http.StatusOK, restored)
+}
+
+// clientBody makes of a read that fails the client's failure. The node tells a body that is cut.
+type clientBody struct{ *patientReader }
+
+func (b clientBody) Read(buf []byte) (int, error) {
+	n, err := b.patientReader.Read(buf)
+	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || b.ctx.Err() != nil {
+		return n, err
+	}
+	return n, bodyError(err)
 }
 
 // copying begins what reads or writes all that there is, until end is called. Its context

@@ -3,7 +3,10 @@ package server_test
 import (
 	"errors"
 	"net/http"
+	"net/http/httptest"
+	"syscall"
 	"testing"
+	"testing/iotest"
 
 	"github.com/seed-91e7e7c1/corona/api"
 	"github.com/seed-91e7e7c1/corona/server"
@@ -32,6 +35,9 @@ func TestBackup(t *testing.T) {
 	if node.backup != "another" {
 		t.Errorf("a refused restore reached the node: %q", node.backup)
 	}
+	reset := httptest.NewRequest("POST", "http://127.0.0.1:8410/v1/restore", iotest.ErrReader(syscall.ECONNRESET))
+	reset.Header.Set("Content-Type", api.BackupType)
+	wantProblem(t, serve(s, reset), http.StatusBadRequest, "", "broke off")
 	wantProblem(t, serve(s, request("GET", "/v1/backup?range=1", "")), http.StatusBadRequest, "range", "")
 	node.failure = api.NewProblem(http.StatusConflict, "not fresh")
 	wantProblem(t, serve(s, request("POST", "/v1/restore", "x", "Content-Type", api.BackupType)), http.StatusConflict, "", "not fresh")

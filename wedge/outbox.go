@@ -2,8 +2,6 @@ package wedge
 
 import (
 	"context"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -42,26 +40,34 @@ type session struct {
 	sent            []any                       // of the batch that is on its way
 	begin, complete bool                        // of the next batch, and behind the last item that waits
 	lost            bool                        // the poller has lost orders, or obeys another: nothing is sent until the next beginning
-	untold          map[channel.ID]engine.Order // of earlier sessions; see left
+	untold          map[channel.ID]engine.Order // orders to come to poll a channel that the node was not told in a session before
 }
 
-// left returns the orders to come to poll a channel that the node has perhaps not been told, and
-// that no later item takes back. Only these say who polled it before: the owner takes the node for
-// its poller since.
-func (s *session) left() map[channel.ID]engine.Order {
-	left := make(map[channel.ID]engine.Order)
-	maps.Copy(left, s.untold)
-	for _, item := range slices.Concat(s.sent, s.items) {
+// note takes note of the orders to come to poll a channel among items that the node is not told, or
+// perhaps not, and that no later item takes back. Only these say who polled it before: the owner
+// takes the node for its poller since.
+func (s *session) note(items []any) {
+	for _, item := range items {
 		switch item := item.(type) {
 		case engine.Order:
 			if item.Holder != "" || !item.Others.IsZero() {
-				left[item.Channel] = item
+				s.untold[item.Channel] = item
 			}
 		case channel.ID:
-			delete(left, item)
+			delete(s.untold, item)
 		}
 	}
-	return left
+}
+
+// left ends a session: what was not answered is noted, and returned for the next one.
+func (s *session) left() map[channel.ID]engine.Order {
+	if s.untold == nil {
+		s.untold = make(map[channel.ID]engine.Order)
+	}
+	s.note(s.sent)
+	s.note(s.items)
+	s.sent, s.items = nil, nil
+	return s.untold
 }
 
 // newOutbox returns an outbox that is closed when ctx ends, or by stop.
@@ -109,7 +115,7 @@ func (b *outbox) begin(l *lead) {
 func (b *outbox) complete(r channel.Range) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s := b.mu.sessions[r.ID]; s != nil {
+	if s := b.mu.sessions[r.ID]; s != nil && !s.lost {
 		s.complete, s.untold = true, nil
 		signal(b.wake)
 	}
@@ -132,8 +138,12 @@ func (b *outbox) add(r channel.Range, items []any) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.mu.sessions[r.ID]
-	if s == nil || s.lost {
-		return // all is sent at the next beginning
+	if s == nil {
+		return
+	}
+	if s.lost { // all is sent at the next beginning
+		s.note(items)
+		return
 	}
 	for _, item := range items {
 		s.items = append(s.items, s.told(item))
@@ -349,7 +359,7 @@ func (b *outbox) lose(s *session) bool {
 		return false
 	}
 	b.took(len(s.items))
-	s.untold = s.left()
-	s.lost, s.items, s.begin, s.complete = true, nil, false, false
+	s.left()
+	s.lost, s.begin, s.complete = true, false, false
 	return true
 }

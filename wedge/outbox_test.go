@@ -148,6 +148,35 @@ func TestUntoldOrder(t *testing.T) {
 	}
 }
 
+// What a node that has lost its orders was not told while all was being ordered it is told when it
+// is ordered again.
+func TestUntoldOrderOfLost(t *testing.T) {
+	r := channel.Range{ID: 3, To: 9}
+	l := &lead{Range: r, term: 5, begins: 1}
+	b := newOutbox(t.Context(), "c", Config{}, func(channel.Range) {})
+	defer b.stop()
+	var come, bare []any
+	for n := range byte(4) {
+		come = append(come, engine.Order{Channel: channel.ID{n}, Holder: "before"})
+		bare = append(bare, engine.Order{Channel: channel.ID{n}})
+	}
+	b.begin(l)
+	b.add(r, come[:1])
+	s, _ := b.next()
+	b.add(r, come[1:2])
+	b.lose(s)
+	b.add(r, come[2:])
+	b.add(r, []any{channel.ID{3}})
+	b.complete(r)
+	l.begins++
+	b.begin(l)
+	b.add(r, bare)
+	want := append(come[:3:3], bare[3])
+	if _, out := b.next(); !reflect.DeepEqual(out.items, want) {
+		t.Errorf("told %+v, want %+v", out.items, want)
+	}
+}
+
 // A reply to what was sent in an earlier session of a range says nothing of the one that has begun
 // meanwhile.
 func TestReplyToEarlierSession(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 	"math"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -169,6 +170,15 @@ func parse() (o options, done bool) {
 	}
 	if o.from != "" && o.against != "" {
 		wrong("-from and -against: want one of them; both name the other program")
+	}
+	for _, binary := range []*string{&o.against, &o.from} {
+		if *binary != "" {
+			absolute, err := filepath.Abs(*binary) // as -program: a name is not searched for in $PATH
+			if err != nil {
+				wrong(err.Error())
+			}
+			*binary = absolute
+		}
 	}
 	o.setKinds(named, *damage)
 	if o.from != "" && !slices.Contains(o.kinds, "roll") {
