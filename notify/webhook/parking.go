@@ -16,6 +16,7 @@ type parking struct {
 	queues    *queues
 	scanner   *scanner
 	exhausted func(e *endpoint) // called when nothing was found for a try. Locked.
+	awaits    func(e *endpoint) // called when something begins to wait for an endpoint in the store. Locked.
 	parked    int               // notes at all endpoints
 }
 
@@ -23,6 +24,9 @@ const maxDrains = 64 // of one endpoint at a time
 
 // park notes where subscriptions are that their endpoint does not accept now. Locked.
 func (p *parking) park(e *endpoint, id channel.ID, where span) {
+	if !e.waiting() {
+		p.awaits(e)
+	}
 	noted, known := e.parked[id]
 	switch {
 	case known:

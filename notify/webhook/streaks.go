@@ -216,6 +216,14 @@ func (s *streaks) unused(e *endpoint) {
 	s.lookAt(e, time.Now().Add(streak.AgainBusy))
 }
 
+// awaits is called when something begins to wait for an endpoint: the step that is due, or was when
+// nothing waited, is for it. Locked.
+func (s *streaks) awaits(e *endpoint) {
+	if next := e.record.NextAttempt; !next.IsZero() && !e.held && !e.trying {
+		s.lookAt(e, latest(next, time.Now()))
+	}
+}
+
 // exhausted is called when nothing was found for a try. A node alone knows then that no
 // subscription has the URL any more. Locked.
 func (s *streaks) exhausted(e *endpoint) {

@@ -373,6 +373,37 @@ func TestUnderWayCountsForNothing(t *testing.T) {
 	})
 }
 
+// A keeper that comes to have something for an endpoint whose step was due before tries it at once.
+func TestKeeperComesToHaveSomething(t *testing.T) {
+	for name, anew := range map[string]bool{"keeps": false, "keeps anew": true} {
+		t.Run(name, func(t *testing.T) {
+			fleetTest(t, 2, func(f *fleet, mine, others channel.Range) {
+				id, url := f.store.AddChannel(inRange(mine, "origin")), inRange(others, "sink")
+				f.cluster.Lead(mine, f.nodes[0].member)
+				f.cluster.Lead(others, f.nodes[1].member)
+				sub := f.store.Subscribe(id, url, "")
+				elapse(2 * clockSkew)
+				f.sinks.set(url, answer{err: errNetwork})
+				f.store.Commit(id)
+				elapse(time.Second)
+				f.sinks.set(url, answer{})
+				f.cluster.Lead(mine, nil) // before its try
+				elapse(10 * time.Second)  // the step was due, and the keeper had nothing
+				if anew {
+					f.cluster.Lead(others, nil)
+					f.cluster.Lead(others, f.nodes[1].member)
+					elapse(time.Second)
+				}
+				f.cluster.Lead(mine, f.nodes[1].member)
+				elapse(10 * time.Second)
+				for _, complaint := range f.missing([]channel.Subscription{sub}) {
+					t.Error(complaint)
+				}
+			})
+		})
+	}
+}
+
 // What waits in an endpoint's queue when a range is lost is not sent, and what waits of
 // other ranges is.
 func TestQueueOfALostRangeIsNotSent(t *testing.T) {

@@ -67,7 +67,7 @@ func New(config Config, store Store, log *slog.Logger, factory *metric.Factory) 
 	streaks := &streaks{
 		core: core, endpoints: endpoints, queues: queues, parking: parking, inquiries: inquiries, self: rand.Uint64() | 1,
 	}
-	parking.exhausted, inquiries.heard = streaks.exhausted, streaks.heard
+	parking.exhausted, parking.awaits, inquiries.heard = streaks.exhausted, streaks.awaits, streaks.heard
 	dispatcher := &dispatcher{
 		core: core, caller: newCaller(config), composer: &composer{core: core, cache: payload.NewCache(cacheBytes)},
 		channels: channels, endpoints: endpoints, queues: queues, parking: parking, streaks: streaks,
