@@ -26,6 +26,7 @@ func FuzzResponse(f *testing.F) {
 		"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nContent-Length: 4\r\nX: y\r\n Content-Length: 5\r\n\r\nbody",
+		"HTTP/1.2 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n",
 		"HTTP/1.1 226 IM Used\r\nIM: feed\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\nbody",
 		"HTTP/1.1 429 Slow down\r\nRetry-After: 1e12\r\nConnection: close\r\n\r\n",
 		coded("gzip", gzipped(page)), coded("deflate", zlibbed(page)), coded("br", brotlied(page)), coded("zstd", zstded(page)),

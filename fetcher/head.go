@@ -101,8 +101,8 @@ func parseHead(in *bufio.Reader, header *fasthttp.ResponseHeader, head []byte, o
 	return err
 }
 
-// tidy returns a head whose lines all end in CRLF, with one Content-Length of one value.
-// All its values must be the same.
+// tidy returns a head of HTTP/1.0 or 1.1 whose lines all end in CRLF, with one Content-Length of one
+// value. All its values must be the same.
 func tidy(head []byte) []byte {
 	tidied, length := make([]byte, 0, len(head)+64), false
 	for line := range bytes.Lines(head) {
@@ -116,6 +116,9 @@ func tidy(head []byte) []byte {
 		}
 		tidied = append(append(tidied, line...), "\r\n"...)
 	}
+	if isLater(head) {
+		tidied[len(anyHTTP1)] = '1'
+	}
 	return tidied
 }
 
@@ -123,16 +126,23 @@ func isContentLength(name []byte) bool {
 	return len(name) == len(fasthttp.HeaderContentLength) && count(name, fasthttp.HeaderContentLength) == 1
 }
 
+const anyHTTP1 = "HTTP/1."
+
+// isLater reports whether a head is of a later version than HTTP/1.1. It means what it would mean in
+// that one (RFC 9110, section 2.5); the parser takes it for HTTP/1.0.
+func isLater(head []byte) bool {
+	return len(head) > len(anyHTTP1) && '2' <= head[len(anyHTTP1)] && head[len(anyHTTP1)] <= '9'
+}
+
 func startsAsHTTP(head []byte) bool {
-	const magic = "HTTP/1."
-	n := min(len(head), len(magic))
-	return string(head[:n]) == magic[:n]
+	n := min(len(head), len(anyHTTP1))
+	return string(head[:n]) == anyHTTP1[:n]
 }
 
 // inspectHead refuses what the parser lets pass although two readers of the same
 // bytes could disagree on where the response ends (RFC 9112, section 6.3), or on
 // what its body is. It reports what is to be tidied before it is parsed: lines that end
-// in LF alone, and one length that is said more than once (RFC 9110, section 8.6).
+// in LF alone, one length that is said more than once (RFC 9110, section 8.6), and a later version.
 func inspectHead(head []byte) (odd bool, err error) {
 	var lengths, transfers, codings int
 	var length []byte
@@ -164,7 +174,7 @@ func inspectHead(head []byte) (odd bool, err error) {
 	case codings > 1:
 		return false, fail(Encoding, "Content-Encoding more than once")
 	}
-	return odd || lengths > 1, nil
+	return odd || lengths > 1 || isLater(head), nil
 }
 
 func count(name []byte, of string) int {
