@@ -280,8 +280,8 @@ func (g *group) gain() {
 	}
 }
 
-// tell tells the observer that the range is led here, unless a backup is being restored to it:
-// nobody may poll or deliver what is there of that, so that it is lost until all is there.
+// tell tells the observer that the range is led here. While a backup is being restored to the range,
+// it tells that the range is lost: the observer must neither poll nor deliver a part of the backup.
 func (g *group) tell() {
 	g.untell()
 	if g.fsm.observer != nil && !g.state.Restoring() {

@@ -375,7 +375,7 @@ func TestUnderWayCountsForNothing(t *testing.T) {
 
 // A keeper that comes to have something for an endpoint whose step was due before tries it at once.
 func TestKeeperComesToHaveSomething(t *testing.T) {
-	for name, anew := range map[string]bool{"keeps": false, "keeps anew": true} {
+	for name, regained := range map[string]bool{"keeps": false, "regains": true} {
 		t.Run(name, func(t *testing.T) {
 			fleetTest(t, 2, func(f *fleet, mine, others channel.Range) {
 				id, url := f.store.AddChannel(inRange(mine, "origin")), inRange(others, "sink")
@@ -389,7 +389,7 @@ func TestKeeperComesToHaveSomething(t *testing.T) {
 				f.sinks.set(url, answer{})
 				f.cluster.Lead(mine, nil) // before its try
 				elapse(10 * time.Second)  // the step was due, and the keeper had nothing
-				if anew {
+				if regained {
 					f.cluster.Lead(others, nil)
 					f.cluster.Lead(others, f.nodes[1].member)
 					elapse(time.Second)
