@@ -32,11 +32,12 @@ const (
 // [*Problem], anything else that goes wrong on the way a [*CallError].
 //
 // No method repeats a request by itself, but for [Client.Follow], whose cursor
-// makes that harmless.
+// makes that harmless, and those that go through a list page by page.
 type Client struct {
-	base  string
-	token string // empty: none
-	http  *http.Client
+	base      string
+	token     string // empty: none
+	http      *http.Client
+	pagePause time.Duration // before a page is asked for again
 }
 
 // CallError says that a call did not get a node's answer: the node could not be
@@ -64,7 +65,7 @@ func NewClient(server string, httpClient *http.Client) (*Client, error) {
 	if httpClient == nil {
 		httpClient = newHTTPClient()
 	}
-	return &Client{base: strings.TrimRight(server, "/"), http: httpClient}, nil
+	return &Client{base: strings.TrimRight(server, "/"), http: httpClient, pagePause: time.Second}, nil
 }
 
 // WithToken returns a client that sends a token with each request, as nodes with

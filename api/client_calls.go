@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 )
@@ -16,6 +17,10 @@ const (
 	pageLimit       = 1000
 	updatePageLimit = 16
 )
+
+// pageTries is how often a page behind the first is asked for while it fails for now, as during
+// an election: a list of a million may take minutes.
+const pageTries = 10
 
 // Subscribe makes a subscription and returns when it is durable. With a Key the
 // call may be repeated, for at least 24 h, and makes one subscription: if that has
@@ -53,23 +58,24 @@ func subscriptionPath(id string) string { return "/v1/subscriptions/" + url.Path
 
 // Subscriptions goes through all subscriptions, or through those of one
 // channel, page by page: what exists throughout comes exactly once. An error is
-// the last thing it yields.
+// the last thing it yields: at once where the first page fails, and after ten tries
+// where another one does.
 func (c *Client) Subscriptions(ctx context.Context, of *channel.ID) iter.Seq2[Subscription, error] {
 	query := url.Values{}
 	if of != nil {
 		query.Set("channel", of.String())
 	}
-	return pages(func(after string) ([]Subscription, string, error) {
+	return pages(ctx, c.pagePause, func(after string) ([]Subscription, string, error) {
 		var page Subscriptions
 		err := c.call(ctx, http.MethodGet, pagePath("/v1/subscriptions", query, after), nil, nil, &page)
 		return page.Subscriptions, page.Next, err
 	})
 }
 
-// Channels goes through all channels in the order of their IDs. An error is the
-// last thing it yields.
+// Channels goes through all channels in the order of their IDs. Errors are as those
+// of Subscriptions.
 func (c *Client) Channels(ctx context.Context) iter.Seq2[Channel, error] {
-	return pages(func(after string) ([]Channel, string, error) {
+	return pages(ctx, c.pagePause, func(after string) ([]Channel, string, error) {
 		var page Channels
 		err := c.call(ctx, http.MethodGet, pagePath("/v1/channels", url.Values{}, after), nil, nil, &page)
 		return page.Channels, page.Next, err
@@ -85,10 +91,18 @@ func pagePath(path string, query url.Values, after string) string {
 }
 
 // pages yields the items of one page after another until next is empty.
-func pages[T any](get func(after string) (items []T, next string, err error)) iter.Seq2[T, error] {
+func pages[T any](ctx context.Context, pause time.Duration, get func(after string) (items []T, next string, err error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		for after := ""; ; {
+		after, tried := "", 0
+		for {
 			items, next, err := get(after)
+			if tried++; err != nil && after != "" && tried < pageTries && mends(err) {
+				select {
+				case <-time.After(pause):
+					continue
+				case <-ctx.Done():
+				}
+			}
 			if err != nil {
 				var none T
 				yield(none, err)
@@ -102,7 +116,7 @@ func pages[T any](get func(after string) (items []T, next string, err error)) it
 			if next == "" {
 				return
 			}
-			after = next
+			after, tried = next, 0
 		}
 	}
 }

@@ -132,20 +132,47 @@ func TestPagesComeOnceEachInOrder(t *testing.T) {
 	}
 }
 
+// TestPagesEndWithTheError: a page that fails is asked for again, unless it is the first one or
+// fails for good; in the end its error comes.
 func TestPagesEndWithTheError(t *testing.T) {
-	client := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Query().Get("after") == "" {
-			io.WriteString(w, `{"channels":[{"url":"http://a/"}],"next":"a"}`)
-			return
-		}
-		w.WriteHeader(http.StatusServiceUnavailable)
-	})
-	var got []string
-	for channel, err := range client.Channels(t.Context()) {
-		got = append(got, fmt.Sprint(channel.URL, err != nil))
+	tests := []struct {
+		name     string
+		fails    string // the page
+		times    int
+		status   int
+		want     []string
+		requests int
+	}{
+		{"the first", "", 1, http.StatusServiceUnavailable, []string{"true"}, 1},
+		{"another, at times", "a", pageTries - 1, http.StatusServiceUnavailable, []string{"http://a/false", "http://b/false"}, 1 + pageTries},
+		{"another, all the time", "a", pageTries, http.StatusServiceUnavailable, []string{"http://a/false", "true"}, 1 + pageTries},
+		{"another, for good", "a", pageTries, http.StatusBadRequest, []string{"http://a/false", "true"}, 2},
 	}
-	if want := []string{"http://a/false", "true"}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			requests, failed := 0, 0
+			client := newTestClient(t, func(w http.ResponseWriter, r *http.Request) {
+				requests++
+				after := r.URL.Query().Get("after")
+				switch {
+				case after == test.fails && failed < test.times:
+					failed++
+					w.WriteHeader(test.status)
+				case after == "":
+					io.WriteString(w, `{"channels":[{"url":"http://a/"}],"next":"a"}`)
+				default:
+					io.WriteString(w, `{"channels":[{"url":"http://b/"}]}`)
+				}
+			})
+			client.pagePause = 0
+			var got []string
+			for channel, err := range client.Channels(t.Context()) {
+				got = append(got, fmt.Sprint(channel.URL, err != nil))
+			}
+			if !slices.Equal(got, test.want) || requests != test.requests {
+				t.Errorf("got %v in %d requests, want %v in %d", got, requests, test.want, test.requests)
+			}
+		})
 	}
 }
 

@@ -66,12 +66,39 @@ func (b *backups) backupRange(ctx context.Context, w *backup.Writer, r *route) e
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	stream, err := b.copyOf(ctx, r)
+	var stream io.ReadCloser
+	err := untilLed(ctx, func() (err error) {
+		stream, err = b.copyOf(ctx, r)
+		return err
+	})
 	if err != nil {
 		return err
 	}
 	defer stream.Close()
 	return w.Range(r.Range, stream, b.now())
+}
+
+const (
+	// ledWithin is how long one step of a backup or a restore is tried again while its range has
+	// no leader.
+	ledWithin = 30 * time.Second
+	ledPause  = 200 * time.Millisecond
+)
+
+// untilLed tries a step of a backup or a restore, which may be done more than once, while its range
+// has no leader. One that was split has what was asked for no more.
+func untilLed(ctx context.Context, step func() error) error {
+	for until := time.Now().Add(ledWithin); ; {
+		err := step()
+		if !errors.Is(err, ErrUnavailable) || errors.Is(err, errDivided) || time.Now().After(until) || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-time.After(ledPause):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
 }
 
 // copyOf begins to read the state of a range at its leader. The stream is that of package
@@ -166,8 +193,13 @@ func (b *backups) copyThere(ctx, soon context.Context, r *route, node string) (i
 	}
 	stream := &farCopy{Impatient: peer.Impatient{Conn: conn, Ctx: ctx, Within: copyIdle}, node: raftnet.NodeName(node)}
 	stream.stop = stream.EndWith()
+	begins := peer.Impatient{Conn: conn, Ctx: soon, Within: copyIdle}
+	stop := begins.EndWith()
 	var first [1]byte
-	_, err = io.ReadFull(stream, first[:])
+	_, err = io.ReadFull(begins, first[:])
+	if !stop() && err == nil {
+		err = context.Cause(soon) // its deadline may come over the stream's at any moment
+	}
 	switch {
 	case err == nil && first[0] == copyFollows:
 		return stream, nil

@@ -225,6 +225,31 @@ func TestBackupOfSeveral(t *testing.T) {
 	}
 }
 
+// TestBackupWaitsForLeader: a backup waits while no range has a leader.
+func TestBackupWaitsForLeader(t *testing.T) {
+	t.Parallel()
+	w := newTown(t, 3, 38, func(c *Config) { c.Ranges = 2 })
+	w.filled(20, "before")
+	for _, n := range w.nodes {
+		n.each(w.net.Cut)
+	}
+	var healing sync.WaitGroup
+	healing.Go(func() {
+		time.Sleep(answerWithin + 2*time.Second)
+		for _, n := range w.nodes {
+			n.each(w.net.Heal)
+		}
+	})
+	defer healing.Wait()
+	began := time.Now()
+	if _, err := backup.Check(bytes.NewReader(backupOf(t, w.nodes[0].store)), nil); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(began); took < answerWithin {
+		t.Errorf("it took %s, though there was no leader", took) // or the test shows nothing
+	}
+}
+
 // leads is an observer that keeps which ranges it knows to be led here.
 type leads struct {
 	recorder

@@ -127,20 +127,24 @@ func (c *configurer) configure(ctx context.Context, way *route, step placement.S
 	if planted.Bug(13) && step.Kind == placement.AddNonvoter {
 		step.Kind = placement.AddVoter
 	}
-	var change raft.IndexFuture
+	var change func() raft.Future
 	switch step.Kind {
 	case placement.AddNonvoter:
-		change = g.raft.AddNonvoter(replica.ID(), replica.Address(), step.Index, configureWithin)
+		change = func() raft.Future {
+			return g.raft.AddNonvoter(replica.ID(), replica.Address(), step.Index, configureWithin)
+		}
 	case placement.AddVoter:
-		change = g.raft.AddVoter(replica.ID(), replica.Address(), step.Index, configureWithin)
+		change = func() raft.Future {
+			return g.raft.AddVoter(replica.ID(), replica.Address(), step.Index, configureWithin)
+		}
 	case placement.Remove:
-		change = g.raft.RemoveServer(replica.ID(), step.Index, configureWithin)
+		change = func() raft.Future { return g.raft.RemoveServer(replica.ID(), step.Index, configureWithin) }
 	default:
 		return fmt.Errorf("%w: step %d", ErrInvalid, step.Kind)
 	}
 	ctx, cancel := context.WithTimeout(ctx, configureWithin)
 	defer cancel()
-	if err := ended(ctx, change.Error); err != nil {
+	if err := ended(ctx, func() error { return g.owed.wait(change) }); err != nil {
 		return fmt.Errorf("configure range %d: %w: %w", g.id, ErrUnavailable, err)
 	}
 	return nil

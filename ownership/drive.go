@@ -112,7 +112,7 @@ func (d *driver) moveReplicas(ctx context.Context, term, revision uint64, c plac
 // that were given for it before, a driver that was suspended would have raft forget the
 // replicas that others have planned meanwhile.
 func (d *driver) newestTable(ctx context.Context, revision uint64) error {
-	err := ended(ctx, d.meta.raft().Barrier(configureWithin).Error)
+	err := ended(ctx, func() error { return d.meta.barrier(configureWithin) })
 	if newest := d.meta.fsm.meta().Revision; err == nil && newest != revision {
 		err = fmt.Errorf("the table was changed from revision %d to %d", revision, newest)
 	}

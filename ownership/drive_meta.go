@@ -34,20 +34,24 @@ func (d *driver) driveMeta(ctx context.Context, table *wire.Meta, c placement.Cl
 
 // takeOfMeta carries out a step of the meta group.
 func (d *driver) takeOfMeta(step placement.Step) error {
-	r, id, node := d.meta.raft(), raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
+	id, node := raft.ServerID(step.Replica.ID), raft.ServerAddress(step.Replica.Node)
+	var change func(r *raft.Raft) raft.Future
 	switch step.Kind {
 	case placement.AddNonvoter:
-		return r.AddNonvoter(id, node, step.Index, configureWithin).Error()
+		change = func(r *raft.Raft) raft.Future { return r.AddNonvoter(id, node, step.Index, configureWithin) }
 	case placement.AddVoter:
-		return r.AddVoter(id, node, step.Index, configureWithin).Error()
+		change = func(r *raft.Raft) raft.Future { return r.AddVoter(id, node, step.Index, configureWithin) }
 	case placement.Demote:
-		return r.DemoteVoter(id, step.Index, configureWithin).Error()
+		change = func(r *raft.Raft) raft.Future { return r.DemoteVoter(id, step.Index, configureWithin) }
 	case placement.Remove:
-		if id == d.meta.seat().id {
-			return r.LeadershipTransfer().Error()
+		change = func(r *raft.Raft) raft.Future {
+			if id == d.meta.seat().id {
+				return r.LeadershipTransfer() // the next leader removes it
+			}
+			return r.RemoveServer(id, step.Index, configureWithin)
 		}
-		return r.RemoveServer(id, step.Index, configureWithin).Error()
 	default: // Forget
 		return d.meta.propose(&wire.MetaCommand{Change: &wire.MetaCommand_ForgetNode{ForgetNode: &wire.ForgetNode{Id: step.Replica.Node}}})
 	}
+	return d.meta.wait(change)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -54,7 +55,7 @@ type group struct {
 	told     bool          // the observer knows that the range is led here; of watch, and of who stops it afterwards
 	ready    chan struct{} // closed when it serves for the first time
 	notify   chan bool     // from raft: leads, or no longer
-	barrier  chan struct{} // full while raft has a barrier of catchUp's
+	owed     *owed         // answers of raft, but for those that the batcher waits for
 	divided  func()        // told when the range has fewer buckets
 	stopping chan struct{}
 	watched  chan struct{} // closed when watch has ended
@@ -73,7 +74,7 @@ func openGroup(r, all channel.Range, seat seat, log *sharedlog.Log, db *pebble.D
 	g := &group{
 		id: id, all: all, seat: seat, tools: tools, clock: &clock{now: cfg.Now}, divided: func() {},
 		ready: make(chan struct{}), notify: make(chan bool, 16),
-		barrier: make(chan struct{}, 1), stopping: make(chan struct{}), watched: make(chan struct{}),
+		owed: newOwed(), stopping: make(chan struct{}), watched: make(chan struct{}),
 	}
 	g.handing.failed = make(map[raft.ServerID]uint64)
 	var err error
@@ -339,43 +340,29 @@ func (g *group) divide() {
 	g.divided()
 }
 
-// pass sends a barrier through the log. Raft may leave one without an answer when it
-// stops, hence the detour; see settle.
+// pass sends a barrier through the log.
 func (g *group) pass() error {
 	if planted.Bug(5) {
 		return nil
 	}
-	select {
-	case g.barrier <- struct{}{}:
-	case <-g.stopping:
+	err := g.owed.wait(g.barriers)
+	if errors.Is(err, raft.ErrRaftShutdown) {
 		return ErrClosed
 	}
-	done := make(chan error, 1)
-	go func() {
-		done <- g.barriers()
-		<-g.barrier
-	}()
-	select {
-	case err := <-done:
-		return err
-	case <-g.stopping:
-		return ErrClosed
-	}
+	return err
 }
 
 // barriers sends one barrier through the log, and more while the state has entries that the log
 // does not reach, as that of a replica which was sent a state and then recovered alone: what is
-// proposed at their indexes would change nothing.
-func (g *group) barriers() error {
-	err := g.raft.Barrier(barrierWithin).Error()
-	for err == nil && g.raft.LastIndex() < g.state.Index() {
-		var last raft.Future
+// proposed at their indexes would change nothing. It returns the last one.
+func (g *group) barriers() raft.Future {
+	last := g.raft.Barrier(barrierWithin)
+	for last.Error() == nil && g.raft.LastIndex() < g.state.Index() {
 		for range barriersAtOnce {
 			last = g.raft.Barrier(barrierWithin)
 		}
-		err = last.Error()
 	}
-	return err
+	return last
 }
 
 // refuse lets no more proposals in; done is closed when those under way have
@@ -390,25 +377,17 @@ func (g *group) stop() error {
 	if g.raft == nil {
 		return nil
 	}
-	g.settle()
-	close(g.stopping)
-	g.serving.Store(false)
-	err := g.seat.stop(g.raft, g.id)
+	err := g.owed.close(func() error {
+		close(g.stopping)
+		g.serving.Store(false)
+		return g.seat.stop(g.raft, g.id)
+	})
 	close(g.notify) // raft's loops have ended: none sends to it
 	<-g.watched
 	if err != nil {
 		return fmt.Errorf("stop range %d: %w", g.id, err)
 	}
 	return nil
-}
-
-// settle waits until the barrier under way is answered, and lets no other one begin:
-// raft would stop without answering it. It gives up after a second on a disk that hangs.
-func (g *group) settle() {
-	select {
-	case g.barrier <- struct{}{}:
-	case <-time.After(time.Second):
-	}
 }
 
 // snapshot makes the state durable and truncates the log.
@@ -452,6 +431,35 @@ func (g *group) keepTail() error {
 	conf := g.raft.ReloadableConfig()
 	conf.TrailingLogs = uint64(max(n, 1)) // see [raftnet.Log.DeleteRange]
 	return g.raft.ReloadConfig(conf)
+}
+
+// upToDate returns nil if the replica leads the range and serves it, or follows another one that
+// does, and has nearly all that was committed if it votes. One that is empty is being made.
+func (g *group) upToDate() error {
+	switch {
+	case g.empty() || g.serving.Load():
+		return nil
+	case g.seat.net == nil || !g.follows():
+		return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
+	case g.lags():
+		return fmt.Errorf("range %d: %w: the replica here has not caught up with its leader", g.id, ErrUnavailable)
+	}
+	return nil
+}
+
+// toldWithin is how often a leader tells a replica that takes its entries what is committed, at
+// least: raft does after one to two commitIntervals.
+const toldWithin = 5 * commitInterval
+
+// lags reports whether the replica votes and lacks more than nearlyAll of the entries that its
+// leader has committed, or has not been told lately how many these are, as while it is sent a
+// state. While it lags, a majority needs the others.
+func (g *group) lags() bool {
+	if !slices.Contains(votersOf(g.raft), string(g.seat.id)) {
+		return false
+	}
+	committed, told := g.seat.committed(g.id)
+	return time.Since(told) > toldWithin || g.raft.LastIndex()+nearlyAll < committed
 }
 
 // follows reports whether another replica leads the range.

@@ -51,7 +51,9 @@ func (l *leadership) handOver() {
 		}
 	}
 	if m := l.meta; m.raft() != nil && m.leads() {
-		handing.Go(func() { _ = m.raft().LeadershipTransfer().Error() })
+		handing.Go(func() {
+			_ = m.wait(func(r *raft.Raft) raft.Future { return r.LeadershipTransfer() })
+		})
 	}
 	handing.Wait()
 }
@@ -84,7 +86,7 @@ func (g *group) transfer(id raft.ServerID, address raft.ServerAddress) error {
 	if err := g.transferable(id); err != nil {
 		return err
 	}
-	err := g.raft.LeadershipTransferToServer(id, address).Error()
+	err := g.owed.wait(func() raft.Future { return g.raft.LeadershipTransferToServer(id, address) })
 	if err != nil {
 		g.handing.Lock()
 		defer g.handing.Unlock()

@@ -40,9 +40,9 @@ type metaGroup struct {
 
 // metaReplica is this node's replica of the meta group. Calls of one that has been stopped fail.
 type metaReplica struct {
-	seat    seat
-	raft    *raft.Raft
-	stopped atomic.Bool
+	seat seat
+	raft *raft.Raft
+	owed *owed
 }
 
 // raft returns nil before start.
@@ -51,6 +51,18 @@ func (m *metaGroup) raft() *raft.Raft {
 		return running.raft
 	}
 	return nil
+}
+
+// wait asks the replica's raft and waits for its answer.
+func (m *metaGroup) wait(ask func(*raft.Raft) raft.Future) error {
+	running := m.replica.Load()
+	return running.owed.wait(func() raft.Future { return ask(running.raft) })
+}
+
+// barrier waits until all that was committed is applied. Enqueued bounds how long raft may take
+// to begin with that.
+func (m *metaGroup) barrier(enqueued time.Duration) error {
+	return m.wait(func(r *raft.Raft) raft.Future { return r.Barrier(enqueued) })
 }
 
 // leads reports whether this node leads the group.
@@ -174,17 +186,17 @@ func (m *metaGroup) start(seat seat, founds bool) error {
 	if err != nil {
 		return fmt.Errorf("start meta group: %w", err)
 	}
-	m.replica.Store(&metaReplica{seat: seat, raft: r})
+	m.replica.Store(&metaReplica{seat: seat, raft: r, owed: newOwed()})
 	return nil
 }
 
 // end stops the replica, if it runs.
 func (m *metaGroup) end() error {
 	running := m.replica.Load()
-	if running == nil || running.stopped.Swap(true) {
+	if running == nil {
 		return nil
 	}
-	return running.seat.stop(running.raft, metaRange)
+	return running.owed.close(func() error { return running.seat.stop(running.raft, metaRange) })
 }
 
 // await returns when this node leads the meta group and has applied its log.
@@ -208,7 +220,7 @@ func (m *metaGroup) await(ctx context.Context) error {
 // pass waits until a barrier has gone through the log, however long writes of it take.
 func (m *metaGroup) pass(ctx context.Context) error {
 	for {
-		err := m.raft().Barrier(barrierWithin).Error()
+		err := m.barrier(barrierWithin)
 		if !errors.Is(err, raft.ErrEnqueueTimeout) || ctx.Err() != nil {
 			return err
 		}
@@ -257,7 +269,7 @@ func (m *metaGroup) recordWhileLeading(table *wire.Meta) {
 
 func (m *metaGroup) recordOnce(table *wire.Meta) error {
 	term := m.raft().CurrentTerm()
-	if err := m.raft().Barrier(answerWithin).Error(); err != nil {
+	if err := m.barrier(answerWithin); err != nil {
 		return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 	}
 	if len(m.fsm.meta().Cluster) == 0 {
@@ -329,10 +341,14 @@ func (m *metaGroup) propose(command *wire.MetaCommand) error {
 	if err != nil {
 		return fmt.Errorf("encode meta command: %w", err)
 	}
-	future := m.raft().Apply(sealMeta(content), answerWithin)
-	if err := future.Error(); err != nil {
+	var applied raft.ApplyFuture
+	err = m.wait(func(r *raft.Raft) raft.Future {
+		applied = r.Apply(sealMeta(content), answerWithin)
+		return applied
+	})
+	if err != nil {
 		return fmt.Errorf("meta group: %w: %w", ErrUnavailable, err)
 	}
-	err, _ = future.Response().(error)
+	err, _ = applied.Response().(error)
 	return err
 }

@@ -242,7 +242,8 @@ func TestUnknownChange(t *testing.T) {
 }
 
 // TestTwoDrains: of two drains at the same instant, one of which leaves too few nodes for the
-// other, one is refused.
+// other, one is refused. The other may be asked for again, also when there are too few nodes
+// meanwhile.
 func TestTwoDrains(t *testing.T) {
 	t.Parallel()
 	w := newTown(t, 4, 35, nil)
@@ -254,7 +255,26 @@ func TestTwoDrains(t *testing.T) {
 	}
 	draining.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) || !errors.Is(errors.Join(errs...), ErrRefused) {
-		t.Errorf("drains: %v and %v", errs[0], errs[1])
+		t.Fatalf("drains: %v and %v", errs[0], errs[1])
+	}
+	drained := w.nodes[0]
+	if errs[0] != nil {
+		drained = w.nodes[1]
+	}
+	gone := w.nodes[2]
+	if gone.store == driver {
+		gone = w.nodes[3]
+	}
+	id := string(gone.store.meta.raftID)
+	gone.stop()
+	eventually(t, "too few nodes answer", func() error {
+		if answers, err := driver.net.answers(id); err != nil || answers {
+			return fmt.Errorf("it answers: %v, %w", answers, err)
+		}
+		return nil
+	})
+	if err := driver.Drain(context.Background(), drained.name); err != nil {
+		t.Errorf("the drain again: %v", err)
 	}
 }
 

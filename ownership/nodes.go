@@ -53,7 +53,7 @@ func (c *changes) setNode(ctx context.Context, name string, state NodeState) err
 func (c *changes) mayChange(ctx context.Context, command *wire.MetaCommand) error {
 	switch command.Change.(type) {
 	case *wire.MetaCommand_Join, *wire.MetaCommand_SetNode, *wire.MetaCommand_RecoverRange: // it may have a log that it has not applied
-		if err := c.meta.raft().Barrier(answerWithin).Error(); err != nil {
+		if err := c.meta.barrier(answerWithin); err != nil {
 			return fmt.Errorf("%w: %w", errElsewhere, err)
 		}
 	}
@@ -82,10 +82,13 @@ func (c *changes) mayChange(ctx context.Context, command *wire.MetaCommand) erro
 }
 
 func (c *changes) maySet(table *wire.Meta, to *wire.SetNode) error {
-	r := tables.RangeOn(table, to.Id)
+	n, r := tables.Node(table, to.Id), tables.RangeOn(table, to.Id)
+	if n != nil && n.State == to.State {
+		return nil // it is under way
+	}
 	switch NodeState(to.State) {
 	case NodeRemoved:
-		if n := tables.Node(table, to.Id); r == nil && (n == nil || NodeState(n.State) != NodeMember) {
+		if r == nil && (n == nil || NodeState(n.State) != NodeMember) {
 			return nil // it has been drained
 		}
 		if answers, err := c.net.answers(to.Id); err != nil {

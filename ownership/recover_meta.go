@@ -78,7 +78,7 @@ func (r *recoveries) restartMeta(c *wire.RecoverMeta) error {
 	close(m.stop)
 	m.watching.Wait()
 	m.stop = make(chan struct{})
-	if err := m.seat().stop(m.raft(), metaRange); err != nil {
+	if err := m.end(); err != nil {
 		return err
 	}
 	m.fsm.forget()

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/seed-91e7e7c1/corona/channel"
 	"github.com/seed-91e7e7c1/corona/ownership/backup"
@@ -19,9 +18,6 @@ const (
 	restorePiece = 256 << 10
 	// restoreAhead is how many commands of records are under way.
 	restoreAhead = 8
-	// restoreRetry is how long one step is tried again while its range has no leader.
-	restoreRetry = 30 * time.Second
-	restorePause = 200 * time.Millisecond
 )
 
 // Restore makes a fresh cluster what a backup holds: subscriptions keep their IDs,
@@ -140,19 +136,12 @@ func (r *restoring) each(routes []*route, do func(at *route) error) error {
 func (r *restoring) do(ctx context.Context, at *route, step *wire.Restore) error {
 	step.Backup = r.id
 	command := &wire.Command{Change: &wire.Command_Restore{Restore: step}}
-	for until := time.Now().Add(restoreRetry); ; {
+	return untilLed(ctx, func() error {
 		soon, cancel := within(ctx, answerWithin)
+		defer cancel()
 		_, err := r.b.propose(soon, at.From, command)
-		cancel()
-		if !errors.Is(err, ErrUnavailable) || time.Now().After(until) || ctx.Err() != nil {
-			return err
-		}
-		select {
-		case <-time.After(restorePause):
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
+		return err
+	})
 }
 
 // putAll puts all records of a backup, and returns those of its buckets.

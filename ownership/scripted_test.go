@@ -24,7 +24,7 @@ func TestScripted(t *testing.T) {
 	var running sync.WaitGroup
 	for name, script := range map[string]func(*testing.T){
 		"vote": voteIsKept, "cut off": cutOffLeader, "first read": firstReadOfLeader, "deposed": readOfDeposedLeader, "busy": readOfBusyLeader,
-		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand, "others' commit": commitOfOthers,
+		"lost leadership": lostLeadership, "IDs": idsAfterState, "conflict": conflictAtSnapshot, "meta conflict": conflictOfMeta, "newer command": newerCommand, "others' commit": commitOfOthers, "behind": behindIsNotReady,
 	} {
 		running.Go(func() { t.Run(name, script) })
 	}
@@ -173,6 +173,56 @@ func commitOfOthers(t *testing.T) {
 	if applied := g.raft.AppliedIndex(); applied > last.Index {
 		t.Errorf("entry %d is applied, which is behind entry %d, the last one that both leaders have", applied, last.Index)
 	}
+}
+
+// behindIsNotReady: a node that has been started again is ready once its replica of a range has
+// nearly all that the leader has committed.
+func behindIsNotReady(t *testing.T) {
+	w := newTown(t, 3, 16, nil)
+	const bucket = 0
+	behind, leader := w.spokenTo(bucket)
+	behind.stop()
+	w.open(behind)
+	r := behind.store.of(bucket)
+	g := r.local()
+	var last raft.Log
+	if err := g.log.GetLog(g.raft.LastIndex(), &last); err != nil {
+		t.Fatal(err)
+	}
+	term := g.raft.CurrentTerm() + 10
+	for _, step := range []struct {
+		what    string
+		request raft.AppendEntriesRequest
+		ready   bool
+	}{
+		{"a heartbeat, which tells nothing", raft.AppendEntriesRequest{}, false},
+		{"up to its last entry", raft.AppendEntriesRequest{PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index}, true},
+		{"far beyond that", raft.AppendEntriesRequest{PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index + nearlyAll + 1}, false},
+		{"one entry more", raft.AppendEntriesRequest{
+			PrevLogEntry: last.Index, PrevLogTerm: last.Term, LeaderCommitIndex: last.Index + nearlyAll + 1,
+			Entries: []*raft.Log{{Index: last.Index + 1, Term: term, Type: raft.LogNoop}},
+		}, true},
+	} {
+		step.request.Term = term
+		eventually(t, step.what, func() error {
+			if taken, err := leader.send(behind, r, &step.request); err != nil || !taken {
+				return fmt.Errorf("taken %v, %w", taken, err)
+			}
+			return nil
+		})
+		if err := g.upToDate(); (err == nil) != step.ready {
+			t.Errorf("committed %s: %v, want ready %v", step.what, err, step.ready)
+		}
+	}
+	eventually(t, "a leader that only sends heartbeats, as beside a state", func() error {
+		if taken, err := leader.send(behind, r, &raft.AppendEntriesRequest{Term: term}); err != nil || !taken {
+			t.Errorf("heartbeat: taken %v, %v", taken, err)
+		}
+		if !g.lags() {
+			return errors.New("taken for caught up")
+		}
+		return nil
+	})
 }
 
 // newerCommand: an entry of a newer program's leader is refused whole for one command in

@@ -129,6 +129,16 @@ func (s seat) progress(group uint32, other raft.ServerID) raftnet.Progress {
 	return s.net.raft.Progress(replica, other)
 }
 
+// committed returns up to which index leaders of a group have committed, by what they have told
+// this replica, and when the last one did.
+func (s seat) committed(group uint32) (index uint64, told time.Time) {
+	replica, err := raftnet.ParseID(group, s.id)
+	if err != nil {
+		return 0, time.Time{}
+	}
+	return s.net.raft.Committed(replica)
+}
+
 // stop stops the replica's raft, after its messages: raft waits for those under way.
 func (s seat) stop(r *raft.Raft, group uint32) error {
 	if s.net != nil {

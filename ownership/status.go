@@ -52,7 +52,8 @@ func (s *Store) Unsnapshotted() (bytes uint64) {
 const tooFarBehind = 4
 
 // Ready returns nil when all ranges of this node have a leader that serves, as far as
-// it knows, or an ErrUnavailable that names one that has not; or ErrBehind.
+// it knows, and its replicas have caught up with it, or an ErrUnavailable that names one for which
+// that does not hold; or ErrBehind.
 func (s *Store) Ready() error {
 	if table := s.known.Load(); table != nil && !present(table, s.net.self()) {
 		return fmt.Errorf("%w: this node was removed from the cluster", ErrUnavailable)
@@ -63,11 +64,8 @@ func (s *Store) Ready() error {
 		}
 	}
 	for _, g := range s.groups() {
-		if g.empty() {
-			continue
-		}
-		if !g.serving.Load() && (s.net == nil || !g.follows()) {
-			return fmt.Errorf("range %d: %w", g.id, ErrUnavailable)
+		if err := g.upToDate(); err != nil {
+			return err
 		}
 	}
 	if err := s.checkClock(); err != nil {

@@ -45,6 +45,7 @@ type Reader struct {
 	archive *transfer.ArchiveReader
 	tell    func(Progress)
 	summary Summary
+	read    int            // ranges
 	next    channel.Bucket // that the next range begins with
 }
 
@@ -101,7 +102,8 @@ func (r *Reader) Next(each func(key, value []byte) error) (first channel.Bucket,
 	}
 	r.summary.Counts = r.summary.Counts.Plus(counts)
 	r.next = channel.Bucket(section.To) + 1
-	r.progress(int(section.Range)+1, Counts{})
+	r.read++
+	r.progress(Counts{})
 	return channel.Bucket(section.From), buckets, nil
 }
 
@@ -130,7 +132,7 @@ func (r *Reader) section(section *wire.BackupSection, stream io.Reader, inventor
 			return err
 		}
 		if n%tellEvery == 0 {
-			r.progress(int(section.Range), inventory.Counts())
+			r.progress(inventory.Counts())
 		}
 	}
 }
@@ -149,8 +151,8 @@ func (r *Reader) end() error {
 	return io.EOF
 }
 
-func (r *Reader) progress(ranges int, more Counts) {
-	r.tell(Progress{Ranges: ranges, Of: r.summary.Ranges, FileBytes: r.archive.At(), Counts: r.summary.Counts.Plus(more)})
+func (r *Reader) progress(more Counts) {
+	r.tell(Progress{Ranges: r.read, Of: r.summary.Ranges, FileBytes: r.archive.At(), Counts: r.summary.Counts.Plus(more)})
 }
 
 func (r *Reader) wrong(format string, args ...any) error {

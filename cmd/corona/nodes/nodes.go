@@ -84,10 +84,17 @@ const drainExample = `  corona nodes drain n3 && systemctl stop corona    # on n
   corona nodes drain n3 --json`
 
 func newDrain() *cobra.Command {
-	return newChange("drain NAME", "Move everything off a node", drainLong, drainExample,
-		(*api.Client).DrainNode, func(nodes api.Nodes, name string) (left int, gone bool) {
+	drains := false
+	return newChange("drain NAME", "Move everything off a node", drainLong, drainExample, " left",
+		(*api.Client).DrainNode, func(nodes api.Nodes, name string) (left int, done bool, err error) {
 			left = replicas(nodes, name)
-			return left, left == 0
+			switch state := stateOf(nodes, name); {
+			case state == "draining":
+				drains = true
+			case drains && state == "alive":
+				err = fmt.Errorf("the drain of %s was called off, with %s left", name, cli.Count(left, "replica"))
+			}
+			return left, left == 0, err
 		})
 }
 
@@ -95,8 +102,8 @@ const undrainLong = `Call a drain off: the node gets its part of the ranges agai
 that is not drained it changes nothing.`
 
 func newUndrain() *cobra.Command {
-	return newChange("undrain NAME", "Call a drain off", undrainLong, "  corona nodes undrain n3",
-		(*api.Client).UndrainNode, func(nodes api.Nodes, name string) (int, bool) { return replicas(nodes, name), true })
+	return newChange("undrain NAME", "Call a drain off", undrainLong, "  corona nodes undrain n3", "",
+		(*api.Client).UndrainNode, func(nodes api.Nodes, name string) (int, bool, error) { return replicas(nodes, name), true, nil })
 }
 
 const removeLong = `Have a cluster forget a node for ever: one that is dead, or has been drained. What it
@@ -107,14 +114,14 @@ command may be interrupted: the cluster goes on.`
 const removeExample = `  corona nodes remove n3`
 
 func newRemove() *cobra.Command {
-	return newChange("remove NAME", "Forget a node that is dead or drained", removeLong, removeExample,
-		(*api.Client).RemoveNode, func(nodes api.Nodes, name string) (left int, gone bool) {
-			for _, n := range nodes.Nodes {
-				if n.Name == name && n.State == "removed" {
-					return n.Replicas, false
+	return newChange("remove NAME", "Forget a node that is dead or drained", removeLong, removeExample, " left",
+		(*api.Client).RemoveNode, func(nodes api.Nodes, name string) (left int, done bool, err error) {
+			for _, n := range nodes.Nodes { // one that is alive has joined under the same name since
+				if n.Name == name && n.State != "alive" {
+					return n.Replicas, false, nil
 				}
 			}
-			return 0, true
+			return 0, true, nil
 		})
 }
 
@@ -138,10 +145,13 @@ func replicas(nodes api.Nodes, name string) (count int) {
 	return count
 }
 
-// newChange returns a command that changes a node, and shows its progress until it is done.
-func newChange(use, short, long, example string,
-	change func(*api.Client, context.Context, string) error, progress func(nodes api.Nodes, name string) (left int, done bool),
-) *cobra.Command {
+// progress returns how many replicas a node of a name has still, and whether what is to be done
+// with it is done.
+type progress func(nodes api.Nodes, name string) (left int, done bool, err error)
+
+// newChange returns a command that changes a node, and shows its progress until it is done: the
+// number of replicas, with a suffix.
+func newChange(use, short, long, example, suffix string, change func(*api.Client, context.Context, string) error, of progress) *cobra.Command {
 	var flags cli.NodeFlags
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Example: example,
@@ -156,7 +166,7 @@ func newChange(use, short, long, example string,
 			if err := change(client, cmd.Context(), args[0]); err != nil {
 				return cli.NodeError(err)
 			}
-			return follow(cmd, client, &flags, args[0], progress)
+			return follow(cmd, client, &flags, args[0], suffix, of)
 		},
 	}
 	flags.Add(cmd)
@@ -170,9 +180,9 @@ const (
 	patience  = 30 * time.Second
 )
 
-// follow prints how many replicas are left on a node whenever that changes, until none is.
-func follow(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, name string, progress func(api.Nodes, string) (int, bool)) error {
-	ctx, said, answered, drains := cmd.Context(), -1, time.Now(), false
+// follow prints how many replicas are on a node whenever that changes, until all is done.
+func follow(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, name, suffix string, of progress) error {
+	ctx, said, answered := cmd.Context(), -1, time.Now()
 	for {
 		nodes, err := client.Nodes(ctx)
 		if err != nil && (ctx.Err() != nil || time.Since(answered) > patience) {
@@ -180,15 +190,12 @@ func follow(cmd *cobra.Command, client *api.Client, flags *cli.NodeFlags, name s
 		}
 		if err == nil {
 			answered = time.Now()
-			left, done := progress(nodes, name)
-			switch state := stateOf(nodes, name); {
-			case state == "draining":
-				drains = true
-			case drains && state == "alive":
-				return cli.NodeError(fmt.Errorf("the drain of %s was called off, with %s left", name, cli.Count(left, "replica")))
+			left, done, err := of(nodes, name)
+			if err != nil {
+				return cli.NodeError(err)
 			}
 			if left != said && !flags.JSON {
-				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s left\n", name, cli.Count(left, "replica"))
+				fmt.Fprintf(cmd.OutOrStdout(), "%s: %s%s\n", name, cli.Count(left, "replica"), suffix)
 				said = left
 			}
 			if done && flags.JSON {

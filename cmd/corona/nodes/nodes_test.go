@@ -59,6 +59,18 @@ func TestDrain(t *testing.T) {
 	if _, err := run("drain", "n3"); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "the drain of n3 was called off, with 2 replicas left") {
 		t.Errorf("a drain that is called off: %v", err)
 	}
+	answers = []string{`{"nodes":[{"name":"n3","state":"alive","replicas":2}]}`}
+	if out, err := run("undrain", "n3"); err != nil || out != "n3: 2 replicas\n" {
+		t.Errorf("undrain: %q, %v", out, err)
+	}
+	answers = []string{
+		`{"nodes":[{"name":"n3","state":"dead","replicas":2}]}`, // as above
+		`{"nodes":[{"name":"n3","state":"removed","replicas":1}]}`,
+		`{"nodes":[{"name":"n3","state":"alive","replicas":2}]}`, // another one of that name
+	}
+	if out, err := run("remove", "n3"); err != nil || out != "n3: 2 replicas left\nn3: 1 replica left\nn3: 0 replicas left\n" {
+		t.Errorf("remove: %q, %v", out, err)
+	}
 	if _, err := run("drain", "n2"); err == nil || cli.ExitCode(err) != cli.ExitUnreachable || !strings.Contains(err.Error(), "range 5 would have 2 nodes") {
 		t.Errorf("a drain that is refused: %v", err)
 	}

@@ -32,6 +32,11 @@ type Transport struct {
 		sync.Mutex
 		of map[raft.ServerID]Progress
 	}
+	told struct {
+		sync.Mutex
+		committed uint64
+		at        time.Time
+	}
 }
 
 // Progress is what a follower has said to the entries that it was sent.
@@ -49,6 +54,25 @@ func (n *Net) Progress(of Replica, follower raft.ServerID) Progress {
 	t.followers.Lock()
 	defer t.followers.Unlock()
 	return t.followers.of[follower]
+}
+
+// Committed returns up to which index leaders have committed, by what they have told the replica,
+// and when the last one did: a zero time says that none has since the replica has a transport.
+func (n *Net) Committed(of Replica) (index uint64, told time.Time) {
+	t, err := n.replica(of.Group())
+	if err != nil {
+		return 0, time.Time{}
+	}
+	t.told.Lock()
+	defer t.told.Unlock()
+	return t.told.committed, t.told.at
+}
+
+// toldCommitted notes what a leader has told.
+func (t *Transport) toldCommitted(index uint64) {
+	t.told.Lock()
+	defer t.told.Unlock()
+	t.told.committed, t.told.at = max(t.told.committed, index), time.Now()
 }
 
 // took notes that a follower has taken all of a request.
@@ -299,6 +323,9 @@ func (t *Transport) readAppend(call peer.Call) (*raft.AppendEntriesRequest, erro
 	}
 	if err := checkSender(t.self.Range, call.From.ID, request.RPCHeader); err != nil {
 		return nil, err
+	}
+	if !isHeartbeat(request) {
+		t.toldCommitted(request.LeaderCommitIndex)
 	}
 	if len(request.Entries) > 0 && request.PrevLogEntry == 0 && t.hooks.WantsState != nil && t.hooks.WantsState() {
 		return nil, errWantsState
