@@ -13,7 +13,7 @@ type arrivals struct {
 	ids          map[uint64]string
 	updates      map[uint64]*api.Update
 	answered     map[uint64]bool // with 2xx, or lost in a gap that was
-	gaps         []uint64        // the last version of each
+	gaps         []api.Gap       // those that overlap, or follow each other, are one
 }
 
 // checkDeliveries follows every webhook as it arrived. It returns what came to each sink,

@@ -59,14 +59,21 @@ func (s *story) gap(seconds float64, subscription string, from, to uint64) {
 		Type: api.MessageGap, Subscription: subscription, Gap: &api.Gap{From: from, To: to}, Answer: 200})
 }
 
+func (s *story) secondGap(subscription string, from, to uint64) {
+	s.gap(25, subscription, from, to)
+	s.Deliveries[len(s.Deliveries)-1].WebhookID = subscription + "gap2"
+}
+
 func TestCheckAcceptsOutages(t *testing.T) {
 	for name, excuse := range map[string]func(s *story){
-		"as it is":                         func(*story) {},
-		"a keeper that changes":            func(s *story) { s.Turns = []Instant{at(15)}; s.share(18.5, "n2", "Y", 2, 503) },
-		"a process that does not know":     func(s *story) { s.Processes = []Process{{at(15), "n2"}}; s.share(16, "n2", "Y", 2, 503) },
-		"an outage that is not over":       func(s *story) { s.Outages[0].To = 0; s.share(18.5, "n2", "Y", 2, 503) },
-		"a gap that was refused, then one": func(s *story) { s.Deliveries[gapOfY].Answer, s.Deliveries[gapOfY].Gap = 500, &api.Gap{From: 3, To: 3} },
-		"a gap from what was not saved":    func(s *story) { s.Deliveries[gapOfX].Gap = &api.Gap{From: 2, To: 4} },
+		"as it is":                                            func(*story) {},
+		"a keeper that changes":                               func(s *story) { s.Turns = []Instant{at(15)}; s.share(18.5, "n2", "Y", 2, 503) },
+		"a process that does not know":                        func(s *story) { s.Processes = []Process{{at(15), "n2"}}; s.share(16, "n2", "Y", 2, 503) },
+		"an outage that is not over":                          func(s *story) { s.Outages[0].To = 0; s.share(18.5, "n2", "Y", 2, 503) },
+		"a gap that was refused, then one":                    func(s *story) { s.Deliveries[gapOfY].Answer, s.Deliveries[gapOfY].Gap = 500, &api.Gap{From: 3, To: 3} },
+		"a gap from what was not saved":                       func(s *story) { s.Deliveries[gapOfX].Gap = &api.Gap{From: 2, To: 4} },
+		"a gap that ends later when it is sent again":         func(s *story) { s.secondGap("X", 3, 5) },
+		"a gap of what was committed after the one before it": func(s *story) { s.secondGap("X", 5, 5) },
 	} {
 		s := newOutages()
 		excuse(s)
@@ -91,7 +98,11 @@ func TestCheckFindsOutages(t *testing.T) {
 				s.share(13.3, "n1", "X", 2, 503)
 			}
 		}},
-		{"two gaps of one outage", RuleGap, false, func(s *story) { s.gap(25, "X", 5, 5); s.Deliveries[len(s.Deliveries)-1].WebhookID = "Xgap2" }},
+		{"two gaps of one outage", RuleGap, false, func(s *story) {
+			s.Deliveries[gapOfX].Gap = &api.Gap{From: 3, To: 3}
+			s.share(24, "n1", "X", 4, 200)
+			s.secondGap("X", 5, 5)
+		}},
 		{"a gap without an outage of 410", RuleGap, false, func(s *story) { s.Outages[1].Answer = 500 }},
 		{"a gap after the endpoint was revived", RuleGap, false, func(s *story) { s.Outages[1].Revived = at(6) }},
 		{"a gap of an endpoint of its own", RuleKind, false, func(s *story) {
