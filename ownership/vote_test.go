@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -39,7 +40,7 @@ func TestWipedIsAnother(t *testing.T) {
 		name string
 		lose func(n *townNode) // while it is stopped
 	}{
-		{"wiped", func(n *townNode) { n.disk = vfs.NewCrashableMem() }},
+		{"wiped", func(n *townNode) { n.wipe() }},
 		{"log gone", func(n *townNode) { n.must(n.disk.RemoveAll(n.disk.PathJoin(n.dir, "log"))) }},
 		{"log cut", func(n *townNode) { n.cutLog() }},
 	} {
@@ -95,6 +96,12 @@ func testLostVote(t *testing.T, lose func(n *townNode)) {
 	for _, n := range w.nodes {
 		n.shows(map[string]channel.ID{made.ID: made.Channel})
 	}
+}
+
+// wipe takes all that the node has: the meta group's store is on the machine's disk.
+func (n *townNode) wipe() {
+	n.disk = vfs.NewCrashableMem()
+	n.must(os.RemoveAll(n.dir))
 }
 
 // cutLog cuts the newest file of the node's log to half of what it has.
