@@ -40,9 +40,9 @@ func TestWipedIsAnother(t *testing.T) {
 		name string
 		lose func(n *townNode) // while it is stopped
 	}{
-		{"wiped", func(n *townNode) { n.wipe() }},
+		{"wiped", (*townNode).wipe},
 		{"log gone", func(n *townNode) { n.must(n.disk.RemoveAll(n.disk.PathJoin(n.dir, "log"))) }},
-		{"log cut", func(n *townNode) { n.cutLog() }},
+		{"log cut", (*townNode).cutLog},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
